@@ -1,0 +1,1 @@
+"""What models are made of: blocks, masks, positions, norms and activations, each declared in one class."""

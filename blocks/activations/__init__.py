@@ -1,0 +1,1 @@
+"""Curves applied to each number alone."""

@@ -1,0 +1,34 @@
+"""Rectifiers: curves that are flat on the left and grow on the right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Activation, F, Paper, torch
+
+
+class Relu(Activation, kind="relu"):
+    """The positive part: `y = max(x, 0)`."""
+
+    source = Paper("Rectified Linear Units Improve Restricted Boltzmann Machines", "ICML 2010")
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return F.relu(x)
+
+
+class ReluSquared(Activation, kind="relu_squared"):
+    """The square of the positive part: `y = max(x, 0)²`."""
+
+    source = Paper("Primer: Searching for Efficient Transformers for Language Modeling", "arXiv:2109.08668")
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return F.relu(x).square()
+
+
+class Softplus(Activation, kind="softplus"):
+    """A smooth positive part: `y = log(1 + eˣ)`."""
+
+    source = Paper("Incorporating Second-Order Functional Knowledge for Better Option Pricing", "NIPS 2000")
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return F.softplus(x)

@@ -1,0 +1,29 @@
+"""xIELU, a curve with two learned numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from blocks.core import Activation, F, Init, Paper, Tensor, torch
+
+
+class Xielu(Activation, kind="xielu"):
+    """The integral of a line on the right and of an ELU on the left, both with a learned slope:
+
+    `y = αₚ x² + x/2` for `x > 0`, else `y = αₙ (eˣ - 1 - x) + x/2`, where `αₚ > 0` and `αₙ > 1/2`.
+
+    The weights hold what softplus turns into `αₚ` and `αₙ - 1/2`; both `α` start at 0.8.
+    """
+
+    source = Paper("Deriving Activation Functions Using Integration", "arXiv:2411.13010")
+    weights = {
+        "alpha_p": Tensor((1,), "gain", Init("constant", math.log(math.expm1(0.8)))),
+        "alpha_n": Tensor((1,), "gain", Init("constant", math.log(math.expm1(0.8 - 0.5)))),
+    }
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        negative = x.clamp(max=0)  # where x is large, eˣ would overflow, and its gradient be NaN
+        right = F.softplus(self.alpha_p) * x.square()
+        left = (0.5 + F.softplus(self.alpha_n)) * (torch.expm1(negative) - negative)
+        return torch.where(x > 0, right, left) + 0.5 * x

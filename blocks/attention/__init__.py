@@ -1,0 +1,1 @@
+"""Attention: queries that look at keys, and take values."""

@@ -1,0 +1,289 @@
+"""Multi-head attention, to the sequence itself or to another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from blocks.attention.explicit import attention_scores, attention_weights, per_query_head
+from blocks.attention.heads import nearest_divisors, reject_uneven_heads
+from blocks.core import (
+    ZEROS,
+    Activation,
+    Block,
+    Cost,
+    Linear,
+    Norm,
+    Own,
+    Paper,
+    Positive,
+    Prepared,
+    Probability,
+    Reject,
+    Size,
+    Sizes,
+    Slot,
+    Tensor,
+    Weights,
+    derived,
+    keep,
+    torch,
+)
+from blocks.masks.by_position import Causal, Full
+from blocks.masks.mask import Mask
+from blocks.masks.operators import conjuncts
+from blocks.masks.views import dot_product_attention
+from blocks.positions.positions import Positions, reject_leading_axes
+
+Projection = Literal["q", "k", "v", "out"]
+
+
+class MultiHead(Block):
+    """What attention to the sequence itself and to another one have in common: everything but their ports."""
+
+    heads: Size
+    """How many heads look, each at its own part of the channels."""
+    kv_heads: Size = derived("heads")
+    """How many heads of keys and values there are; each serves heads / kv_heads query heads."""
+    head_dim: Size = derived("dim // heads")
+    """Width of a query and of a key."""
+    value_dim: Size = derived("head_dim")
+    """Width of a value."""
+    mask: Mask = Full()
+    """Who may look at whom."""
+    bias: bool | dict[Projection, bool] = False
+    """Whether the projections add a learned vector."""
+    scale: Positive = derived("1 / sqrt(head_dim)")
+    """Factor of the scores: the default keeps their variance at that of queries and keys."""
+    positions: Positions | None = None
+    """What turns queries and keys by their positions, such as `rotary`."""
+    qk_norm: Norm | None = None
+    """Norm of each query and of each key over its channels, before they are turned."""
+    out: Block | Own | None = Own()
+    """What brings the joined heads back to the width of the input: a linear map; `none` leaves them joined."""
+    softcap: Positive | None = None
+    """Scores stay within ± this: `softcap · tanh(scores / softcap)`, as in Gemma 2."""
+    sinks: bool = False
+    """Whether each head has a learned score that takes part in the softmax and gives nothing, as in GPT-OSS."""
+    output_gate: Activation | None = None
+    """Gates the joined heads by a learned map of the input: `sigmoid` is that of Qwen3-Next."""
+    dropout: Probability = 0.0
+    """Probability that a weight is zero, in training."""
+
+    source = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    outputs = {
+        "y": "float[batch, time, dim]",
+        "k?": "float[batch, source, kv_heads, head_dim]",
+        "v?": "float[batch, source, kv_heads, value_dim]",
+        "scores?": "float[batch, heads, time, source]",
+        "weights?": "float[batch, heads, time, source]",
+    }
+    counts = {"at": "time", "memory_at": "source"}
+    keeps = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
+
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        weights: dict[str, Linear | Slot | Tensor] = {"q": Linear("dim", "heads * head_dim", bias=biased(self.bias, "q"))}
+        if "k" not in wired:
+            weights["k"] = Linear("memory_dim", "kv_heads * head_dim", bias=biased(self.bias, "k"))
+        if "v" not in wired:
+            weights["v"] = Linear("memory_dim", "kv_heads * value_dim", bias=biased(self.bias, "v"))
+        weights["q_norm"] = Slot("qk_norm", "float[batch, heads, time, head_dim]")
+        if "k" not in wired:
+            weights["k_norm"] = Slot("qk_norm", "float[batch, kv_heads, source, head_dim]")
+        weights["sink_scores"] = Tensor(("heads",), "bias", ZEROS, when="sinks")
+        if self.output_gate is not None:
+            weights["gate"] = Linear("dim", "heads * value_dim")
+        weights["output_gate"] = Slot("output_gate", "float[batch, time, heads * value_dim]")
+        if isinstance(self.out, Own):
+            weights["out"] = Linear("heads * value_dim", "dim", bias=biased(self.bias, "out"))
+        else:
+            weights["out"] = Slot("out", "float[batch, time, heads * value_dim]", "float[batch, time, dim]")
+        return weights
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str] | None:
+        return {**self.outputs, "y": "float[batch, time, heads * value_dim]"} if self.out is None else None
+
+    def prepared(self, wired: frozenset[str]) -> Mapping[str, Prepared]:
+        keys_at = "memory_at" if wired & {"memory", "k"} else "at"
+        prepared = {"mask": Prepared("mask", ("at", keys_at))}
+        if self.positions is not None:
+            prepared["turn"] = Prepared("positions", ("at",), {"head_dim": "head_dim"})
+            if "k" not in wired and keys_at != "at":
+                prepared["memory_turn"] = Prepared("positions", (keys_at,), {"head_dim": "head_dim"})
+        return prepared
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        dim = sizes["dim"]
+        if self.head_dim is None and isinstance(dim, int) and dim % self.heads:
+            raise Reject(
+                f"{dim} channels cannot be split into {self.heads} heads",
+                field="heads",
+                hint=nearest_divisors(dim, self.heads),
+                code="indivisible",
+            )
+        reject_uneven_heads(self.heads, self.kv_heads)
+        reject_leading_axes(sizes)
+        source, time = sizes.get("source"), sizes.get("time")
+        if "memory" not in wired and not {"k", "v"} <= wired and source != time:
+            raise Reject(
+                f"keys and values do not agree in number: {time} are made from x, and what else is given has {source}",
+                hint="wire `memory`, or both `k` and `v`",
+                code="type-mismatch",
+            )
+        head_dim = head_width(self, sizes)
+        if self.positions is not None and head_dim is not None:
+            try:
+                self.positions.reject({**sizes, "head_dim": head_dim}, wired)
+            except Reject as no:
+                raise Reject(no.message, field=f"positions.{no.field}", hint=no.hint, code=no.code) from None
+
+    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
+        warnings = []
+        if "memory" in wired and Causal() in conjuncts(self.mask):
+            warnings.append(
+                Reject(
+                    "causal compares positions of two different sequences here",
+                    field="mask",
+                    hint="a query that reads a memory may usually see all of it: `mask: full`",
+                    code="causal-memory",
+                )
+            )
+        head_dim = head_width(self, sizes)
+        if head_dim is not None and head_dim % 8:
+            warnings.append(
+                Reject(
+                    f"a head has {head_dim} channels, no multiple of 8",
+                    field="heads" if self.head_dim is None else "head_dim",
+                    hint="fast kernels want multiples of 8",
+                    code="head-size",
+                )
+            )
+        return warnings
+
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
+        per_query = ["dim * heads * head_dim"]
+        if self.output_gate is not None:
+            per_query.append("dim * heads * value_dim")
+        if isinstance(self.out, Own):
+            per_query.append("heads * value_dim * dim")
+        widths = {"k": "head_dim", "v": "value_dim"}
+        per_key = [f"memory_dim * kv_heads * {width}" for port, width in widths.items() if port not in wired]
+        pair = "2 * heads * (head_dim + value_dim)"
+        pairs = "batch * time * source"
+        terms = [f"2 * batch * time * ({' + '.join(per_query)})", f"{pair} * {pairs}"]
+        if per_key:
+            terms.append(f"2 * batch * source * ({' + '.join(per_key)})")
+        return Cost(" + ".join(terms), per_pair=pair, pairs=pairs)
+
+    def forward(
+        self: Any,
+        x: torch.Tensor,
+        memory: torch.Tensor | None = None,
+        k: torch.Tensor | None = None,
+        v: torch.Tensor | None = None,
+        bias: torch.Tensor | None = None,
+        *,
+        mask: Any,
+        turn: Any = None,
+        memory_turn: Any = None,
+    ) -> Any:
+        source = x if memory is None else memory
+        key_turn = turn if memory_turn is None else memory_turn
+
+        q = torch.unflatten(self.q(x), -1, (self.heads, -1)).transpose(1, 2)  # [B, H, T, D]
+        if self.q_norm is not None:
+            q = self.q_norm(q)
+        if turn is not None:
+            q = self.positions.turn(q, turn)
+
+        if k is None:
+            k = torch.unflatten(self.k(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, D]
+            if self.k_norm is not None:
+                k = self.k_norm(k)
+            if key_turn is not None:
+                k = self.positions.turn(k, key_turn)
+            if self.cache is not None:
+                k = keep(self, "k", k)
+        else:
+            k = k.transpose(1, 2)  # another attention's, whole: [B, K, S, D]
+        if v is None:
+            v = torch.unflatten(self.v(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, Dv]
+            if self.cache is not None:
+                v = keep(self, "v", v)
+        else:
+            v = v.transpose(1, 2)
+
+        dropout = self.dropout if self.training else 0.0
+        scores = weights = None
+        if self.softcap is not None or self.sinks or not self.wanted.isdisjoint(("scores", "weights")):
+            scores = attention_scores(q, k, scale=self.scale, softcap=self.softcap, bias=bias)  # [B, H, T, S]
+            weights = attention_weights(scores, mask.dense(), self.sink_scores if self.sinks else None)
+            weights = torch.dropout(weights, dropout, self.training).to(v.dtype)
+            y = weights @ per_query_head(v, self.heads)  # [B, H, T, Dv]
+        elif bias is not None:
+            bias = masked_bias(bias.to(q.dtype), mask.dense())
+            y = dot_product_attention(q, k, v, scale=self.scale, mask=bias, dropout=dropout)
+        else:
+            y = mask.attend(q, k, v, self.scale, dropout)
+
+        y = y.transpose(1, 2).flatten(2)  # [B, T, H · Dv]
+        if self.output_gate is not None:
+            y = y * self.output_gate(self.gate(x))
+        if self.out is not None:
+            y = self.out(y)
+        if not self.wanted:
+            return y
+        read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights}
+        return (y, *(value for name, value in read.items() if name in self.wanted))
+
+
+def biased(bias: bool | dict[Projection, bool], name: Projection) -> bool:
+    """Whether a projection adds a learned vector."""
+    return bias if isinstance(bias, bool) else bias.get(name, False)
+
+
+def head_width(block: MultiHead, sizes: Sizes) -> int | None:
+    """Channels of a query where that is a number by now."""
+    if block.head_dim is not None:
+        return block.head_dim
+    return sizes["dim"] // block.heads if isinstance(sizes["dim"], int) else None
+
+
+def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
+    """What is added to the scores, [H, T, S] or [B, H, T, S], with -inf where a query does not see a key."""
+    return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
+
+
+class Attention(MultiHead, kind="attention"):
+    """Each head asks with a query at every position, compares it with the keys it may see, and takes their values:
+    `y = out(concat over heads of softmax(scale · q kᵀ) v)`, with q, k, v linear in x.
+
+    With a `memory`, keys and values come from there; with `k` and `v`, from another attention, whole and after its
+    positions. `bias` is added to the scores. Of what can be read beside y, `scores` are before the mask, and `weights` are
+    what the values are multiplied with; reading either rules out the fused kernels.
+    """
+
+    inputs = {
+        "x": "float[batch, time, dim]",
+        "memory?": "float[batch, source, memory_dim]",
+        "k?": "float[batch, source, kv_heads, head_dim]",
+        "v?": "float[batch, source, kv_heads, value_dim]",
+        "at?": "int[..., time]",
+        "memory_at?": "int[..., source]",
+        "bias?": "float[..., heads, time, source]",
+    }
+    unbound = {"source": "time", "memory_dim": "dim"}
+
+
+class CrossAttention(MultiHead, kind="cross_attention"):
+    """Attention whose keys and values come from a `memory`, such as the output of an encoder."""
+
+    inputs = {
+        "x": "float[batch, time, dim]",
+        "memory": "float[batch, source, memory_dim]",
+        "k?": "float[batch, source, kv_heads, head_dim]",
+        "v?": "float[batch, source, kv_heads, value_dim]",
+        "at?": "int[..., time]",
+        "memory_at?": "int[..., source]",
+        "bias?": "float[..., heads, time, source]",
+    }

@@ -1,0 +1,35 @@
+"""Attention by its formula, for what the fused kernels do not do: softcap, sinks, weights that something reads."""
+
+from __future__ import annotations
+
+from blocks.core import torch
+
+
+def attention_scores(
+    q: torch.Tensor, k: torch.Tensor, *, scale: float, softcap: float | None, bias: torch.Tensor | None
+) -> torch.Tensor:
+    """What q [B, H, T, D] gives to k [B, K, S, D], before the mask: [B, H, T, S]."""
+    scores = q @ per_query_head(k, q.shape[1]).mT * scale
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)  # within ± softcap
+    return scores if bias is None else scores + bias
+
+
+def attention_weights(scores: torch.Tensor, allowed: torch.Tensor | None, sinks: torch.Tensor | None) -> torch.Tensor:
+    """Softmax over the keys that a query sees, in float32 at least; zeros where it sees none. With `sinks` [H], one more
+    score per head takes part, and its share goes nowhere.
+    """
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)  # -inf gives NaN in a row without any key
+    if sinks is None:
+        weights = scores.softmax(dim=-1)
+    else:
+        sink = sinks.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)  # [B, H, T, 1]
+        weights = torch.cat([scores, sink], dim=-1).softmax(dim=-1)[..., :-1]
+    return weights if allowed is None else weights.masked_fill(~allowed, 0)
+
+
+def per_query_head(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """Keys or values [B, K, S, D], repeated for the query heads that share them: [B, H, S, D]."""
+    return x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1)

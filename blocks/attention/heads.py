@@ -1,0 +1,35 @@
+"""Splitting channels into heads."""
+
+from __future__ import annotations
+
+from blocks.core import Reject, torch
+
+
+def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """[B, T, heads · D] as [B, heads, T, D]."""
+    return torch.unflatten(x, -1, (heads, -1)).transpose(1, 2)
+
+
+def join_heads(x: torch.Tensor) -> torch.Tensor:
+    """[B, heads, T, D] as [B, T, heads · D]."""
+    return x.transpose(1, 2).flatten(2)
+
+
+def nearest_divisors(whole: int, wanted: int) -> str:
+    """What divides a number, next to what was wanted, as a hint: `8 and 12 divide 768`."""
+    start = min(wanted, whole)
+    below = next((n for n in range(start, max(0, start - 1000), -1) if whole % n == 0), 1)
+    above = next((n for n in range(wanted + 1, min(whole, wanted + 1000) + 1) if whole % n == 0), None)
+    near = [str(n) for n in (below, above) if n is not None]
+    return f"{' and '.join(near)} {'divide' if len(near) > 1 else 'divides'} {whole}"
+
+
+def reject_uneven_heads(heads: int, kv_heads: int | None) -> None:
+    """Raises `Reject` where query heads cannot share the key heads evenly."""
+    if kv_heads is not None and heads % kv_heads:
+        raise Reject(
+            f"{heads} query heads cannot share {kv_heads} key heads",
+            field="kv_heads",
+            hint=nearest_divisors(heads, kv_heads),
+            code="indivisible",
+        )

@@ -1,0 +1,46 @@
+"""What a block is: its declaration, and nothing of recipes, graphs or files."""
+
+from blocks.core.cost import Cost
+from blocks.core.fields import Count, Edge, Field, Positive, Probability, Size, derived, fields
+from blocks.core.keep import keep
+from blocks.core.lazy import F, nn, torch
+from blocks.core.library import Library, NameClash, standard
+from blocks.core.part import Activation, Block, Call, Norm, Own, Paper, Part, Prepared, Reject, Sizes
+from blocks.core.weights import ONES, ZEROS, Init, Linear, Role, Slot, Tensor, Weights
+
+__all__ = [
+    "ONES",
+    "ZEROS",
+    "Activation",
+    "Block",
+    "Call",
+    "Cost",
+    "Count",
+    "Edge",
+    "F",
+    "Field",
+    "Init",
+    "Library",
+    "Linear",
+    "NameClash",
+    "Norm",
+    "Own",
+    "Paper",
+    "Part",
+    "Positive",
+    "Prepared",
+    "Probability",
+    "Reject",
+    "Role",
+    "Size",
+    "Sizes",
+    "Slot",
+    "Tensor",
+    "Weights",
+    "derived",
+    "fields",
+    "keep",
+    "nn",
+    "standard",
+    "torch",
+]

@@ -1,0 +1,154 @@
+"""What a part of a model is: one class that declares its fields, ports, weights, forward, cost and look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from blocks.core.weights import Weights
+
+if TYPE_CHECKING:
+    from blocks.core.cost import Cost
+
+Sizes: TypeAlias = Mapping[str, Any]
+"""Axis symbols and fields of a block, by name: numbers, or expressions of the model's own axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Where a part was published."""
+
+    title: str
+    reference: str
+    """An arXiv number, a DOI or a venue."""
+
+
+class Reject(Exception):
+    """A part's own no: a sentence in the user's words, the field that it is about, and the code of the error where it has
+    one of its own."""
+
+    def __init__(self, message: str, *, field: str | None = None, hint: str = "", code: str = "") -> None:
+        super().__init__(message)
+        self.message, self.field, self.hint, self.code = message, field, hint, code
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A slot whose part is prepared once per call, in the outermost scope where what it reads lives; the result reaches
+    `forward` as a keyword argument."""
+
+    slot: str
+    """The field that holds the part; its `prepare` is called."""
+    ports: tuple[str, ...]
+    """The holder's ports that `prepare` takes, in order; the part's own `edges` follow them."""
+    sizes: Mapping[str, str] = None  # type: ignore[assignment]  # replaced below; a frozen default for a mapping
+    """What `prepare` needs to know of the holder, as attributes of the part: name to axis expression."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", dict(self.sizes or {}))
+
+
+class Part(BaseModel):
+    """A piece of a model. Its direct subclasses are the families (block, norm, activation, mask, positions …);
+    an annotation with a family is a slot that any part of the family fills.
+
+    A part with `outputs` can stand as a node of a graph. It computes by `forward`, whose `self` is the module that holds
+    fields and weights as attributes, or expands into the nodes of `graph`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, arbitrary_types_allowed=True)
+
+    kind: ClassVar[str] = ""
+    """The name recipes use."""
+    source: ClassVar[Paper | None] = None
+    inputs: ClassVar[Mapping[str, str]] = {}
+    """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
+    outputs: ClassVar[Mapping[str, str]] = {}
+    """Port to type, the default first; one with `?` is computed only where something reads it (see `wanted`)."""
+    unbound: ClassVar[Mapping[str, str]] = {}
+    """What an axis symbol of an unwired port means: `{"source": "time"}`."""
+    counts: ClassVar[Mapping[str, str]] = {}
+    """Optional ports that receive the positions of an axis unless something else is wired: `{"at": "time"}`."""
+    keeps: ClassVar[Mapping[str, str]] = {}
+    """What outlives a call while decoding, name to type; it grows along the axis that the model grows."""
+    edges: ClassVar[Mapping[str, str]] = {}
+    """Fields that name nodes (a mask's `m`), each with the type it takes over the axes `batch`, `query`, `key`."""
+    graph: ClassVar[str] = ""
+    """The expansion, in the language of recipes; its fields are the params, and the first input is `input`."""
+    weights: ClassVar[Weights | Callable[..., Weights]] = {}
+    """Name to weight; or a method of (sizes, wired ports) that returns the mapping."""
+    forward: ClassVar[Callable[..., Any] | None] = None
+    broadcasts: ClassVar[bool] = False
+    """Whether inputs match by the names of their axes, the missing ones expanded before `forward` sees them."""
+
+    def __init_subclass__(cls, kind: str = "", **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, kind: str = "", **settings: Any) -> None:
+        cls.kind = kind
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        """Raises `Reject` where the fields do not go together, or with the sizes and ports at hand."""
+
+    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
+        """What is sound and probably not meant."""
+        return ()
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str] | None:
+        """Output port to type where `outputs` cannot say it (ports that depend on fields)."""
+        return None
+
+    def prepared(self, wired: frozenset[str]) -> Mapping[str, Prepared]:
+        """Keyword argument of `forward` to the slot that is prepared for it."""
+        return {}
+
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost | None:
+        """FLOPs of one call as expressions of the sizes; None: two per weight of every matrix and position."""
+        return None
+
+    def build(self, sizes: Sizes) -> Call | None:
+        """The constructor call of a foreign module that equals this part (`nn.Linear`); None: the part's own `forward`."""
+        return None
+
+    def inline(self) -> str | None:
+        """The forward as one Python expression: `{x}` a port or a field, `{xs: + }` all of a variadic port joined by ` + `."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A constructor call of plain values: `Call("nn.Linear", ("dim", "out"), {"bias": False})`."""
+
+    function: str
+    """`nn.Linear`, or `package.module:Name` for a module of one's own."""
+    arguments: tuple[Any, ...] = ()
+    keywords: Mapping[str, Any] = None  # type: ignore[assignment]  # replaced below
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keywords", dict(self.keywords or {}))
+
+
+class Block(Part):
+    """A node of a graph that is none of the narrower families."""
+
+
+class Norm(Part):
+    """Brings what it is given to a common scale; the type does not change."""
+
+    inputs = {"x": "float[..., dim]"}
+    outputs = {"y": "float[..., dim]"}
+
+
+class Activation(Part):
+    """A curve applied to each number alone."""
+
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+
+class Own(Part):
+    """The holder's own standard choice for a slot: what a slot holds where a recipe does not write it."""

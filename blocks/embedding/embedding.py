@@ -1,0 +1,41 @@
+"""A learned vector for each id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Block, Call, Count, F, Init, Paper, Positive, Reject, Size, Sizes, Tensor, torch
+
+
+class Embedding(Block, kind="embedding"):
+    """A learned vector for each id: `y = scale · weight[ids]`."""
+
+    vocab: Size
+    """How many ids there are."""
+    dim: Size
+    """Width of a vector."""
+    scale: Positive = 1.0
+    """A fixed factor: √dim in the Transformer of 2017 and in Gemma."""
+    padding: Count | None = None
+    """An id whose vector is zero and stays zero."""
+
+    source = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
+    inputs = {"ids": "int[...]"}
+    outputs = {"y": "float[..., dim]"}
+    weights = {"weight": Tensor(("vocab", "dim"), "embedding", Init("normal", 1.0))}
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if self.padding is not None and self.padding >= self.vocab:
+            raise Reject(
+                f"id {self.padding} is not among the {self.vocab} ids of the vocabulary",
+                field="padding",
+                hint=f"ids run from 0 to {self.vocab - 1}",
+            )
+
+    def build(self, sizes: Sizes) -> Call | None:
+        if self.scale != 1:
+            return None
+        return Call("nn.Embedding", ("vocab", "dim"), {} if self.padding is None else {"padding_idx": "padding"})
+
+    def forward(self: Any, ids: torch.Tensor) -> Any:
+        return F.embedding(ids, self.weight, self.padding) * self.scale  # no gradient reaches the row of the padding

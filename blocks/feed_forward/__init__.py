@@ -1,0 +1,1 @@
+"""Layers that work on each position on its own."""

@@ -1,0 +1,38 @@
+"""The feed-forward layer of the Transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.activations.self_gated import Gelu
+from blocks.core import Activation, Block, F, Linear, Paper, Probability, Size, Sizes, Slot, Weights, derived, torch
+
+
+class FeedForward(Block, kind="ffn"):
+    """Widen, bend, narrow again; each position on its own: `y = down(activation(up(x)))`."""
+
+    hidden: Size = derived("4 * dim")
+    """Width inside the layer."""
+    activation: Activation = Gelu()
+    """The curve between the two maps."""
+    bias: bool = True
+    """Whether both maps add a learned vector."""
+    dropout: Probability = 0.0
+    """Probability of a zero inside the layer, after the activation; what leaves it is for `residual` to drop."""
+
+    source = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    inputs = {"x": "float[..., dim]"}
+    outputs = {"y": "float[..., dim]"}
+
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        return {
+            "up": Linear("dim", "hidden", bias=self.bias),
+            "activation": Slot("activation", "float[..., hidden]"),
+            "down": Linear("hidden", "dim", bias=self.bias),
+        }
+
+    def forward(self: Any, x: torch.Tensor) -> Any:
+        h = self.activation(self.up(x))  # [..., hidden]
+        if self.dropout:
+            h = F.dropout(h, self.dropout, self.training)
+        return self.down(h)

@@ -1,0 +1,50 @@
+"""Masks that what flows through the model decides: padding, packed documents, prefixes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Count, Edge, Paper
+from blocks.masks.mask import Mask
+
+
+class Valid(Mask, kind="valid"):
+    """Only real tokens are seen, padding is not: `flags[k]`."""
+
+    flags: Edge
+    """True for real tokens, false for padding."""
+
+    edges = {"flags": "bool[batch, key]"}
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        flags = edges[self.flags]
+        return True if flags is None else flags.key
+
+
+class Documents(Mask, kind="documents"):
+    """Packed documents do not see each other: `ids[q] = ids[k]`."""
+
+    ids: Edge
+    """A number for each position: equal within a document, different between the documents of a row."""
+
+    edges = {"ids": "int[batch, key]"}
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        ids = edges[self.ids]
+        return True if ids is None else ids.query == ids.key
+
+
+class Prefix(Mask, kind="prefix"):
+    """All see the first `length` positions: `k < length`. A prefix language model is `causal or prefix(n)`."""
+
+    length: Count | Edge
+    """How long the prefix is: one number, or one for each row of the batch."""
+
+    source = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
+    edges = {"length": "int[batch]"}
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        if isinstance(self.length, int):
+            return k < self.length
+        length = edges[self.length]
+        return True if length is None else k < length.key

@@ -1,0 +1,61 @@
+"""Masks that only the positions decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Count, Paper, Size
+from blocks.masks.mask import Mask
+
+
+class Full(Mask, kind="full"):
+    """Every query sees every key."""
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        return True
+
+
+class Causal(Mask, kind="causal"):
+    """A query sees the keys up to its own position: `k ≤ q`."""
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        return k <= q
+
+
+class Window(Mask, kind="window"):
+    """A query sees the keys less than `width` away: `|q − k| < width`; with `and causal`, the `width` latest.
+
+    Mistral's 4096 is `causal and window(4096)`. Longformer's 512 is ± 256 inclusive: `near(256)`.
+    """
+
+    width: Size
+    """How many positions back a query sees, its own included."""
+
+    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        return abs(q - k) < self.width
+
+
+class Near(Mask, kind="near"):
+    """A query sees the keys at most `radius` away: `|q − k| ≤ radius`. ModernBERT's 128 is `near(64)`."""
+
+    radius: Count
+    """How many positions a query sees to each side of its own."""
+
+    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        return abs(q - k) <= self.radius
+
+
+class First(Mask, kind="first"):
+    """The first `count` positions see all and are seen by all, such as a classification token: `q < count` or `k < count`."""
+
+    count: Size
+    """How many positions are global."""
+
+    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        return (q < self.count) | (k < self.count)

@@ -1,0 +1,221 @@
+"""How a mask is executed: chosen from its structure, once, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from blocks.core import Edge, Part, Size, keep, torch
+from blocks.masks.by_data import Documents
+from blocks.masks.by_position import Causal, Full, Near, Window
+from blocks.masks.mask import Mask, Pair
+from blocks.masks.operators import And, Not, Or, conjuncts
+from blocks.masks.views import CausalView, DenseView, DocumentsView, FullView, WindowView, matrix
+
+
+class Plan(Part):
+    """How a mask is executed. `prepare` runs once per call and per distinct mask; every attention with the mask gets what it
+    returns, which has `attend(q, k, v, scale, dropout)` and `dense()`.
+
+    Beside its fields a plan knows, when it runs, `counted`: positions are counted from 0, and `grows`: the keys are the
+    queries' own sequence, so that in a session those of earlier calls come before them.
+    """
+
+    mask: Mask
+    """What is executed."""
+
+    keeps = {"at": "int[..., key]"}
+
+    def prepare(self, at: Any, keys_at: Any, **edges: Any) -> Any:
+        """The view of the queries at positions `at`, [T] or [B, T], of the keys at `keys_at`, [S] or [B, S].
+
+        Each edge arrives under the name that the mask's field holds, or as None where its optional input is absent.
+        """
+        raise NotImplementedError
+
+
+class FullPlan(Plan):
+    """Nothing is hidden."""
+
+    keeps = {}
+
+    def prepare(self, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+        return FullView()
+
+
+class CausalPlan(Plan):
+    """The kernel's own causal mask where positions are counted."""
+
+    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+        keys_at = with_earlier(self, "at", keys_at)
+        if self.counted and self.grows and at.shape[-1] == keys_at.shape[-1]:
+            return CausalView(self.mask, at, {})
+        if self.counted and self.grows and at.shape[-1] == 1:  # the latest position sees all there are
+            return FullView()
+        return dense_view(self.mask, at, keys_at, {})
+
+
+class WindowPlan(Plan):
+    """Chunks of queries against the keys around them, where positions are counted and there are more than two chunks."""
+
+    width: Size
+    """A query sees keys less than this far away."""
+    causal: bool
+    """Whether it sees none after its own position."""
+
+    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+        keys_at = with_earlier(self, "at", keys_at)
+        time = at.shape[-1]
+        if not self.counted or not self.grows or time != keys_at.shape[-1]:
+            return dense_view(self.mask, at, keys_at, {})
+        if time <= self.width:
+            return CausalView(self.mask, at, {}) if self.causal else FullView()
+        if time <= 2 * self.width:
+            return dense_view(self.mask, at, keys_at, {})
+        return WindowView(self.mask, at, self.width, 0 if self.causal else 1)
+
+
+class DocumentsPlan(Plan):
+    """Each packed document by itself."""
+
+    ids: Edge
+    """The number of the document at each position."""
+    causal: bool
+    """Whether a query sees none after its own position."""
+
+    edges = {"ids": "int[batch, key]"}
+
+    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+        keys_at = with_earlier(self, "at", keys_at)
+        pairs = {name: pair(self, name, value) for name, value in edges.items()}
+        ids = edges[self.ids]
+        if ids is None:
+            alone = self.counted and self.grows and at.shape[-1] == keys_at.shape[-1]
+            return CausalView(self.mask, at, pairs) if self.causal and alone else dense_view(self.mask, at, keys_at, pairs)
+        if not self.grows or at.shape[-1] != keys_at.shape[-1] or torch.compiler.is_compiling():
+            return dense_view(self.mask, at, keys_at, pairs)
+        lengths = document_lengths(ids, at)
+        if lengths is None or ids.numel() < SHORT * len(lengths):
+            return dense_view(self.mask, at, keys_at, pairs)
+        return DocumentsView(self.mask, at, pairs, lengths, self.causal)
+
+
+SHORT = 16
+"""Documents shorter than this on average, in tokens, are cheaper in one matrix: each has a call of its own. Measured on a CPU."""
+
+
+class DensePlan(Plan):
+    """The whole matrix: any mask."""
+
+    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+        keys_at = with_earlier(self, "at", keys_at)
+        pairs = {name: pair(self, name, value) for name, value in edges.items()}
+        return dense_view(self.mask, at, keys_at, pairs)
+
+
+def dense_view(mask: Any, at: torch.Tensor, keys_at: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
+    """The view by the matrix, or of all where the matrix would be true everywhere."""
+    allowed = matrix(mask, at, keys_at, pairs)
+    return FullView() if allowed is None else DenseView(allowed)
+
+
+def with_earlier(plan: Any, name: str, value: torch.Tensor) -> torch.Tensor:
+    """A value of the key side, [S] or [B, S], after those that earlier calls of the session left."""
+    return keep(plan, name, value) if plan.grows else value
+
+
+def pair(plan: Any, name: str, value: torch.Tensor | None) -> Pair | None:
+    """What an edge carries, [B] or [B, T], at queries and keys."""
+    if value is None:
+        return None
+    if value.dim() == 1:  # one number for each row
+        return Pair(value[:, None, None], value[:, None, None])
+    return Pair(value[:, :, None], with_earlier(plan, name, value)[:, None, :])
+
+
+def document_lengths(ids: torch.Tensor, at: torch.Tensor) -> list[int] | None:
+    """The lengths of the documents in [B, T], row after row; None where a document is not one run of rising positions."""
+    starts = torch.ones_like(ids, dtype=torch.bool)
+    starts[:, 1:] = ids[:, 1:] != ids[:, :-1]
+    grouped = ids.sort(dim=1).values
+    distinct = 1 + (grouped[:, 1:] != grouped[:, :-1]).sum(dim=1)
+    in_order = starts[:, 1:] | (at[..., 1:] > at[..., :-1])
+    if not bool((distinct == starts.sum(dim=1)).all() & in_order.all()):
+        return None
+    first = starts.flatten().nonzero().flatten()  # where each document starts in [B · T]
+    return first.diff(append=first.new_tensor([ids.numel()])).tolist()
+
+
+class OptionalPlan(Plan):
+    """One plan where something optional is given, another where nothing is: a model that may be given padding pays for it
+    only then.
+    """
+
+    given: Plan
+    """How the mask is executed."""
+    absent: Plan
+    """How what is left of it is executed."""
+
+    keeps = {}
+
+    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+        if all(edges[name] is None for name in edges):
+            return self.absent.prepare(at, keys_at)
+        return self.given.prepare(at, keys_at, **edges)
+
+
+def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
+    """How to execute a mask, some of whose edges may carry nothing."""
+    edges = edges_of(mask)
+    if edges and optional.issuperset(edges):
+        return OptionalPlan(mask=mask, given=_plan(mask), absent=_plan(without_edges(mask)))
+    return _plan(mask)
+
+
+def _plan(mask: Mask) -> Plan:
+    terms = set(conjuncts(mask)) - {Full()}
+    widths = [term.width if isinstance(term, Window) else term.radius + 1 for term in terms if isinstance(term, Window | Near)]
+    documents = [term for term in terms if isinstance(term, Documents)]
+    causal = Causal() in terms
+    match len(terms) - causal, widths, documents:
+        case 0, _, _:
+            return CausalPlan(mask=mask) if causal else FullPlan(mask=mask)
+        case count, [*_], [] if count == len(widths):
+            return WindowPlan(mask=mask, width=min(widths), causal=causal)
+        case 1, [], [only]:
+            return DocumentsPlan(mask=mask, ids=only.ids, causal=causal)
+    return DensePlan(mask=mask)
+
+
+def without_edges(mask: Mask) -> Mask:
+    """What a mask says where nothing that it reads is given: each such predicate is true."""
+    if any(isinstance(getattr(mask, name), Edge) for name in type(mask).model_fields):
+        return Full()
+    match mask:
+        case And(left=left, right=right):
+            sides = [side for side in (without_edges(left), without_edges(right)) if side != Full()]
+            return Full() if not sides else sides[0] if len(sides) == 1 else And(left=sides[0], right=sides[1])
+        case Or(left=left, right=right):
+            sides = [without_edges(left), without_edges(right)]
+            return Full() if Full() in sides else Or(left=sides[0], right=sides[1])
+        case Not(mask=inner):
+            return Not(mask=without_edges(inner))
+    return mask
+
+
+def kept(plan: Plan) -> Mapping[str, str]:
+    """What a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
+    grows = {name: type for name, type in edges_of(plan.mask).items() if "key" in type}
+    return {**plan.keeps, **grows} if plan.keeps else {}
+
+
+def edges_of(mask: Mask) -> Mapping[str, str]:
+    """The edges of a mask and of its parts: the name that each field holds, and its type over `batch`, `query`, `key`."""
+    found: dict[str, str] = {}
+    for name in type(mask).model_fields:
+        value = getattr(mask, name)
+        if isinstance(value, Mask):
+            found |= edges_of(value)
+        elif isinstance(value, Edge):
+            found[value] = type(mask).edges[name]
+    return found

@@ -1,0 +1,154 @@
+"""A mask made ready for one call: what attention asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import F, torch
+from blocks.masks.mask import Pair
+
+
+def dot_product_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    scale: float,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> torch.Tensor:
+    """softmax(scale · q kᵀ) v for q [B, H, T, D] and k, v [B, K, S, D], each key head serving H / K query heads.
+
+    A query that sees no key gives zeros. `causal` compares indices, the first query with the first key.
+    """
+    grouped = q.shape[1] != k.shape[1]
+    if grouped and mask is not None and q.is_cuda:  # fused kernels on CUDA take a mask or groups, not both
+        k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)  # [B, H, S, D]
+        v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
+        grouped = False
+    return F.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout, scale=scale, enable_gqa=grouped
+    )
+
+
+def matrix(mask: Any, at: torch.Tensor, keys_at: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
+    """The mask as bools that broadcast to [B, 1, T, S], or None where all is seen, for positions [T] or [B, T]."""
+    allowed = mask.allows(at[..., :, None], keys_at[..., None, :], **pairs)  # [T, S] or [B, T, S]
+    if isinstance(allowed, bool):
+        return None if allowed else at.new_zeros(at.shape[-1], keys_at.shape[-1], dtype=torch.bool)
+    return allowed if allowed.dim() == 2 else allowed[:, None]
+
+
+class FullView:
+    """Every query sees every key."""
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        return dot_product_attention(q, k, v, scale=scale, dropout=dropout)
+
+    def dense(self) -> None:
+        return None
+
+
+class DenseView:
+    """A matrix of bools says what each query sees."""
+
+    def __init__(self, allowed: torch.Tensor) -> None:
+        self.allowed = allowed  # broadcasts to [B, 1, T, S]
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        return dot_product_attention(q, k, v, scale=scale, mask=self.allowed, dropout=dropout)
+
+    def dense(self) -> torch.Tensor:
+        return self.allowed
+
+
+class CausalView:
+    """Each query sees itself and what comes before it in the same sequence, whose positions count from 0."""
+
+    def __init__(self, mask: Any, at: torch.Tensor, pairs: dict[str, Pair | None]) -> None:
+        self.mask, self.at, self.pairs = mask, at, pairs
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        grouped = q.shape[1] != k.shape[1]
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout, scale=scale, enable_gqa=grouped)
+
+    def dense(self) -> Any:
+        return matrix(self.mask, self.at, self.at, self.pairs)
+
+
+class WindowView:
+    """A band along the diagonal: chunks of `width` queries, each against its own keys, those of the chunk before and, where
+    the mask looks `ahead`, those of the chunk after. The cost grows with T · width instead of T².
+
+    Every chunk that has its neighbours sees the same pattern; the first and the last ones are attended apart.
+    """
+
+    def __init__(self, mask: Any, at: torch.Tensor, width: int, ahead: int) -> None:
+        self.mask, self.at, self.width, self.ahead = mask, at, width, ahead
+        three = torch.arange(3 * width, device=at.device)
+        self.band = matrix(mask, three, three, {})  # of any three chunks in a row
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        width, ahead = self.width, self.ahead
+        last = q.shape[2] // width - ahead  # the first chunk that lacks a neighbour; T > 2 · width
+        reach = (1 + ahead) * width
+        first_q, middle_q, last_q = torch.split(q, [width, (last - 1) * width, q.shape[2] - last * width], dim=2)
+        parts = [
+            dot_product_attention(
+                first_q, k[:, :, :reach], v[:, :, :reach], scale=scale, mask=self.band[:width, :reach], dropout=dropout
+            )
+        ]
+        if last > 1:
+            y = dot_product_attention(
+                torch.unflatten(middle_q, 2, (last - 1, width)).transpose(1, 2).flatten(0, 1),  # [B · chunks, H, width, D]
+                neighbours(k, width, ahead),  # [B · chunks, K, width + reach, D]
+                neighbours(v, width, ahead),
+                scale=scale,
+                mask=self.band[width : 2 * width, : width + reach],
+                dropout=dropout,
+            )
+            parts.append(torch.unflatten(y, 0, (q.shape[0], last - 1)).transpose(1, 2).flatten(2, 3))
+        start = (last - 1) * width
+        rest = q.shape[2] - last * width
+        if rest > 0:
+            pattern = self.band[width : width + rest, : width + rest]
+            y = dot_product_attention(last_q, k[:, :, start:], v[:, :, start:], scale=scale, mask=pattern, dropout=dropout)
+            parts.append(y)
+        return torch.cat(parts, dim=2)
+
+    def dense(self) -> Any:
+        return matrix(self.mask, self.at, self.at, {})
+
+
+def neighbours(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
+    """[B, K, T, D] as [B · chunks, K, (2 + ahead) · width, D]: each chunk that has both neighbours, with them."""
+    count = x.shape[2] // width
+    chunks = torch.unflatten(x[:, :, : count * width], 2, (count, width)).transpose(1, 2)  # [B, count, K, width, D]
+    shifted = [chunks[:, shift : count - 1 - ahead + shift] for shift in range(2 + ahead)]
+    return torch.cat(shifted, dim=3).flatten(0, 1)
+
+
+class DocumentsView:
+    """Packed documents, each attended by itself: the cost grows with the sum of their squares.
+
+    How long they are is known only from the data, which a compiled program cannot branch on: there it is a matrix.
+    """
+
+    def __init__(self, mask: Any, at: torch.Tensor, pairs: dict[str, Pair | None], lengths: list[int], causal: bool) -> None:
+        self.mask, self.at, self.pairs, self.lengths, self.causal = mask, at, pairs, lengths, causal
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        if torch.compiler.is_compiling():
+            return dot_product_attention(q, k, v, scale=scale, mask=self.dense(), dropout=dropout)
+        documents = zip(*(torch.split(one_row(x), self.lengths, dim=2) for x in (q, k, v)), strict=True)
+        y = torch.cat([dot_product_attention(*qkv, scale=scale, causal=self.causal, dropout=dropout) for qkv in documents], dim=2)
+        return torch.unflatten(y[0], 1, (q.shape[0], q.shape[2])).transpose(0, 1)  # [B, H, T, D]
+
+    def dense(self) -> Any:
+        return matrix(self.mask, self.at, self.at, self.pairs)
+
+
+def one_row(x: torch.Tensor) -> torch.Tensor:
+    """[B, H, T, D] as [1, H, B · T, D]: the rows one after another."""
+    return x.transpose(0, 1).flatten(1, 2)[None]

@@ -1,0 +1,43 @@
+"""Root-mean-square normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import ONES, ZEROS, Call, F, Norm, Paper, Positive, Sizes, Tensor, Weights, torch
+
+
+class RMSNorm(Norm, kind="rmsnorm"):
+    """Bring every position to a mean square of 1, leaving its mean alone: `y = x / √(mean(x²) + eps) · weight`."""
+
+    eps: Positive = 1e-6
+    """Keeps the quotient finite where all numbers are zero."""
+    affine: bool = True
+    """Whether there is a learned gain."""
+    unit_offset: bool = False
+    """Whether the gain is `1 + weight`, so that weight decay pulls it to 1; Gemma's form."""
+    eps_inside: bool = True
+    """Whether `eps` is added to the mean square; otherwise to its root."""
+
+    source = Paper("Root Mean Square Layer Normalization", "arXiv:1910.07467")
+
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        return {"weight": Tensor(("dim",), "gain", ZEROS if self.unit_offset else ONES, when="affine")}
+
+    def build(self, sizes: Sizes) -> Call | None:
+        if self.unit_offset or not self.eps_inside:
+            return None
+        return Call("nn.RMSNorm", ("dim",), {"eps": "eps", "elementwise_affine": "affine"})
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))  # bfloat16 is too coarse for squares and for 1 + weight
+        if self.eps_inside:
+            y = F.rms_norm(wide, wide.shape[-1:], eps=self.eps)
+        else:
+            # The norm of a row of zeros has gradient zero; that of the root of their mean square would be infinite.
+            rms = torch.linalg.vector_norm(wide, dim=-1, keepdim=True) / wide.shape[-1] ** 0.5
+            y = wide / (rms + self.eps)
+        if self.affine:
+            gain = self.weight.to(wide.dtype)
+            y = y * (1 + gain) if self.unit_offset else y * gain
+        return y.to(x.dtype)

@@ -1,0 +1,29 @@
+"""Positions inside attention: what turns queries and keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Part, Reject, Sizes
+
+
+class Positions(Part):
+    """Turns queries and keys by their positions. Beside its fields it knows, when it runs, the `head_dim` of its holder."""
+
+    def prepare(self, at: Any) -> Any:
+        """What depends on the positions alone, [T] or [B, T]: computed once per call, for all layers with the same settings."""
+        raise NotImplementedError
+
+    def turn(self, x: Any, table: Any) -> Any:
+        """Queries or keys [B, heads, T, head_dim] by what `prepare` made of their positions."""
+        raise NotImplementedError
+
+
+def reject_leading_axes(sizes: Sizes) -> None:
+    """Raises `Reject` where positions, or a bias of scores, stand before anything but the batch: `int[time]` and
+    `int[batch, time]` are positions.
+    """
+    leading = [axis.size for axis in sizes.get("...", ())]
+    if leading not in ([], [sizes.get("batch")]):
+        shown = ", ".join(map(str, leading))
+        raise Reject(f"only the batch may stand before the axes of positions and of a bias, not [{shown}]", code="type-mismatch")

@@ -1,0 +1,62 @@
+"""Rotary positions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import annotated_types
+
+from blocks.core import Paper, Positive, Reject, Sizes, torch
+from blocks.positions.positions import Positions
+from blocks.positions.scaling import Scaling
+
+
+class Rotary(Positions, kind="rotary"):
+    """Pairs of channels turn by an angle that grows with the position, so that scores depend on distances alone:
+    pair i at position p turns by `p · theta^(−2i / n)`, for n turned channels.
+
+    Tables and turns are in float32, also under bfloat16, which holds whole numbers only up to 256.
+    """
+
+    theta: Positive = 10000.0
+    """Base of the wavelengths, which run from 2π to 2π · theta positions."""
+    fraction: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)] = 1.0
+    """The part of each head's channels, the first ones, that turns; the others have no position."""
+    layout: Literal["halves", "interleaved"] = "halves"
+    """Which channels pair up: i with i + n/2 (GPT-NeoX, Llama), or 2i with 2i + 1 (the paper, GPT-J)."""
+    scaling: Scaling | None = None
+    """How frequencies are slowed for contexts longer than those of training."""
+
+    source = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if "head_dim" not in sizes:  # the holder asks again once it knows
+            return
+        turned = int(sizes["head_dim"] * self.fraction)
+        if turned % 2 or turned == 0:
+            raise Reject(
+                f"{turned} of {sizes['head_dim']} channels in a head cannot turn in pairs",
+                field="fraction",
+                hint="an even number of channels must turn",
+            )
+
+    def prepare(self: Any, at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        turned = int(self.head_dim * self.fraction)
+        exponents = torch.arange(0, turned, 2, dtype=torch.float32, device=at.device) / turned
+        frequencies = 1 / self.theta**exponents  # [n/2], radians per position
+        if self.scaling is not None:
+            frequencies = self.scaling.scale(frequencies)
+        angles = at[..., None].float() * frequencies  # [T, n/2] or [B, T, n/2]
+        return angles.cos(), angles.sin()
+
+    def turn(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        cos, sin = table[0][..., None, :, :], table[1][..., None, :, :]  # [1, T, n/2] or [B, 1, T, n/2]
+        turned = 2 * cos.shape[-1]
+        if self.layout == "halves":
+            a, b = x[..., :turned].float().chunk(2, dim=-1)
+            y = torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+        else:
+            a, b = torch.unflatten(x[..., :turned].float(), -1, (-1, 2)).unbind(-1)
+            y = torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1).flatten(-2)
+        y = y.to(x.dtype)
+        return y if turned == x.shape[-1] else torch.cat([y, x[..., turned:]], dim=-1)

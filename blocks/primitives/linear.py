@@ -1,0 +1,25 @@
+"""The affine map of the last axis."""
+
+from __future__ import annotations
+
+from blocks.core import Block, Call, Init, Size, Sizes, Tensor
+
+
+class Linear(Block, kind="linear"):
+    """An affine map of the last axis: `y = x Wᵀ + b`."""
+
+    out: Size
+    """Width of the output."""
+    bias: bool = True
+    """Whether `b` is added."""
+
+    inputs = {"x": "float[..., dim]"}
+    outputs = {"y": "float[..., out]"}
+    # torch's own start: uniform, with the variance of the output a third of the input's.
+    weights = {
+        "weight": Tensor(("out", "dim"), "matrix", Init("uniform", "1 / sqrt(dim)")),
+        "bias": Tensor(("out",), "bias", Init("uniform", "1 / sqrt(dim)"), when="bias"),
+    }
+
+    def build(self, sizes: Sizes) -> Call:
+        return Call("nn.Linear", ("dim", "out"), {"bias": "bias"})

@@ -1,0 +1,1 @@
+"""The residual connection, and what acts on its branch."""

@@ -1,0 +1,22 @@
+"""A learned factor for each channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Block, Init, Paper, Tensor, torch
+
+
+class LayerScale(Block, kind="layer_scale"):
+    """A learned factor for each channel: `y = weight · x`; small at first, it lets deep nets begin as the identity."""
+
+    init: float = 1e-4
+    """Where every factor starts; CaiT takes 0.1 up to depth 18, 1e-5 up to 24 and 1e-6 beyond."""
+
+    source = Paper("Going deeper with Image Transformers", "arXiv:2103.17239")
+    inputs = {"x": "float[..., dim]"}
+    outputs = {"y": "float[..., dim]"}
+    weights = {"weight": Tensor(("dim",), "gain", Init("constant", "init"))}
+
+    def forward(self: Any, x: torch.Tensor) -> Any:
+        return x * self.weight

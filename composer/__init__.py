@@ -1,0 +1,40 @@
+"""Neural networks from recipes: checked, drawn, compiled to PyTorch, trained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from composer.cost.summary import Summary as Summary
+    from composer.diagnostics import Diagnostic as Diagnostic
+    from composer.diagnostics import RecipeError as RecipeError
+    from composer.lower import Model as Model
+    from composer.recipe import Recipe as Recipe
+    from composer.recipe import load as load
+    from composer.train import param_groups as param_groups
+    from composer.train.loss import loss as loss
+
+_HOME = {
+    "Diagnostic": "diagnostics",
+    "Model": "lower",
+    "Recipe": "recipe",
+    "RecipeError": "diagnostics",
+    "Summary": "cost.summary",
+    "load": "recipe",
+    "loss": "train",
+    "param_groups": "train",
+}
+__all__ = ["Diagnostic", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
+
+
+def __getattr__(name: str) -> object:
+    """Each public name is loaded when it is first used, so that torch is loaded only by what runs a model."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,63 @@
+"""What the commands that run a model share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from composer.cli.arguments import Problem
+from composer.diagnostics import RecipeError, report
+
+if TYPE_CHECKING:
+    from composer.lower import Model
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """`--device`."""
+    parser.add_argument("--device", metavar="NAME", help="where to compute: cpu, cuda, cuda:1 (default: cuda where there is one)")
+
+
+def chosen_device(name: str | None) -> str:
+    """The device that was named, or the accelerator if there is one.
+
+    Raises:
+        Problem: where torch cannot use it.
+    """
+    import torch
+
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).splitlines()[0].rstrip(".")
+        raise Problem(f"arco: the device {name} cannot be used: {first}", "cpu is always there") from None
+    return name
+
+
+def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]:
+    """Compiles the recipe that a run has kept, with the same blocks of one's own."""
+    from composer.recipe import load
+
+    def build(recipe: str) -> Model:
+        return load(recipe, blocks=blocks).compile(device=chosen_device(device))
+
+    return build
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turns what training, decoding and compiling refuse into a line of the command's."""
+    from composer.decode import DecodeError
+    from composer.train import TrainingError
+
+    try:
+        yield
+    except TrainingError as error:
+        raise Problem(f"arco: {error}", error.hint) from None
+    except DecodeError as error:
+        raise Problem(f"arco: {error}") from None
+    except RecipeError as error:
+        raise Problem(report(error.diagnostics), code=1) from None

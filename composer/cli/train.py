@@ -1,0 +1,156 @@
+"""`arco train`: a text and a recipe in, a run folder out."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from dataclasses import fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from composer.cli.arguments import Problem, add_changes, sound_recipe
+from composer.cli.running import add_device, chosen_device, rebuild, refusals
+
+if TYPE_CHECKING:
+    from composer.recipe import Recipe
+    from composer.train import Data, Result, Settings, Tokeniser
+
+RUNS = Path("runs")
+TOKENISERS = ("characters", "bytes", "bpe")
+
+
+def declare(parser: argparse.ArgumentParser, name: str) -> None:
+    """What to train on what, and every setting of the training."""
+    from composer.train import Settings
+
+    parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a name from `arco list`, or the path of a .yaml file")
+    add_changes(parser)
+    parser.add_argument("--data", metavar="FILE", type=Path, help="the text to learn, in UTF-8; its last tenth is held out")
+    parser.add_argument("--run", metavar="FOLDER", type=Path, dest="folder", help="where to keep the run (default: runs/NAME)")
+    parser.add_argument("--resume", metavar="RUN", type=Path, help="go on with this run instead")
+    parser.add_argument("--tokeniser", choices=TOKENISERS, default="characters", help="what a token is (default: characters)")
+    parser.add_argument("--vocabulary", metavar="N", type=int, default=4096, help="how many tokens bpe learns (default: 4096)")
+    add_device(parser)
+    settings = parser.add_argument_group("settings")
+    docs = setting_docs(Settings)
+    for field in fields(Settings):
+        kind: Any = type(field.default)
+        metavar = "N" if kind is int else "X"
+        told = f"{docs[field.name]} (default: {field.default})".replace("%", "%%")
+        settings.add_argument(f"--{field.name.replace('_', '-')}", metavar=metavar, type=kind, help=told)
+    parser.set_defaults(run=run)
+
+
+def setting_docs(settings: type[Settings]) -> dict[str, str]:
+    """The line under each setting."""
+    lines = inspect.getsource(settings).splitlines()
+    pairs = list(pairwise(lines))
+    return {
+        line.partition(":")[0].strip(): below.strip().strip('"').rstrip(".")
+        for line, below in pairs
+        if below.strip().startswith('"""')
+    }
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Begin a run, or go on with one."""
+    with refusals():
+        if arguments.resume is not None:
+            if arguments.recipe is not None:
+                raise Problem("arco train: a resumed run has its recipe already", "leave out the recipe, or leave out --resume")
+            result = resumed(arguments)
+        elif arguments.recipe is None or arguments.data is None:
+            missing = "a recipe" if arguments.recipe is None else "a text"
+            raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
+        else:
+            result = started(arguments)
+    print(told(result))
+    return 0
+
+
+def started(arguments: argparse.Namespace) -> Result:
+    """A new run."""
+    from composer.train import Settings, read_text, tokenise
+
+    text = read_text(arguments.data)
+    tokeniser = tokeniser_of(text, arguments)
+    recipe = sized(sound_recipe(arguments.recipe, arguments), tokeniser)
+    settings = settings_of(arguments, Settings(context=context_of(recipe, Settings().context)))
+    data = tokenise(text, tokeniser, path=arguments.data)
+    return trained(recipe, tokeniser, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
+
+
+def tokeniser_of(text: str, arguments: argparse.Namespace) -> Tokeniser:
+    """The tokeniser that was asked for, made from the text."""
+    from composer.train import ByteTokeniser, characters_of, train_bpe
+
+    match arguments.tokeniser:
+        case "characters":
+            return characters_of(text)
+        case "bytes":
+            return ByteTokeniser()
+    return train_bpe(text, size=arguments.vocabulary)
+
+
+def trained(recipe: Recipe, tokeniser: Tokeniser, data: Data, settings: Settings, folder: Path, device: str | None) -> Result:
+    """Compile a recipe and train it."""
+    from composer.train import train
+
+    model = recipe.compile(device=chosen_device(device), seed=settings.seed)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    print(f"training {recipe.name}, {count:,} parameters, on {data.path} in {folder}")
+    return train(model, tokeniser, data, settings, folder, recipe=recipe.text)
+
+
+def resumed(arguments: argparse.Namespace) -> Result:
+    """A run that goes on."""
+    from composer.train import Settings, resume
+
+    changed = {field.name for field in fields(Settings) if getattr(arguments, field.name) is not None} - {"steps"}
+    if changed or arguments.set:
+        raise Problem(
+            "arco train: a resumed run keeps its recipe and its settings",
+            "only --steps, --data, --device and --blocks go with --resume",
+        )
+    build = rebuild(arguments.blocks, arguments.device)
+    return resume(arguments.resume, build=build, steps=arguments.steps, data=arguments.data)
+
+
+def sized(recipe: Recipe, tokeniser: Tokeniser) -> Recipe:
+    """The recipe with its param `vocab` set to the tokeniser's size, unless that was set by hand."""
+    by_hand = any(setting.partition("=")[0].strip() in ("vocab", "params.vocab") for setting in recipe.settings)
+    if by_hand or "vocab" not in recipe.typed.program.params or recipe.typed.program.params["vocab"] == tokeniser.size:
+        return recipe
+    print(f"vocab is set to the tokeniser's {tokeniser.size}")
+    return replace(recipe, settings=(*recipe.settings, f"vocab={tokeniser.size}"))
+
+
+def context_of(recipe: Recipe, usual: int) -> int:
+    """The length of a window unless it is told: the param `context`, where the recipe has one."""
+    context = recipe.typed.program.params.get("context")
+    return context if isinstance(context, int) else usual
+
+
+def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
+    """The settings with what the command line says."""
+    given = {field.name: getattr(arguments, field.name) for field in fields(usual)}
+    return replace(usual, **{name: value for name, value in given.items() if value is not None})
+
+
+def free_folder(name: str) -> Path:
+    """`runs/NAME`, or with a number where that is taken."""
+    folder, count = RUNS / name, 1
+    while folder.exists():
+        count += 1
+        folder = RUNS / f"{name}-{count}"
+    return folder
+
+
+def told(result: Result) -> str:
+    """How a run ended, and how to hear from it."""
+    nats = result.validation
+    return (
+        f"{result.step} steps in {result.seconds:.0f} s: validation {nats.per_token:.3f} nats per token, "
+        f"{nats.per_character:.3f} per character\nlet it write: arco generate {result.run} --prompt TEXT"
+    )

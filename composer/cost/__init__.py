@@ -1,0 +1,1 @@
+"""What a model costs: parameters, FLOPs and memory, before anything is built."""

@@ -1,0 +1,107 @@
+"""What a model costs: parameters, memory and computation, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from composer.cost.flops import FlopCounter, Flops
+from composer.cost.lengths import growing, lengths_of
+from composer.graph.dims import Symbolic, substitute
+from composer.graph.parameters import NamedParameter, parameters
+from composer.graph.patterns import pattern, size
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.language.parse import ports
+
+BYTES = {"fp32": 4, "bf16": 2}
+"""Of one number."""
+MOMENTS = 2
+"""Numbers that AdamW keeps for each trained one, in fp32: the means of its gradient and of the square."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a model costs at given lengths of its axes."""
+
+    parameters: int
+    """Each tensor once, however many names it has."""
+    trainable: int
+    lengths: Mapping[str, int]
+    flops: Flops
+    """Of one forward at these lengths."""
+    flops_per_token: Flops | None
+    """The same for each position; None where no axis grows with the text."""
+    cached_per_token: int
+    """Numbers that decoding keeps for each position of the text: keys and values."""
+
+    def weights(self, precision: str) -> int:
+        """Bytes of all parameters."""
+        return self.parameters * BYTES[precision]
+
+    @property
+    def optimiser(self) -> int:
+        """Bytes of AdamW's state."""
+        return self.trainable * MOMENTS * BYTES["fp32"]
+
+    def cache_per_token(self, precision: str) -> int:
+        """Bytes that decoding keeps for each position of one text."""
+        return self.cached_per_token * BYTES[precision]
+
+
+def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
+    """The costs of a model; `given` are lengths of its axes (see `lengths_of` for the others)."""
+    lengths = lengths_of(typed, given or {})
+    table = [entry for entry in parameters(typed) if not entry.tied_to]
+    flops = FlopCounter(lengths).graph(typed.root)
+    axis = growing(typed)
+    positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
+    return Costs(
+        parameters=sum(map(numbers, table)),
+        trainable=sum(numbers(entry) for entry in table if entry.trainable),
+        lengths=lengths,
+        flops=flops,
+        flops_per_token=None if positions is None else Flops(flops.dense // positions, flops.masked // positions),
+        cached_per_token=0 if axis is None else CacheCounter(axis, lengths).graph(typed.root),
+    )
+
+
+def numbers(entry: NamedParameter) -> int:
+    """How many numbers a tensor has."""
+    return prod(entry.parameter.shape)
+
+
+class CacheCounter:
+    """Counts the numbers that one sequence leaves behind at each position of an axis."""
+
+    def __init__(self, axis: Symbolic, lengths: Mapping[str, int]) -> None:
+        self.axis, self.lengths = axis, {**lengths, "batch": 1}
+        self.done: dict[int, int] = {}
+
+    def graph(self, graph: TypedGraph) -> int:
+        """All that a graph's nodes keep."""
+        if id(graph) not in self.done:
+            self.done[id(graph)] = sum(map(self.node, graph.nodes))
+        return self.done[id(graph)]
+
+    def node(self, node: TypedNode) -> int:
+        """What a node and what fills its slots keep."""
+        if node.node.dropped:
+            return 0
+        match node:
+            case TypedBlock():
+                return self._block(node) + sum(self.node(slot) for slot in node.slots.values() if slot is not None)
+            case TypedGroup(graph=graph):
+                return self.graph(graph)
+            case TypedRepeat(passes=passes):
+                return sum(map(self.graph, passes))
+
+    def _block(self, block: TypedBlock) -> int:
+        kept, marks = 0, ports(type(block.part))
+        for name, text in block.part.keeps.items():
+            if name not in block.inputs or marks.get(name) != "?":  # an optional port's value is kept by the one who made it
+                axes = [size(expression, block.sizes) for expression in pattern(text).axes]
+                if self.axis in axes:
+                    axes.remove(self.axis)
+                    kept += prod(substitute(axis, self.lengths) for axis in axes)
+        return kept

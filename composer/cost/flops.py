@@ -1,0 +1,137 @@
+"""FLOPs of one forward, in closed form: what each block declares, summed over the graph."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from blocks.masks.count import visible
+from blocks.masks.mask import Mask
+from composer.graph.dims import Symbolic, substitute
+from composer.graph.patterns import declared
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.types import TensorType
+from composer.language.expression import Binary, Expression, Number, Path, Unary
+
+Amount = int | Fraction
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "/": Fraction,
+    "**": operator.pow,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flops:
+    """FLOPs, a multiply and an add counting as two."""
+
+    dense: int = 0
+    """What a kernel without knowledge of the masks computes."""
+    masked: int = 0
+    """What is left where no pair of positions is computed that a mask hides."""
+
+    def __add__(self, other: Flops) -> Flops:
+        return Flops(self.dense + other.dense, self.masked + other.masked)
+
+
+class FlopCounter:
+    """Counts at given lengths; equal passes are one graph, which is counted once."""
+
+    def __init__(self, lengths: Mapping[str, int]) -> None:
+        self.lengths = lengths
+        self.done: dict[int, Flops] = {}
+
+    def graph(self, graph: TypedGraph) -> Flops:
+        """One forward of a graph."""
+        if id(graph) not in self.done:
+            self.done[id(graph)] = sum(map(self.node, graph.nodes), Flops())
+        return self.done[id(graph)]
+
+    def node(self, node: TypedNode) -> Flops:
+        """One forward of a node, with what fills its slots."""
+        if node.node.dropped:
+            return Flops()
+        match node:
+            case TypedBlock():
+                return sum((self.node(slot) for slot in node.slots.values() if slot is not None), self._block(node))
+            case TypedGroup(graph=graph):
+                return self.graph(graph)
+            case TypedRepeat(passes=passes):
+                return sum(map(self.graph, passes), Flops())
+
+    def _block(self, block: TypedBlock) -> Flops:
+        sizes = {name: self._number(value) for name, value in block.sizes.items() if isinstance(value, int | Symbolic)}
+        cost = block.part.cost(block.sizes, frozenset(block.inputs))
+        if cost is None:
+            matrices = sum(prod(parameter.shape) for parameter in block.parameters if parameter.role == "matrix")
+            every = 2 * matrices * self._positions(block) if matrices else 0
+            return Flops(every, every)
+        dense = whole(computed(cost.dense, sizes))
+        if not cost.per_pair:
+            return Flops(dense, dense)
+        pairs = computed(cost.per_pair, sizes) * computed(cost.pairs, sizes)
+        return Flops(dense, dense - whole(pairs * (1 - self._visible_share(block, sizes))))
+
+    def _positions(self, block: TypedBlock) -> int:
+        """How many vectors the block's matrices are applied to."""
+        first = next(iter(block.inputs.values()), None)
+        axes = first.sizes[:-1] if isinstance(first, TensorType) else ()
+        return prod(map(self._number, axes))
+
+    def _visible_share(self, block: TypedBlock, sizes: Mapping[str, int]) -> Fraction:
+        """The share of all (query, key) pairs that the block's masks leave."""
+        share = Fraction(1)
+        for prepared in block.part.prepared(frozenset(block.inputs)).values():
+            mask = getattr(block.part, prepared.slot)
+            if isinstance(mask, Mask):
+                queries, keys = (sizes[block.part.counts[port]] for port in prepared.ports)
+                share *= Fraction(visible(mask, queries, keys), queries * keys)
+        return share
+
+    def _number(self, size: int | Symbolic) -> int:
+        return substitute(size, self.lengths)
+
+
+def computed(text: str, sizes: Mapping[str, int]) -> Amount:
+    """What a block's declared expression comes to; each term of a sum alone, since all together may be too long for one."""
+    return sum(amount(declared(term), sizes) for term in terms(text))
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a sum, split where no bracket is open."""
+    found, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "+" and depth == 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return [term.strip() for term in found]
+
+
+def amount(expression: Expression, sizes: Mapping[str, int]) -> Amount:
+    """What a declared amount comes to; unlike a recipe's numbers it has no upper bound."""
+    match expression:
+        case Number(value=int(value)):
+            return value
+        case Path(steps=(step,)):
+            return sizes[step.name]
+        case Unary(operator="-", operand=operand):
+            return -amount(operand, sizes)
+        case Binary(operator=sign, left=left, right=right) if sign in ARITHMETIC:
+            result: Amount = ARITHMETIC[sign](amount(left, sizes), amount(right, sizes))
+            return result
+    raise ValueError(f"a block's cost is no sum of products: {expression.span!r}")
+
+
+def whole(number: Amount) -> int:
+    """The nearest whole number; a share of pairs times their number comes out even."""
+    return round(number)

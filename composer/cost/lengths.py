@@ -1,0 +1,33 @@
+"""At which lengths of its axes a model is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from composer.graph.dims import Symbolic, names
+from composer.graph.typed import TypedProgram
+
+USUAL = 1024
+"""Length of an axis of which the recipe says nothing."""
+
+
+def axes(typed: TypedProgram) -> tuple[str, ...]:
+    """The axes of the inputs whose lengths are known only when the model runs, in order."""
+    found = (name for type_ in typed.inputs.values() for size in type_.sizes for name in sorted(names(size)))
+    return tuple(dict.fromkeys(found))
+
+
+def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
+    """A length for every axis: what is given, one sequence, and for the rest the param `context` where there is one."""
+    context = typed.program.params.get("context")
+    usual = context if isinstance(context, int) and not isinstance(context, bool) else USUAL
+    return {name: given.get(name, 1 if name == "batch" else usual) for name in axes(typed)}
+
+
+def growing(typed: TypedProgram) -> Symbolic | None:
+    """The axis that grows by one with every token that is written; only language models have one."""
+    tokens = typed.inputs.get("tokens")
+    if typed.program.recipe.task != "causal_lm" or tokens is None or len(tokens.axes) != 2:
+        return None
+    time = tokens.axes[1].size
+    return time if isinstance(time, Symbolic) else None

@@ -1,0 +1,101 @@
+"""A summary as text, for a terminal of a hundred columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from composer.cost.flops import Flops
+from composer.cost.summary import Row, Summary
+from composer.cost.units import in_bytes, in_flops, short
+
+WIDTH = 100
+NARROWEST = 20
+"""Columns that are left to the details, however deep the tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row with the branches of the tree before its name."""
+
+    tree: str
+    row: Row
+
+
+def render(summary: Summary) -> str:
+    """Name and costs, then the tree."""
+    return "\n".join([*_head(summary), "", *_tree(summary), ""])
+
+
+def _head(summary: Summary) -> Iterator[str]:
+    model = summary.costs
+    yield from textwrap.wrap(f"{summary.name}: {summary.doc}" if summary.doc else summary.name, WIDTH)
+    if summary.source:
+        yield from textwrap.wrap(summary.source, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    yield ""
+    frozen = f", of which {model.trainable:,} are trained" if model.trainable != model.parameters else ""
+    at = ", ".join(f"{axis} {length:,}" for axis, length in model.lengths.items())
+    figures = {
+        "parameters": f"{model.parameters:,} ({short(model.parameters)}){frozen}",
+        "weights": f"{in_bytes(model.weights('fp32'))} in fp32, {in_bytes(model.weights('bf16'))} in bf16",
+        "AdamW": f"{in_bytes(model.optimiser)} of state",
+        "forward": f"{_flops(model.flops)}{f', {at}' if at else ''}",
+    }
+    if model.flops_per_token is not None:
+        figures["per token"] = _flops(model.flops_per_token)
+    if model.cached_per_token:
+        figures["KV cache"] = f"{in_bytes(model.cache_per_token('bf16'))} per token in bf16"
+    yield from (f"{name:<12}{text}" for name, text in figures.items())
+
+
+def _flops(flops: Flops) -> str:
+    skipping = f" ({in_flops(flops.masked)} where masked pairs are skipped)"
+    return in_flops(flops.dense) + skipping * (flops.dense != flops.masked)
+
+
+def _tree(summary: Summary) -> Iterator[str]:
+    lines = list(_lines(summary.rows))
+    whole = max(summary.costs.parameters, 1)
+    names = [f"{line.tree}{line.row.name}" for line in lines]
+    outputs = [_shape(line.row.output) for line in lines]
+    counts = [f"{line.row.parameters:,}" if line.row.parameters else "" for line in lines]
+    name, output, count = (max(map(len, ["", *column])) for column in (names, outputs, [*counts, "parameters"]))
+    middle = max(NARROWEST, WIDTH - name - output - count - 14)  # seven signs between the columns, seven of the share
+    yield f"{'node':<{name}}  {'block':<{middle}}  {'output':<{output}}  {'parameters':>{count}}   share"
+    for line, label, shape, number in zip(lines, names, outputs, counts, strict=True):
+        words = ": ".join(part for part in (line.row.block, line.row.detail) if part)
+        first, *more = textwrap.wrap(words, middle) or [""]
+        share = f"{line.row.total / whole:7.1%}" if line.row.total else ""
+        yield f"{label:<{name}}  {first:<{middle}}  {shape:<{output}}  {number:>{count}} {share}".rstrip()
+        below = _continued(line)
+        yield from (f"{below:<{name}}  {rest}" for rest in more)
+    if any(row.block.startswith("×") for row in summary.rows):
+        yield ""
+        yield "Inside a repeat: the parameters of one pass, and the share of all its passes."
+
+
+def _lines(rows: Sequence[Row], tree: str = "") -> Iterator[_Line]:
+    for row in rows:
+        yield from _branch(row, tree)
+
+
+def _branch(row: Row, tree: str) -> Iterator[_Line]:
+    yield _Line(tree, row)
+    for child in row.children:
+        yield from _branch(child, _passing(tree) + ("└─ " if child is row.children[-1] else "├─ "))
+
+
+def _passing(tree: str) -> str:
+    """The branches as they go on below a row."""
+    return tree.replace("├─ ", "│  ").replace("└─ ", "   ")
+
+
+def _continued(line: _Line) -> str:
+    """The branches that pass by the second line of a row."""
+    return _passing(line.tree) + ("│" if line.row.children else "")
+
+
+def _shape(output: str) -> str:
+    """`float[batch, time, 768]` as `[batch, time, 768]`."""
+    return output.removeprefix("float")

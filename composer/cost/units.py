@@ -1,0 +1,34 @@
+"""Large numbers as people read them."""
+
+from __future__ import annotations
+
+THOUSANDS = ("", " k", " M", " B", " T", " P", " E")
+FLOPS = (" FLOPs", " kFLOPs", " MFLOPs", " GFLOPs", " TFLOPs", " PFLOPs", " EFLOPs", " ZFLOPs")
+BYTES = (" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")
+
+
+def short(number: int) -> str:
+    """Three digits and a letter: `124 M`, `8.03 B`."""
+    return _scaled(number, 1000, THOUSANDS)
+
+
+def in_flops(number: int) -> str:
+    """Three digits and a unit: `285 MFLOPs`."""
+    return _scaled(number, 1000, FLOPS)
+
+
+def in_bytes(number: int) -> str:
+    """Three digits and a unit: `474 MiB`."""
+    return _scaled(number, 1024, BYTES)
+
+
+def _scaled(number: int, base: int, units: tuple[str, ...]) -> str:
+    value, unit = float(number), 0
+    while (shown := round(value, _decimals(value))) >= base and unit < len(units) - 1:
+        value, unit = value / base, unit + 1
+    return f"{shown:.{_decimals(shown)}f}{units[unit]}" if unit else f"{number}{units[0]}"
+
+
+def _decimals(value: float) -> int:
+    """How many decimals make three digits."""
+    return max(0, 3 - len(str(int(value))))

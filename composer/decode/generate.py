@@ -1,0 +1,161 @@
+"""Writing on from a prompt, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import torch
+from torch import Tensor, nn
+
+from composer.decode.problem import DecodeError
+from composer.decode.sample import Sampling, draw
+from composer.decode.session import session
+from composer.lower import Model
+
+
+class Step(Protocol):
+    """The model, going on from the tokens it was given before."""
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        """Read `tokens` [B, t]; the logits [B, t, V] at each of them."""
+        ...
+
+
+Reading = Callable[[nn.Module, int, int], AbstractContextManager[Step]]
+"""Opens a `Step` for a model, a batch size and the most tokens that it will read: `cached` or `uncached`."""
+
+
+@contextmanager
+def uncached(model: nn.Module, batch: int, max_length: int) -> Iterator[Step]:
+    """Read everything again at each step: right for every model, and what a cache must equal."""
+    seen = torch.empty(batch, 0, dtype=torch.int64)
+
+    def step(tokens: Tensor) -> Tensor:
+        nonlocal seen
+        seen = torch.cat([seen.to(tokens.device), tokens], dim=1)
+        logits: Tensor = model(seen).logits
+        return logits[:, -tokens.shape[1] :]
+
+    yield step
+
+
+@contextmanager
+def cached(model: nn.Module, batch: int, max_length: int) -> Iterator[Step]:
+    """Read each token once: for compiled models, whose blocks keep what they need of the tokens before."""
+    with session(cast(Model, model), max_length):
+        yield lambda tokens: model(tokens).logits
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """Say no where prompt and new tokens together are longer than the model reads."""
+
+    length: int
+
+
+@dataclass(frozen=True)
+class Slide:
+    """Go on for ever: when the model's `length` is full, keep the later half and read that afresh."""
+
+    length: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is wanted after a prompt."""
+
+    max_new_tokens: int = 200
+    """Where it ends at the latest."""
+    sampling: Sampling = field(default_factory=Sampling)
+    """How each token is drawn."""
+    stop: frozenset[int] = frozenset()
+    """Tokens that end it; they are not part of it."""
+    limit: Refuse | Slide | None = None
+    """What happens at the model's longest context; None where it has none."""
+    vocabulary: int | None = None
+    """Tokens from this one on have no text and are never drawn: a model may be padded beyond its tokeniser."""
+
+
+def generate(
+    model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, seed: int = 0, reading: Reading = uncached
+) -> list[list[int]]:
+    """What follows each prompt.
+
+    Prompts of equal length are read together; none is padded, so each gets, when greedy, what it would get alone.
+    Raises: DecodeError where a prompt is empty or longer than the model reads.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    answers: list[list[int]] = [[] for _ in prompts]
+    for length in sorted({len(prompt) for prompt in prompts}):
+        rows = [row for row, prompt in enumerate(prompts) if len(prompt) == length]
+        open_rows = set(rows)
+        for tokens in continuations(model, [prompts[row] for row in rows], request, generator, reading):
+            for row, token in zip(rows, tokens.tolist(), strict=True):
+                if token in request.stop:
+                    open_rows.discard(row)
+                if row in open_rows:
+                    answers[row].append(token)
+            if not open_rows:
+                break
+    return answers
+
+
+def stream(
+    model: nn.Module, prompt: Sequence[int], request: Request, *, seed: int = 0, reading: Reading = uncached
+) -> Iterator[int]:
+    """The same for one prompt, each token as soon as it is drawn."""
+    generator = torch.Generator().manual_seed(seed)
+    for tokens in continuations(model, [prompt], request, generator, reading):
+        token = int(tokens[0])
+        if token in request.stop:
+            return
+        yield token
+
+
+@torch.no_grad()  # as a decorator it lets go of autograd's switch at every yield
+def continuations(
+    model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, generator: torch.Generator, reading: Reading
+) -> Iterator[Tensor]:
+    """The next tokens [B] of prompts of equal length, again and again, stop tokens or not."""
+    device = next(model.parameters()).device
+    sequence = torch.tensor(prompts, dtype=torch.int64)  # [B, T]; grows
+    check_length(sequence.shape[1], request)
+    left = request.max_new_tokens
+    was_training = model.training
+    model.eval()
+    try:
+        while left:
+            window = latest(sequence, request.limit)
+            room = left if not isinstance(request.limit, Slide) else request.limit.length - window.shape[1] + 1
+            with reading(model, len(prompts), window.shape[1] + min(left, room) - 1) as step:
+                unread = window
+                for _ in range(min(left, room)):
+                    logits = step(unread.to(device))[:, -1, : request.vocabulary]
+                    unread = draw(logits, request.sampling, generator)[:, None]  # [B, 1]
+                    sequence = torch.cat([sequence, unread], dim=1)
+                    left -= 1
+                    yield unread[:, 0]
+    finally:
+        model.train(was_training)
+
+
+def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
+    """As much of the sequence's end as is read first."""
+    if not isinstance(limit, Slide) or sequence.shape[1] <= limit.length:
+        return sequence
+    return sequence[:, -max(1, limit.length // 2) :]
+
+
+def check_length(prompt: int, request: Request) -> None:
+    """Raises: DecodeError where there is nothing to go on from, or too much."""
+    if prompt == 0:
+        raise DecodeError("the prompt is empty; generation needs at least one token to go on from")
+    whole = prompt + request.max_new_tokens
+    if isinstance(request.limit, Refuse) and whole > request.limit.length:
+        raise DecodeError(
+            f"the prompt has {prompt} tokens and {request.max_new_tokens} new ones are wanted, {whole} in all; "
+            f"the model reads {request.limit.length}"
+        )

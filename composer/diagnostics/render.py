@@ -1,0 +1,109 @@
+"""Diagnostics as text for people: the quoted line, the caret, the hint."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+
+from composer.diagnostics.diagnostic import Diagnostic
+from composer.diagnostics.source import Span
+
+WIDEST = 140
+"""Columns of a quoted line; of a longer one the part around the caret is shown."""
+TAB = "    "
+CUT = "…"
+REACH = 4 * WIDEST
+"""Characters on either side of a mark that are looked at, so that a line of megabytes costs no more than another."""
+
+
+def concise(diagnostic: Diagnostic) -> str:
+    """One line: place, code and message."""
+    span = diagnostic.span
+    place = f"{span.source.name}:{span.line}:{span.column}"
+    return _safe(f"{place}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}")
+
+
+def full(diagnostic: Diagnostic) -> str:
+    """The headline, the quoted lines with what is marked in them, and the hint."""
+    marks = [(diagnostic.span, "^", diagnostic.note), *((label.span, "-", label.text) for label in diagnostic.labels)]
+    digits = max(len(str(span.line)) for span, _, _ in marks)
+    margin = " " * digits
+    lines = [concise(diagnostic)]
+    source, quoted = diagnostic.span.source, 0
+    for span, sign, words in marks:
+        if not span.source.text or span.line > len(span.source.lines):
+            continue
+        if span.source is not source:
+            lines.append(_safe(f"{margin}--> {span.source.name}:{span.line}"))
+            source, quoted = span.source, 0
+        elif len(lines) == 1:
+            lines.append(f"{margin} |")
+        line, indent, length = _quote(span)
+        if quoted != span.line:
+            lines.append(f"{span.line:>{digits}} |{line}")
+        lines.append(f"{margin} |{' ' * indent}{sign * length} {_safe(words)}".rstrip())
+        quoted = span.line
+    if diagnostic.hint:
+        lines.append(f"{margin} = {_safe(diagnostic.hint)}")
+    return "\n".join(lines)
+
+
+def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic], str] = full) -> str:
+    """All of them in the order of the files, each as `style` shows it, and how many there are."""
+    ordered = sorted(diagnostics, key=lambda each: (each.span.source.name, each.span.line, each.span.column))
+    if not ordered:
+        return ""
+    errors = sum(each.severity == "error" for each in ordered)
+    counts = [
+        f"{count} {noun}{'s' * (count != 1)}" for count, noun in ((errors, "error"), (len(ordered) - errors, "warning")) if count
+    ]
+    between = "\n\n" if style is full else "\n"
+    return between.join([*map(style, ordered), ", ".join(counts)])
+
+
+def _quote(span: Span) -> tuple[str, int, int]:
+    """A span's first line as it is shown, the columns before the mark, and the length of the mark."""
+    text = span.source.lines[span.line - 1].removesuffix("\r")
+    start = min(span.column - 1, len(text))
+    end = max(start, min(span.end_column - 1, len(text)) if span.end_line == span.line else len(text))
+    before, after = max(0, start - REACH), max(0, len(text) - start - REACH)
+    start, end, text = start - before, min(end, len(text) - after) - before, text[before : len(text) - after]
+    shown = [_shown(character) for character in text]
+    columns = [0, *accumulate(map(_width, shown))]
+    first, last = _window(columns, start, end)
+    ahead, behind = CUT * (before + first > 0), CUT * (after > 0 or last < len(text))
+    indent = len(ahead) + columns[start] - columns[first]
+    return ahead + "".join(shown[first:last]) + behind, indent, max(1, columns[min(end, last)] - columns[start])
+
+
+def _window(columns: list[int], start: int, end: int) -> tuple[int, int]:
+    """The characters of a line that are shown: all of a short one, else those around the mark."""
+    characters = len(columns) - 1
+    if columns[-1] <= WIDEST:
+        return 0, characters
+    room = WIDEST - 2  # for the two signs that say where the line is cut
+    marked = min(columns[end] - columns[start], room)
+    left = max(0, min(columns[start] - (room - marked) // 2, columns[-1] - room))
+    first = next(place for place, column in enumerate(columns) if column >= left)
+    last = next((place - 1 for place, column in enumerate(columns) if column > columns[first] + room), characters)
+    return min(first, start), last
+
+
+def _safe(text: str) -> str:
+    """The text without characters that a terminal would obey."""
+    return "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    """A character as it may stand in a terminal: controls, bidi marks and the like as their escapes."""
+    if character == "\t":
+        return TAB
+    if character.isprintable() or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _width(shown: str) -> int:
+    """Columns in a terminal: two for a wide character, none for a combining one."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)

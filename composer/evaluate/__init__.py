@@ -1,0 +1,1 @@
+"""Measuring: what a trained model is compared with."""

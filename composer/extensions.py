@@ -1,0 +1,98 @@
+"""A person's own blocks, from a Python file that is named on the command line or in `load`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from blocks.core import Library, NameClash, Part, standard
+from blocks.core.library import parts_in
+from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+
+Blocks = Sequence["type[Part] | Path | str"]
+"""Classes, or Python files that define some."""
+
+
+def library_with(blocks: Blocks) -> Library:
+    """The standard library and these blocks.
+
+    Raises:
+        RecipeError: where a file cannot be read or does not run, or a name is taken.
+    """
+    library = standard()
+    for own in blocks:
+        parts = parts_of(Path(own)) if isinstance(own, str | Path) else [own]
+        try:
+            library = library.with_parts(parts)
+        except NameClash as clash:
+            raise RecipeError([Diagnostic("name-clash", str(clash), _class_span(clash.second))]) from None
+    return library
+
+
+def parts_of(file: Path) -> list[type[Part]]:
+    """The blocks that a Python file defines; the file runs, so it must be one's own."""
+    source = _read(file)
+    name = f"composer_blocks_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise RecipeError([Diagnostic("block-file", "a file of blocks ends in .py", Span(source, 1, 1, 1, 1))])
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # pydantic and pickle look the class's module up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        number, words = _place(error, str(spec.origin))
+        message = f"{type(error).__name__}: {' '.join(words.split())}"
+        raise RecipeError([Diagnostic("block-file", message, _line(source, number))]) from error
+    parts = parts_in(module)
+    if not parts:
+        hint = 'class MyBlock(Block, kind="my_block"): …'
+        raise RecipeError([Diagnostic("block-file", "this file defines no block", _line(source, 1), hint=hint)])
+    return parts
+
+
+def _read(file: Path) -> Source:
+    try:
+        return Source(str(file), file.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or "it is no file").lower()
+        raise RecipeError([_unreadable(file, f"this file cannot be read: {reason}")]) from None
+    except UnicodeDecodeError:
+        raise RecipeError([_unreadable(file, "this file is not UTF-8 text")]) from None
+
+
+def _unreadable(file: Path, message: str) -> Diagnostic:
+    return Diagnostic("block-file", message, Span(Source(str(file), ""), 1, 1, 1, 1))
+
+
+def _place(error: BaseException, file: str) -> tuple[int, str]:
+    """The line of a file at which an error came up, whether the file could not be read or did not run, and what it says."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno or 1, error.msg
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file and frame.lineno]
+    return lines[-1] if lines else 1, str(error)
+
+
+def _line(source: Source, number: int) -> Span:
+    text = source.lines[number - 1] if number <= len(source.lines) else ""
+    start = len(text) - len(text.lstrip()) + 1
+    return Span(source, number, start, number, max(start + 1, len(text.rstrip()) + 1))
+
+
+def _class_span(part: type[Part]) -> Span:
+    try:
+        file, (_, number) = inspect.getsourcefile(part), inspect.getsourcelines(part)
+        return _line(Source(str(file), Path(str(file)).read_text(encoding="utf-8")), number)
+    except (OSError, TypeError):  # a class that was typed in, not read from a file
+        return Span(Source(part.__module__, ""), 1, 1, 1, 1)
+
+
+def files_of(blocks: Iterable[type[Part] | Path | str]) -> tuple[Path, ...]:
+    """Those of the blocks that are files."""
+    return tuple(Path(own) for own in blocks if isinstance(own, str | Path))

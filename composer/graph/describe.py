@@ -1,0 +1,98 @@
+"""What a typed block is set to, in the words of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from blocks.core import Own, Part, fields
+from blocks.core.fields import EdgeName, OrEdge, SlotOf
+from blocks.masks.describe import describe as mask_text
+from blocks.masks.mask import Mask
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode
+
+
+def number(value: float) -> str:
+    """A number as one would write it, every digit of it: `10000`, `1e-05`, `0.1`."""
+    return str(int(value)) if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15) else repr(value)
+
+
+def edge_names(block: TypedBlock) -> dict[str, str]:
+    """Port to what it reads, for the ports that a mask's arguments name."""
+    return {wire.port: ", ".join(map(str, wire.refs)) for wire in block.node.wires}
+
+
+def mask(value: Mask, edges: Mapping[str, str]) -> str:
+    """A mask's expression, its edges under the names of what they read."""
+    return mask_text(_with_edges(value, edges))
+
+
+def _with_edges(value: Mask, edges: Mapping[str, str]) -> Mask:
+    changed: dict[str, Any] = {}
+    for name, field in fields(type(value)).items():
+        inner = getattr(value, name)
+        if isinstance(inner, Mask):
+            changed[name] = _with_edges(inner, edges)
+        elif isinstance(field.form, EdgeName | OrEdge) and (isinstance(inner, str) or inner is None):
+            changed[name] = "none" if inner is None else edges.get(inner, inner)
+        else:
+            changed[name] = inner
+    return type(value).model_construct(**changed)
+
+
+def phrases(block: TypedBlock) -> Iterator[str]:
+    """What is written for a block and differs from what it would be: `heads 12`, `mask causal`, `no bias`."""
+    edges = edge_names(block)
+    written = {name for name, _ in block.node.fields}
+    for name, field in fields(type(block.part)).items():
+        if isinstance(field.form, SlotOf) and (slot := _slot_node(block, name)) is not None:
+            if not _learns(slot):
+                yield f"{name} {kind_of(slot)}"
+        elif name in written and (value := getattr(block.part, name)) != field.default:
+            yield phrase(name, value, edges)
+
+
+def phrase(name: str, value: Any, edges: Mapping[str, str]) -> str:
+    """One field as words."""
+    match value:
+        case bool():
+            return name if value else f"no {name}"
+        case int() | float():
+            return f"{name} {value if isinstance(value, int) else f'{value:.6g}'}"
+        case Mask():
+            return f"{name} {mask(value, edges)}"
+        case Own() | None:
+            return f"no {name}"
+        case Part():
+            inner = ", ".join(phrase(key, held, edges) for key, held in _settings(value))
+            return f"{name} {value.kind} ({inner})" if inner else f"{name} {value.kind}"
+        case dict():
+            return f"{name} of {', '.join(key for key, flag in value.items() if flag) or 'none'}"
+        case tuple():
+            return f"{name} {', '.join(map(str, value))}"
+    return f"{name} {value}"
+
+
+def _settings(part: Part) -> Iterator[tuple[str, Any]]:
+    for name, field in fields(type(part)).items():
+        if (value := getattr(part, name)) != field.default:
+            yield name, value
+
+
+def kind_of(node: TypedNode) -> str:
+    """The block of a node, by name; `graph` for a group of one's own."""
+    match node:
+        case TypedBlock(part=part):
+            return part.kind
+        case TypedGroup():
+            return node.node.part.kind if node.node.part is not None else "graph"
+    return "repeat"
+
+
+def _slot_node(block: TypedBlock, field: str) -> TypedNode | None:
+    """What fills a slot with something that computes."""
+    return next((slot for slot in block.slots.values() if slot is not None and slot.name == field), None)
+
+
+def _learns(node: TypedNode) -> bool:
+    return not isinstance(node, TypedBlock) or bool(node.parameters)

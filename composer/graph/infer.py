@@ -1,0 +1,596 @@
+"""Graph to typed graph: sizes flow along the wires, fields are computed, blocks are built and may say no."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import Block, Edge, Linear, Own, Part, Reject, Slot, Tensor, fields
+from blocks.core.fields import Field, FlagsBy
+from blocks.core.weights import Init
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph.broadcast import concatenate, expand_axes
+from composer.graph.dims import Symbolic, symbol
+from composer.graph.doubts import doubts
+from composer.graph.ir import (
+    BlockNode,
+    EdgePort,
+    FieldValue,
+    Graph,
+    GroupNode,
+    Items,
+    Known,
+    PartValue,
+    Pending,
+    Program,
+    Ref,
+    RepeatNode,
+    SlotNode,
+    Wire,
+)
+from composer.graph.parameters import tie_mistakes
+from composer.graph.patterns import Mismatch, agree, declared, fill, match, pattern, size
+from composer.graph.report import labels
+from composer.graph.scope import Declaration
+from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.types import UNKNOWN, Axis, TensorType, Type, Unknown
+from composer.graph.values import convert
+from composer.language.evaluate import as_int, evaluate
+from composer.language.express import ExpressionError, names
+from composer.language.expression import Expression, Path, Value
+from composer.language.parse import unknown
+from composer.language.recipe import TypeDecl
+
+Given = Mapping[str, "Type | tuple[Type, ...]"]
+
+
+class Inline(Block):
+    """A graph that fills a slot: to its holder, a block like any other."""
+
+
+def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
+    """The typed graph, and what is wrong with it, or doubtful where nothing is wrong; no graph where something is."""
+    inference = Inference(program)
+    inputs = inference.inputs()
+    root = inference.graph(program.graph, inputs)
+    inference.whole(root)
+    errors = [diagnostic for diagnostic in inference.diagnostics if diagnostic.severity == "error"]
+    if errors or not program.sound:
+        return None, tuple(errors)
+    typed = TypedProgram(program, root, {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)})
+    if mistakes := tie_mistakes(typed):
+        return None, mistakes
+    return typed, (*inference.diagnostics, *doubts(typed))
+
+
+class Inference:
+    """One run of `infer`."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.diagnostics: list[Diagnostic] = []
+        self.done: dict[tuple[int, tuple[Any, ...]], TypedGraph] = {}
+        self.reported: set[Span] = set()
+        self.holders: list[GroupNode] = []
+        """The blocks and groups around what is being typed."""
+        self.around: TypedGraph | None = None
+        """The graph that is being typed, as far as it is."""
+
+    def inputs(self) -> dict[str, Type]:
+        """The types of the model's inputs; an axis that no param names is a symbol of the model."""
+        return {item.name: self._declared(item.type, optional=item.optional) for item in self.program.inputs}
+
+    def _declared(self, type_: TypeDecl, *, optional: bool) -> Type:
+        axes: list[Axis] = []
+        for expression in type_.axes:
+            free = names(expression) - self.program.params.keys()
+            known: dict[str, Any] = {**self.program.params, **{name: symbol(name) for name in free}}
+            text = expression.text if isinstance(expression, Path) else "axis"
+            try:
+                value = size(expression, known)
+            except (ExpressionError, Mismatch, KeyError) as error:
+                message = error.diagnostic.message if isinstance(error, ExpressionError) else str(error)
+                self._report(Diagnostic("bad-type", message, expression.span))
+                continue
+            if isinstance(value, int) and value < 1:
+                self._report(Diagnostic("bad-type", f"an axis is at least 1 long, not {value}", expression.span))
+                continue
+            axes.append(Axis(text, value))
+        return TensorType(type_.dtype, tuple(axes), optional) if len(axes) == len(type_.axes) else UNKNOWN
+
+    def whole(self, root: TypedGraph) -> None:
+        """What concerns the model as a whole: its task, and the nodes that give positions."""
+        recipe = self.program.recipe
+        for axis, ref in self.program.positions:
+            given = root.type_of(ref)
+            span = next(span for name, span, _ in recipe.positions if name == axis)
+            axes = sorted({str(axis) for type_ in root.inputs.values() if isinstance(type_, TensorType) for axis in type_.axes})
+            if axis not in axes and UNKNOWN not in root.inputs.values():
+                self._report(unknown("unknown-axis", span, "axis", axis, [name for name in axes if not name.isdigit()]))
+            elif isinstance(given, TensorType) and (given.dtype != "int" or str(given.axes[-1] if given.axes else "") != axis):
+                self._report(
+                    Diagnostic("positions", f"positions of {axis} are int[batch, {axis}] or int[{axis}], not {given}", span)
+                )
+        if recipe.task == "causal_lm" and self.program.sound:
+            self._causal_lm(root)
+
+    def _causal_lm(self, root: TypedGraph) -> None:
+        recipe = self.program.recipe
+        span = recipe.task_span or recipe.name_scalar.span
+        tokens = root.inputs.get("tokens")
+        if isinstance(tokens, Unknown):
+            return
+        if not isinstance(tokens, TensorType) or tokens.dtype != "int" or len(tokens.axes) != 2:
+            self._report(Diagnostic("task", "causal_lm needs an input `tokens` of type int[batch, time]", span))
+            return
+        logits = root.outputs.get("logits")
+        if logits is None:
+            self._report(Diagnostic("task", "causal_lm needs an output `logits`", span, hint="outputs: {logits: head}"))
+        elif isinstance(logits, TensorType) and (logits.dtype != "float" or logits.sizes[:-1] != tokens.sizes):
+            self._report(
+                Diagnostic(
+                    "task", f"causal_lm needs logits of type float[{', '.join(map(str, tokens.axes))}, vocab], not {logits}", span
+                )
+            )
+
+    # -- graphs
+
+    def graph(self, graph: Graph, given: Given) -> TypedGraph:
+        """A graph with the types that flow from its inputs."""
+        types = {item.name: given.get(item.name, UNKNOWN) for item in graph.inputs}
+        for item in graph.inputs:
+            if item.many and not isinstance(types[item.name], tuple):
+                types[item.name] = (_one(types[item.name]),)
+        key = (id(graph), tuple(types.values()))
+        if key not in self.done:
+            typed = TypedGraph(graph, types, (), {}, {})
+            nodes: dict[str, TypedNode] = {}
+            partial = TypedGraph(graph, types, (), {}, nodes)
+            for node in graph.nodes:
+                self.around = partial
+                nodes[node.name] = self.node(node, partial)
+            outputs = {name: _one(partial.type_of(ref)) for name, ref in graph.outputs}
+            typed = TypedGraph(graph, types, tuple(nodes.values()), outputs, nodes)
+            self.done[key] = typed
+        return self.done[key]
+
+    def node(self, node: BlockNode | GroupNode | RepeatNode, around: TypedGraph) -> TypedNode:
+        """One node, its inputs typed before it."""
+        match node:
+            case BlockNode():
+                typed: TypedNode = self._block(node, self._given(node.wires, around))
+            case GroupNode():
+                self.holders.append(node)
+                typed = TypedGroup(node, self.graph(node.graph, self._given(node.wires, around)))
+                self.holders.pop()
+            case RepeatNode():
+                return self._repeat(node, around)
+        if node.dropped:
+            self._passes_on(node, typed, around)
+        return typed
+
+    def _repeat(self, node: RepeatNode, around: TypedGraph) -> TypedRepeat:
+        passes: list[TypedGraph] = []
+        nodes = dict(around.by_name)
+        for one in node.passes:
+            if passes:
+                nodes[node.name] = TypedRepeat(node, tuple(passes))
+            inside = TypedGraph(around.graph, around.inputs, (), {}, nodes)
+            passes.append(self.graph(one.graph, self._given(one.wires, inside)))
+        return TypedRepeat(node, tuple(passes))
+
+    def _given(self, wires: Iterable[Wire], around: TypedGraph) -> dict[str, Type | tuple[Type, ...]]:
+        given: dict[str, Type | tuple[Type, ...]] = {}
+        for wire in wires:
+            found: list[Type] = []
+            several = len(wire.refs) != 1
+            for ref in wire.refs:
+                type_ = around.type_of(ref)
+                several = several or isinstance(type_, tuple)
+                found.extend(type_ if isinstance(type_, tuple) else (type_,))
+            given[wire.port] = tuple(found) if several or wire.port == "xs" else found[0]
+        return given
+
+    def _passes_on(self, node: BlockNode | GroupNode, typed: TypedNode, around: TypedGraph) -> None:
+        """A dropped node is its input, which must be of the type of its output."""
+        refs = [ref for wire in node.wires for ref in wire.refs]
+        out = next(iter(typed.outputs.values()), UNKNOWN)
+        if len(refs) != 1:
+            self._report(
+                Diagnostic(
+                    "dropped-node",
+                    f"`{node.name}` is dropped here and has {len(refs)} inputs, so it cannot pass one on",
+                    node.name_span,
+                )
+            )
+            return
+        into = _one(around.type_of(refs[0]))
+        if isinstance(into, TensorType) and isinstance(out, TensorType) and not into.agrees(out):
+            message = f"`{node.name}` is dropped here and cannot pass its input on: {into} comes in, {out} is wanted"
+            self._report(Diagnostic("dropped-node", message, node.name_span))
+
+    # -- blocks
+
+    def _block(self, node: BlockNode, given: dict[str, Type | tuple[Type, ...]]) -> TypedBlock:
+        failed = TypedBlock(
+            node, Inline(), {}, given, dict.fromkeys([*(n.rstrip("?") for n in node.part.outputs), "y"], UNKNOWN), (), {}, {}
+        )
+        if node.broken or any(
+            isinstance(one, Unknown) for type_ in given.values() for one in (type_ if isinstance(type_, tuple) else (type_,))
+        ):
+            return failed
+        try:
+            return self._typed(node, given)
+        except Reject as no:
+            self._rejected(node, no)
+        except ExpressionError as error:
+            found = error.diagnostic
+            self._report(replace(found, span=node.name_span) if isinstance(found.span.source, Declaration) else found)
+        except _Reported:
+            pass
+        return failed
+
+    def _typed(self, node: BlockNode, given: dict[str, Type | tuple[Type, ...]]) -> TypedBlock:
+        part_class, known_fields = node.part, fields(node.part)
+        wired = frozenset(given)
+        symbols = self._symbols(node, given)
+        values = self._fields(node, symbols)
+        part = part_class.model_construct(**values)
+        env = {**{name: value for name, value in values.items() if isinstance(value, int | float | str)}, **symbols}
+        part.reject(env, wired)
+        for name, field in known_fields.items():
+            if field.derived and values.get(name) is None:
+                values[name] = self._derive(node, field, {**env, **_numbers(values)})
+                env = {**env, **_numbers({name: values[name]})}
+        part = part_class.model_construct(**values)
+        if any(field.derived for field in known_fields.values()):
+            part.reject(env, wired)
+        for port, type_ in given.items():
+            text = _port_type(part_class, port)
+            if text and not isinstance(type_, tuple) and isinstance(type_, TensorType):
+                self._guard(node, port, lambda text=text, type_=type_: agree(pattern(text), type_, env))
+        self._mask_edges(node, part, given, env)
+        for no in part.warn(env, wired):
+            self._rejected(node, no, "warning")
+        outputs, expansions = self._outputs(node, part, given, env)
+        parameters, modules, slots = self._weights(node, part, given, env)
+        return TypedBlock(node, part, env, given, outputs, parameters, modules, slots, expansions)
+
+    def _symbols(self, node: BlockNode, given: Given) -> dict[str, Any]:
+        """The axis symbols of the block's inputs, bound by what is wired."""
+        part, symbols = node.part, dict[str, Any]()
+        fixed = fields(part)
+        for port, type_ in given.items():
+            text = _port_type(part, port)
+            if not text:
+                continue
+            optional_port = port + "?" in part.inputs
+            for index, one in enumerate(type_ if isinstance(type_, tuple) else (type_,)):
+                assert isinstance(one, TensorType)
+                place = index if isinstance(type_, tuple) else None
+                if one.optional and not optional_port:
+                    message = f"an optional input may be absent, and port {port} of {part.kind} cannot do without"
+                    hint = "feed it to a mask or an optional port, or give the input a default"
+                    self._edge(node, port, "optional-edge", message, hint, index=place)
+                if not part.broadcasts and port + "*" not in part.inputs:
+                    self._guard(node, port, lambda text=text, one=one: match(pattern(text), one, symbols, fixed))
+                elif one.dtype != pattern(text).dtype:
+                    self._edge(node, port, "type-mismatch", f"port {port} of {part.kind} takes {text}, not {one}", index=place)
+        if "xs" in given:
+            several = given["xs"]
+            symbols["inputs"] = len(several) if isinstance(several, tuple) else 1
+        for name, other in part.unbound.items():
+            if name not in symbols and other in symbols:
+                symbols[name] = symbols[other]
+        return symbols
+
+    def _fields(self, node: BlockNode, symbols: Mapping[str, Any]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        written = dict(node.fields)
+        numbers: dict[str, Value] = {name: value for name, value in symbols.items() if isinstance(value, int)}
+        for name, field in fields(node.part).items():
+            if name in written:
+                values[name] = self._value(written[name], field, numbers, symbols, node)
+            elif not field.derived:
+                values[name] = field.default
+        return values
+
+    def _value(
+        self, value: FieldValue, field: Field, numbers: Mapping[str, Value], symbols: Mapping[str, Any], node: BlockNode
+    ) -> Any:
+        match value:
+            case Known(value=plain):
+                if isinstance(field.form, FlagsBy):
+                    names_ = field.form.names
+                    return plain if isinstance(plain, bool) else {**dict.fromkeys(names_, bool(field.default)), **dict(plain)}
+                return Edge(plain.port) if isinstance(plain, EdgePort) else plain
+            case Pending(expression=expression, bindings=bindings, span=span):
+                self._needs_sizes(expression, dict(bindings), numbers, symbols)
+                try:
+                    number = evaluate(expression, {**numbers, **dict(bindings)})
+                    return convert(number, field.form, field.name, span, expression)
+                except ExpressionError as error:
+                    raise ExpressionError(replace(error.diagnostic, labels=labels(value.origins, span))) from None
+            case Items(items=items):
+                inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
+                return tuple(self._value(item, inner, numbers, symbols, node) for item in items)
+            case SlotNode(node=filled):
+                return Inline() if not isinstance(filled, BlockNode) else _shell(filled)
+            case PartValue(part=part, fields=written):
+                specs, given = fields(part), dict(written)
+                inner_values = {
+                    name: self._value(given[name], spec, numbers, symbols, node) if name in given else spec.default
+                    for name, spec in specs.items()
+                }
+                built = part.model_construct(**inner_values)
+                try:
+                    built.reject(symbols, frozenset())
+                except Reject as no:
+                    at = given.get(no.field or "")
+                    self._report(
+                        Diagnostic(no.code or "rejected", no.message, at.span if at is not None else value.span, hint=no.hint)
+                    )
+                    raise _Reported from None
+                return built
+
+    def _needs_sizes(
+        self, expression: Expression, bindings: Mapping[str, Any], numbers: Mapping[str, Value], symbols: Mapping[str, Any]
+    ) -> None:
+        for name in sorted(names(expression) - bindings.keys() - numbers.keys()):
+            if name in symbols:
+                length = f"`{name}`" if str(symbols[name]) == name else f"`{name}` is {symbols[name]}, which"
+                message = f"{length} is known only when the model runs"
+                raise ExpressionError(Diagnostic("not-a-number", message, expression.span, hint="use a number or a param"))
+
+    def _derive(self, node: BlockNode, field: Field, known: Mapping[str, Any]) -> Any:
+        try:
+            value: Any = (
+                size(declared(field.derived), known) if not _is_real(field) else evaluate(declared(field.derived), _plain(known))
+            )
+        except (KeyError, Mismatch, ExpressionError) as error:
+            reason = error.diagnostic.message if isinstance(error, ExpressionError) else str(error)
+            message = (
+                f"`{field.name}` of {node.part.kind} is {field.derived} unless written, and here that is not known: {reason}"
+            )
+            self._report(Diagnostic("derived", message, node.name_span, hint=f"write `{field.name}`"))
+            raise _Reported from None
+        if isinstance(value, Symbolic):
+            open_ = next(name for name in sorted(names(declared(field.derived))) if isinstance(known.get(name), Symbolic))
+            message = f"`{field.name}` of {node.part.kind} is {field.derived} unless written, and `{open_}` is `{known[open_]}`"
+            hint = f"that is known only when the model runs: write `{field.name}`, or give the axis a number"
+            self._report(Diagnostic("derived", message, node.name_span, hint=hint))
+            raise _Reported
+        return float(value) if _is_real(field) else as_int(value, node.name_span) if not isinstance(value, int) else value
+
+    def _outputs(
+        self, node: BlockNode, part: Part, given: Given, env: dict[str, Any]
+    ) -> tuple[dict[str, Type], tuple[tuple[int | None, ...], ...]]:
+        several = given.get("xs")
+        if type(part).broadcasts and several is not None:
+            inputs = [one for one in (several if isinstance(several, tuple) else (several,)) if isinstance(one, TensorType)]
+            try:
+                out, expansions = expand_axes(inputs)
+            except Mismatch as wrong:
+                self._edge(node, "xs", "type-mismatch", f"{self._kind(node)} {wrong.message}", index=wrong.index)
+                raise _Reported from None
+            return {"y": out}, expansions
+        if type(part).__name__ == "Concat" and isinstance(several, tuple):
+            try:
+                known = [one for one in several if isinstance(one, TensorType)]
+                out, env["dim"] = concatenate(known, part.axis)  # type: ignore[attr-defined]  # concat's field
+            except Mismatch as wrong:
+                self._edge(node, "xs", "type-mismatch", f"{self._kind(node)} {wrong.message}", index=wrong.index)
+                raise _Reported from None
+            return {"y": out}, ()
+        declared_types = part.types(given, env)
+        table = declared_types if declared_types is not None else type(part).outputs
+        outputs: dict[str, Type] = {}
+        for name, text in table.items():
+            outputs[name.rstrip("?")] = fill(pattern(text), env)
+        return outputs, ()
+
+    def _weights(
+        self, node: BlockNode, part: Part, given: Given, env: Mapping[str, Any]
+    ) -> tuple[tuple[Parameter, ...], dict[str, tuple[int, int, bool]], dict[str, TypedNode | None]]:
+        weights = part.weights(env, frozenset(given)) if callable(part.weights) else part.weights
+        parameters: list[Parameter] = []
+        modules: dict[str, tuple[int, int, bool]] = {}
+        slots: dict[str, TypedNode | None] = {}
+        filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
+        for name, weight in weights.items():
+            match weight:
+                case Tensor(shape=shape, role=role, init=init, when=when):
+                    if not when or getattr(part, when):
+                        known = self._shape(node, name, shape, env)  # first, since the start is computed from the sizes
+                        number = evaluate(declared(init.value), _plain(env)) if isinstance(init.value, str) else init.value
+                        parameters.append(Parameter(name, known, role, Init(init.how, float(number))))
+                case Linear(inputs=inputs, outputs=outputs, bias=bias):
+                    width, out = self._shape(node, name, (inputs, outputs), env)
+                    flag = bool(getattr(part, bias)) if isinstance(bias, str) else bias
+                    modules[name] = (width, out, flag)
+                    start = Init("uniform", width**-0.5)
+                    parameters.append(Parameter(f"{name}.weight", (out, width), "matrix", start))
+                    if flag:
+                        parameters.append(Parameter(f"{name}.bias", (out,), "bias", start))
+                case Slot(field=field, given=text, outputs=wanted):
+                    slots[name] = self._slot(
+                        node, filled.get(field), fill(pattern(text), env), fill(pattern(wanted or text), env)
+                    )
+        for name, value in filled.items():
+            if name not in slots and not any(isinstance(weight, Slot) and weight.field == name for weight in weights.values()):
+                first = next(iter(given.values()))
+                slots[name] = self._slot(node, value, _one(first), None)
+        return tuple(parameters), modules, slots
+
+    def _slot(self, node: BlockNode, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
+        if filled is None:
+            return None
+        inside = TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {})
+        typed = self.node(filled.node, inside)
+        out = next(iter(typed.outputs.values()), UNKNOWN)
+        if isinstance(out, Unknown):
+            raise _Reported
+        if isinstance(wanted, TensorType) and isinstance(out, TensorType) and not wanted.agrees(out):
+            self._report(
+                Diagnostic(
+                    "type-mismatch", f"what fills this slot of {node.part.kind} returns {out}; {wanted} is wanted", filled.span
+                )
+            )
+            raise _Reported
+        return typed
+
+    def _shape(self, node: BlockNode, name: str, shape: tuple[str | int, ...], env: Mapping[str, Any]) -> tuple[int, ...]:
+        found = []
+        for item in shape:
+            value = item if isinstance(item, int) else size(declared(item), env)
+            if not isinstance(value, int):
+                self._report(
+                    Diagnostic(
+                        "unknown-size",
+                        f"`{name}` of {node.part.kind} would be `{value}` wide, which is known only when the model runs",
+                        node.name_span,
+                        hint="give that axis a number, in `inputs` or by a node before this one",
+                    )
+                )
+                raise _Reported
+            found.append(value)
+        return tuple(found)
+
+    # -- reporting
+
+    def _guard(self, node: BlockNode, port: str, work: Any) -> None:
+        try:
+            work()
+        except Mismatch as wrong:
+            self._edge(node, port, "type-mismatch", f"port {port} of {node.part.kind} {wrong.message}")
+            raise _Reported from None
+        except KeyError as missing:
+            self._edge(node, port, "type-mismatch", f"port {port} of {node.part.kind} needs {missing}, which nothing here gives")
+            raise _Reported from None
+
+    def _mask_edges(self, node: BlockNode, part: Part, given: Given, env: Mapping[str, Any]) -> None:
+        """What the node's masks read, held against the positions of its queries and keys."""
+        for prepared in part.prepared(frozenset(given)).values():
+            mask = dict(node.fields).get(prepared.slot)
+            if not isinstance(mask, PartValue) or len(prepared.ports) < 2:
+                continue
+            query, key = (part.counts[port] for port in prepared.ports[:2])
+            for port, text in mask.wires():
+                sizes = {"batch": env.get("batch"), "query": env.get(query), "key": env.get(key)}
+                known = {name: size for name, size in sizes.items() if size is not None}
+                type_ = given.get(port)
+                if isinstance(type_, TensorType):
+                    predicate = port.partition("_")[0]
+                    try:
+                        match(pattern(text), type_, known, {})
+                    except Mismatch as wrong:
+                        self._edge(node, port, "type-mismatch", f"the mask {predicate} {wrong.message}")
+                        raise _Reported from None
+
+    def _kind(self, node: BlockNode) -> str:
+        """The block that a recipe names: for a node of a block's own expansion, that block."""
+        holder = next((held.part for held in reversed(self.holders) if held.part is not None), None)
+        return holder.kind if holder is not None and isinstance(node.name_span.source, Declaration) else node.part.kind
+
+    def _edge(self, node: BlockNode, port: str, code: str, message: str, hint: str = "", *, index: int | None = None) -> None:
+        """Reports a mistake of an edge where it is written, with what each of its sources gives."""
+        wire = next((wire for wire in node.wires if wire.port == port), None)
+        span, given = node.name_span, []
+        if wire is not None:
+            place = index if index is not None and len(wire.spans) > index else 0 if len(wire.spans) == 1 else None
+            span = wire.span if place is None or wire.implied else wire.spans[place]
+            given = list(self._sources(wire)) if code == "type-mismatch" else []
+            if isinstance(span.source, Declaration) and place is not None:
+                span = self._written_before(wire.refs[place]) or span
+        span = self._own(span)
+        seconds = {label.span: label for label in reversed(given) if label.span != span}
+        self._report(Diagnostic(code, message, span, labels=tuple(reversed(seconds.values())), hint=hint))
+
+    def _written_before(self, ref: Ref) -> Span | None:
+        """The author's own node that a value in a block's expansion comes from, through what the expansion puts behind it."""
+        source = self.around.by_name.get(ref.node) if self.around is not None else None
+        while source is not None and isinstance(source.node.name_span.source, Declaration):
+            if not isinstance(source, TypedBlock) or [len(wire.refs) for wire in source.node.wires] != [1]:
+                return None
+            source = self.around.by_name.get(source.node.wires[0].refs[0].node) if self.around is not None else None
+        return source.node.name_span if source is not None else None
+
+    def _sources(self, wire: Wire) -> Iterable[Label]:
+        """A label at each node that a wire comes from: `gives float[batch, time, 8]`."""
+        for ref in wire.refs[:4]:
+            source = self.around.by_name.get(ref.node) if self.around is not None else None
+            type_ = self.around.type_of(ref) if self.around is not None and source is not None else None
+            if source is not None and isinstance(type_, TensorType) and not isinstance(source.node.name_span.source, Declaration):
+                yield Label(source.node.name_span, f"gives {type_}")
+
+    def _own(self, span: Span) -> Span:
+        """A span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
+        for holder in reversed(self.holders):
+            if not isinstance(span.source, Declaration):
+                break
+            span = holder.name_span
+        return span
+
+    def _rejected(self, node: BlockNode, no: Reject, severity: Any = "error") -> None:
+        value = self._written(node, no.field or "")
+        span, note, seconds = node.name_span, "", tuple[Label, ...]()
+        if value is not None:
+            span = value.span
+            if isinstance(value, Known | Pending):
+                seconds = labels(value.origins, span)
+                if isinstance(value, Known) and value.origins:
+                    note = str(value.value)
+        code = getattr(no, "code", "") or "rejected"
+        self._report(Diagnostic(code, no.message, span, severity, note, seconds, no.hint))
+
+    def _written(self, node: BlockNode, field: str) -> FieldValue | None:
+        """What is written for a field, `positions.fraction` too; for one that is derived, what it is derived from."""
+        first, _, rest = field.partition(".")
+        written = dict(node.fields)
+        value = written.get(first)
+        if isinstance(value, PartValue) and rest:
+            return dict(value.fields).get(rest, value)
+        if value is None and first in (known := fields(node.part)) and known[first].derived:
+            return next((written[name] for name in sorted(names(declared(known[first].derived))) if name in written), None)
+        return value
+
+    def _report(self, diagnostic: Diagnostic) -> None:
+        """Takes a diagnostic down; a second one at a place is the first one's doing."""
+        span = self._own(diagnostic.span)
+        if span not in self.reported:
+            self.reported.add(span)
+            self.diagnostics.append(replace(diagnostic, span=span))
+
+
+class _Reported(Exception):
+    """A mistake that has been taken down."""
+
+
+def _port_type(part: type[Part], port: str) -> str:
+    return next((text for name, text in part.inputs.items() if name.rstrip("?*") == port), "")
+
+
+def _one(type_: Type | tuple[Type, ...]) -> Type:
+    return type_[0] if isinstance(type_, tuple) else type_
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if isinstance(value, int | float) and not isinstance(value, bool)}
+
+
+def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in known.items() if isinstance(value, int | float | str)}
+
+
+def _is_real(field: Field) -> bool:
+    return type(field.form).__name__ == "Real"
+
+
+def _shell(node: BlockNode) -> Part:
+    """The block in a slot as its holder's field sees it."""
+    plain = {name: value.value for name, value in node.fields if isinstance(value, Known)}
+    return node.part.model_construct(**plain)
+
+
+__all__ = ["Inference", "Inline", "Own", "infer"]

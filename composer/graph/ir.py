@@ -1,0 +1,231 @@
+"""The graph: nodes, the references that wire them, and regions that stay nested all the way to the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from blocks.core import Part
+from composer.diagnostics import Span
+from composer.language.expression import Expression, Value
+from composer.language.recipe import InputDecl, Recipe, TypeDecl
+
+Origins: TypeAlias = tuple[tuple[str, Span], ...]
+"""The names that a value was computed from, and where each was set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Where a value comes from: a node of the same graph, or one of the graph's inputs."""
+
+    node: str
+    port: str = ""
+    """The output port; nothing for the first. What is read from inside a region is a port named by its path: `attn.body.v`."""
+    index: int | None = None
+    """The pass, for a repeat."""
+
+    def __str__(self) -> str:
+        passes = "" if self.index is None else f"({self.index})"
+        return f"{self.node}{passes}{'.' if self.port else ''}{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What a port reads."""
+
+    port: str
+    refs: tuple[Ref, ...]
+    """One, unless the port is variadic."""
+    span: Span = field(compare=False)
+    implied: bool = field(default=False, compare=False)
+    """Whether nothing was written, and the node above is read."""
+    spans: tuple[Span, ...] = field(default=(), compare=False)
+    """Where each of the references is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A field's value."""
+
+    value: Any
+    span: Span = field(compare=False)
+    origins: Origins = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A number that needs the sizes of the node's input, such as `4 * dim`."""
+
+    expression: Expression
+    bindings: tuple[tuple[str, Value], ...]
+    span: Span = field(compare=False)
+    origins: Origins = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PartValue:
+    """A part that is no node, with its fields: a mask, rotary positions."""
+
+    part: type[Part]
+    fields: tuple[tuple[str, FieldValue], ...]
+    span: Span = field(compare=False)
+
+    def wires(self) -> Iterator[tuple[str, str]]:
+        """Every edge field below: the port that carries it, and the type it takes."""
+        for name, value in self.fields:
+            if isinstance(value, PartValue):
+                yield from value.wires()
+            elif isinstance(value, Known) and isinstance(value.value, EdgePort):
+                yield value.value.port, self.part.edges[name]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePort:
+    """The value of a field that names a node: the port of the holder that carries it."""
+
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotNode:
+    """A slot filled with something that computes; its first port is fed by the holder."""
+
+    node: Node
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of numbers, some of which may need sizes."""
+
+    items: tuple[FieldValue, ...]
+    span: Span = field(compare=False)
+
+
+FieldValue: TypeAlias = Known | Pending | PartValue | SlotNode | Items
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A parameter that is another's."""
+
+    parameter: str
+    """The own parameter's name below the node; nothing for all that the two have in common."""
+    up: int
+    """How many regions to leave to reach the one that holds the other node."""
+    path: tuple[str | int, ...]
+    """The way down from there: nodes, passes, and the parameter where one is named."""
+    span: Span = field(compare=False)
+    key: Span = field(compare=False)
+    """Where the own parameter is named; the reference, where none is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockNode:
+    """A node that computes by its block's own forward."""
+
+    name: str
+    part: type[Part]
+    fields: tuple[tuple[str, FieldValue], ...]
+    wires: tuple[Wire, ...]
+    wanted: tuple[str, ...] = ()
+    """The optional outputs that something reads."""
+    ties: tuple[Tie, ...] = ()
+    trainable: bool = True
+    dropped: bool = False
+    """Whether its `when` is false: it passes its input on."""
+    broken: bool = field(default=False, compare=False)
+    """Whether a field or an edge has a mistake, so that nothing can be said of its outputs."""
+    span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given; a default must follow the others
+    name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNode:
+    """A node with a graph of its own: a group, a block that expands, or an inline graph in a slot."""
+
+    name: str
+    graph: Graph
+    wires: tuple[Wire, ...]
+    """One for each of the graph's inputs that is given."""
+    part: type[Part] | None = None
+    """The block that expanded to it."""
+    ties: tuple[Tie, ...] = ()
+    trainable: bool = True
+    dropped: bool = False
+    span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+    name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass of a repeat."""
+
+    graph: Graph
+    wires: tuple[Wire, ...]
+    """What its inputs are, in terms of the graph around the repeat; the pass before is `Ref(the repeat, …, index - 1)`."""
+    values: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    """The plain values of `each` in this pass, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatNode:
+    """A graph that is passed through several times, each pass with weights of its own."""
+
+    name: str
+    passes: tuple[Pass, ...]
+    ties: tuple[Tie, ...] = ()
+    trainable: bool = True
+    span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+    name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+
+    @property
+    def dropped(self) -> bool:
+        """A repeat is never dropped."""
+        return False
+
+
+Node: TypeAlias = BlockNode | GroupNode | RepeatNode
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInput:
+    """What a graph is given under a name."""
+
+    name: str
+    many: bool = False
+    """Whether it is a list of values, such as a range of passes."""
+    captured: bool = False
+    """Whether it was not handed in but read from an enclosing graph."""
+    type: TypeDecl | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """Nodes in an order in which each comes after what it reads. Equal graphs are one object."""
+
+    inputs: tuple[GraphInput, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[tuple[str, Ref], ...]
+    """The default first; then what is read from outside, under its path."""
+
+    def __getitem__(self, name: str) -> Node:
+        return next(node for node in self.nodes if node.name == name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A recipe's graph with all that stands beside it."""
+
+    recipe: Recipe
+    graph: Graph
+    inputs: tuple[InputDecl, ...]
+    params: Mapping[str, Value]
+    origins: Mapping[str, Span]
+    """Where each param's value is written."""
+    positions: tuple[tuple[str, Ref], ...]
+    init: tuple[tuple[str, str, float, Span], ...]
+    """Pattern, initialiser and number, the last match wins."""
+    sound: bool = True
+    """Whether it is the whole recipe, and not only what its mistakes leave."""

@@ -1,0 +1,202 @@
+"""Repeats: one graph for all passes that see the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from composer.diagnostics import Diagnostic, Source, Span
+from composer.graph.builders import GraphBuilder, NodeBuilder, PassBuilder, PendingEdge
+from composer.graph.ir import GraphInput
+from composer.graph.report import Stop, TooMuch
+from composer.graph.scope import Binding, Bound, Broken, Deferred, Scope
+from composer.graph.values import FUNCTIONS, IDENTIFIER
+from composer.language.document import Listing, Node, Scalar
+from composer.language.evaluate import as_int
+from composer.language.express import names
+from composer.language.expression import Number, Path, Step
+from composer.language.recipe import (
+    Body,
+    Edge,
+    NodeDecl,
+    Repeat,
+    Settings,
+)
+
+if TYPE_CHECKING:
+    from composer.graph.expand import Expander
+
+
+PASSES = 4_000
+"""Passes of one repeat."""
+VALUES = 40_000
+"""Values of `each`, over all passes of all repeats."""
+TOTAL = 1_000_000
+"""Nodes of the model, every pass counted."""
+
+
+class Repeats:
+    """Works out the passes of repeats."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
+        self.free: dict[int, frozenset[str]] = {}
+        self.sizes: dict[int, int] = {}
+        self.count = 0
+        """Values of `each` so far."""
+
+    def repeat(
+        self, name: str, what: Repeat, scope: Scope, home: GraphBuilder, name_span: Span, above: str, *, fed: bool
+    ) -> NodeBuilder:
+        node = self.expander.new(name, home, name_span, what.span)
+        self.expander.settle(node, what.settings, scope, above, None, fed=False)
+        if fed and "input" not in node.edges:
+            node.edges = {"input": PendingEdge("input", (), Scope(home, {}), name_span, above), **node.edges}
+        if node.dropped:
+            return self._dropped_repeat(node, what, scope)
+        count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
+        if not 1 <= count <= PASSES:
+            self.report.error(
+                "passes",
+                what.count.span,
+                f"a repeat has 1 to {PASSES:,} passes, not {count}",
+                labels=self.values.set_here(what.count.expression, scope),
+            )
+            raise Stop
+        self.count += count * len(what.each)
+        if self.count > VALUES:
+            self.report.error("too-many-nodes", what.count.span, f"the repeats have more than {VALUES:,} `each` values",
+                       labels=self.values.set_here(what.count.expression, scope))  # fmt: skip
+            raise TooMuch
+        node.passes = []
+        body = self._free(what.body)
+        read = body | {key for _, _, value in what.each for key in self._free(value)}
+        shared: dict[Any, GraphBuilder] = {}
+        for index in range(count):
+            place = scope.with_values({what.index: Bound(index, what.index_span)})
+            more: dict[str, Binding] = {}
+            for name_, span, value in what.each:
+                more[name_] = self._each(value, index, place.with_values(more), span) or Broken(span)
+            key = self._key(more, body, what.index, index)
+            plain = tuple((each, binding.value) for each, binding in more.items() if isinstance(binding, Bound))
+            if key not in shared:
+                graph = self.expander.graph(node)
+                graph.pass_index = index
+                for port in node.edges:
+                    graph.inputs[port] = GraphInput(port)
+                shared[key] = graph
+                node.passes.append(PassBuilder(graph, plain))
+                self.expander.body(what.body, graph, place.within(graph, more))
+            else:
+                node.passes.append(PassBuilder(shared[key], plain))
+        for name_, span, _ in what.each:
+            if name_ not in read:
+                self.report.diagnostics.append(
+                    Diagnostic("unused-value", f"nothing in the repeat reads `{name_}`", span, "warning")
+                )
+        if self._size(node) > TOTAL:
+            self.report.error("too-many-nodes", what.count.span, f"with {count:,} passes the model has more than {TOTAL:,} nodes",
+                       labels=self.values.set_here(what.count.expression, scope))  # fmt: skip
+            raise TooMuch
+        return node
+
+    def _dropped_repeat(self, node: NodeBuilder, what: Repeat, scope: Scope) -> NodeBuilder:
+        """A repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
+        inner = self.expander.graph(node)
+        node.graph = inner
+        for port in node.edges:
+            inner.inputs[port] = GraphInput(port)
+        settings = Settings(
+            tuple(
+                Edge(p, node.name_span, (Path((Step(p, None, node.name_span, node.name_span),), node.name_span),))
+                for p in node.edges
+            )
+        )
+        repeat = Repeat(what.count, what.index, what.index_span, what.each, what.body, settings, what.span)
+        self.expander.body(Body((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
+        return node
+
+    def _size(self, node: NodeBuilder) -> int:
+        """How many nodes there are below a node and with it, every pass counted."""
+        if id(node) not in self.sizes:
+            graphs = [*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])]
+            filled = [value for value in node.fields.values() if isinstance(value, NodeBuilder)]
+            self.sizes[id(node)] = 1 + sum(map(self._graph_size, graphs)) + sum(map(self._size, filled))
+        return self.sizes[id(node)]
+
+    def _graph_size(self, graph: GraphBuilder) -> int:
+        return sum(map(self._size, graph.nodes.values()))
+
+    def _each(self, node: Node, index: int, scope: Scope, span: Span) -> Binding | None:
+        """The value of one `each` name in one pass: plain where it can be computed, else what the using field will read."""
+        if isinstance(node, Listing):
+            if not node.items:
+                self.report.error("empty-list", node.span, "a list of `each` values needs at least one")
+                return None
+            node = node.items[index % len(node.items)]
+        if not isinstance(node, Scalar):
+            return Deferred(node, scope, node.span)
+        expression = self.values.parsed_scalar(node)
+        if expression is None:
+            return None
+        taken = self.report.attempt(lambda: self.values.branch(expression, scope))
+        if isinstance(taken, Path) and not (len(taken.steps) == 1 and taken.steps[0].name in ("true", "false")):
+            name = taken.steps[0].name
+            if len(taken.steps) == 1 and taken.steps[0].arguments is None:
+                return scope.values.get(name) or Deferred(node, scope, node.span)
+            if name in self.library or (len(taken.steps) == 1 and name not in FUNCTIONS):  # a mask, perhaps misspelt
+                return Deferred(node, scope, node.span)
+        if taken is None:
+            return None
+        if any(name in self.library and name not in scope.values for name in names(taken)):
+            return Deferred(node, scope, node.span)  # a mask, such as `causal and window(8)`
+        value = self.report.attempt(lambda: self.values.evaluate(taken, scope))
+        return None if value is None else Bound(value, node.span)
+
+    def _key(self, values: Mapping[str, Binding], body: frozenset[str], name: str, index: int) -> Any:
+        """What a pass is made of: the values that its body reads, by themselves or in what is read later."""
+        read, waiting = set(body), [each for each in values if each in body]
+        while waiting:
+            binding = values[waiting.pop()]
+            if isinstance(binding, Deferred):
+                more = self._free(binding.holds) - read
+                read |= more
+                waiting += [each for each in values if each in more]
+        return tuple(_key(values[each]) for each in sorted(values) if each in read), index if name in read else None
+
+    def _free(self, what: Any) -> frozenset[str]:
+        """The names that a piece of a recipe may read, over-estimated: every identifier in it."""
+        if id(what) not in self.free:
+            found: set[str] = set()
+            _identifiers(what, found)
+            self.free[id(what)] = frozenset(found)
+            self.values.keep_alive.append(what)
+        return self.free[id(what)]
+
+
+def _key(binding: Binding) -> Any:
+    match binding:
+        case Bound(value=value):
+            return "value", type(value), value
+        case Deferred(holds=holds):
+            return "deferred", id(holds)
+    return ("broken",)
+
+
+def _identifiers(what: Any, found: set[str]) -> None:
+    match what:
+        case Scalar():
+            found.update(IDENTIFIER.findall(what.text))
+        case Path():
+            for step in what.steps:
+                found.add(step.name)
+                for argument in step.arguments or ():
+                    _identifiers(argument, found)
+        case str() | int() | float() | bool() | None | Span() | Number() | Source() | type():
+            pass
+        case tuple() | list():
+            for item in what:
+                _identifiers(item, found)
+        case _:
+            for name in getattr(type(what), "__slots__", ()):
+                _identifiers(getattr(what, name), found)

@@ -1,0 +1,67 @@
+"""Which names an expression sees, and where each was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from composer.diagnostics import Source, Span
+from composer.language.document import Node
+from composer.language.expression import Value
+
+if TYPE_CHECKING:
+    from blocks.core import Part
+    from composer.graph.builders import GraphBuilder
+    from composer.language.recipe import Written
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """A name's value, known."""
+
+    value: Value
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deferred:
+    """What a name holds until the field that uses it says how to read it; its own names are those of where it is written."""
+
+    holds: Node | Written | Part | None
+    """A document's node, a field's value, a part that is a field's default, or nothing at all."""
+    scope: Scope
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broken:
+    """A name whose value has a mistake, reported where it is written: what reads the name says nothing more."""
+
+    span: Span
+
+
+Binding: TypeAlias = Bound | Deferred | Broken
+
+
+class Declaration(Source):
+    """A text that a block declares, such as its expansion: no recipe's author can mend it, so no mistake is located in it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """A place in a recipe: the values in sight there, and the graphs whose nodes may be read."""
+
+    graph: GraphBuilder
+    values: Mapping[str, Binding]
+    outer: Scope | None = None
+    inside: str = ""
+    """The node that is being written, which cannot mean itself."""
+
+    def with_values(self, more: Mapping[str, Binding]) -> Scope:
+        """The same place with more names, which win."""
+        return Scope(self.graph, {**self.values, **more}, self.outer, self.inside)
+
+    def within(self, graph: GraphBuilder, more: Mapping[str, Binding] | None = None) -> Scope:
+        """The inside of a graph that is written here."""
+        return Scope(graph, {**self.values, **(more or {})}, self)

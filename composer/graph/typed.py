@@ -1,0 +1,141 @@
+"""The graph with its types: what every later stage reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from blocks.core import Init, Part, Role
+from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode
+from composer.graph.types import UNKNOWN, Ports, TensorType, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A tensor that is learned."""
+
+    name: str
+    """Below its node: `weight`, `q.weight`."""
+    shape: tuple[int, ...]
+    role: Role
+    init: Init
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedBlock:
+    """A block with its fields computed, its sizes bound and its ports typed."""
+
+    node: BlockNode
+    part: Part
+    """The block, every number in it computed; slots that compute hold their own block, or `Inline` for a graph."""
+    sizes: Mapping[str, Any]
+    """Axis symbols and numeric fields by name."""
+    inputs: Mapping[str, Type | tuple[Type, ...]]
+    outputs: Ports
+    parameters: tuple[Parameter, ...]
+    """Its own; those in slots are the slots'."""
+    modules: Mapping[str, tuple[int, int, bool]]
+    """Every `nn.Linear` inside: name to (in, out, bias)."""
+    slots: Mapping[str, TypedNode | None]
+    """Every sub-module that fills a slot, by its name; None where the slot is empty."""
+    expansions: tuple[tuple[int | None, ...], ...] = ()
+    """For blocks that broadcast: for each input, which of its axes stands at each axis of the output, or none."""
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedGroup:
+    """A group with its graph typed."""
+
+    node: GroupNode
+    graph: TypedGraph
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def outputs(self) -> Ports:
+        """The types of what it returns."""
+        return self.graph.outputs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedRepeat:
+    """A repeat with every pass typed; equal passes are one object."""
+
+    node: RepeatNode
+    passes: tuple[TypedGraph, ...]
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def outputs(self) -> Ports:
+        """The types of what the last pass returns."""
+        return self.passes[-1].outputs
+
+
+TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedGraph:
+    """A graph in which every value has a type."""
+
+    graph: Graph
+    inputs: Mapping[str, Type | tuple[Type, ...]]
+    nodes: tuple[TypedNode, ...]
+    outputs: Ports
+    by_name: Mapping[str, TypedNode] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> TypedNode:
+        return self.by_name[name]
+
+    def type_of(self, ref: Ref) -> Type | tuple[Type, ...]:
+        """The type of what a reference in this graph names; several for a list."""
+        if ref.node in self.inputs and ref.node not in self.by_name:
+            return self.inputs[ref.node]
+        node = self.by_name[ref.node]
+        if isinstance(node, TypedRepeat):
+            return output(node.passes[-1 if ref.index is None else ref.index].outputs, ref.port)
+        return output(node.outputs, ref.port)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedProgram:
+    """A whole recipe, typed."""
+
+    program: Program
+    root: TypedGraph
+    inputs: Mapping[str, TensorType]
+
+    @property
+    def name(self) -> str:
+        """The recipe's name."""
+        return self.program.recipe.name
+
+
+def output(outputs: Ports, port: str) -> Type:
+    """An output by its name; the first for no name."""
+    return outputs.get(port, UNKNOWN) if port else next(iter(outputs.values()), UNKNOWN)
+
+
+def children(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:
+    """The nodes right below a node, each with its name in the `state_dict`: `3.attn`, `activation`."""
+    match node:
+        case TypedBlock(slots=slots):
+            yield from ((name, slot) for name, slot in slots.items() if slot is not None)
+        case TypedGroup(graph=graph):
+            yield from ((child.name, child) for child in graph.nodes if not child.node.dropped)
+        case TypedRepeat(passes=passes):
+            for index, graph in enumerate(passes):
+                yield from ((f"{index}.{child.name}", child) for child in graph.nodes if not child.node.dropped)

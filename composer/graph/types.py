@@ -1,0 +1,57 @@
+"""The types of ports: a dtype and named axes, each of a known or symbolic size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from composer.graph.dims import Dim
+
+DType = Literal["int", "float", "bool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis. Two axes agree where their sizes do; the name is what the one who made it calls it."""
+
+    name: str
+    size: Dim
+
+    def __str__(self) -> str:
+        return str(self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """What flows on an edge."""
+
+    dtype: DType
+    axes: tuple[Axis, ...]
+    optional: bool = False
+    """Whether there may be nothing: an input of the model that may be left out."""
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(str(axis) for axis in self.axes)}]"
+
+    @property
+    def sizes(self) -> tuple[Dim, ...]:
+        """The sizes alone."""
+        return tuple(axis.size for axis in self.axes)
+
+    def agrees(self, other: TensorType) -> bool:
+        """Whether one may stand for the other."""
+        return self.dtype == other.dtype and self.sizes == other.sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The type of what an earlier mistake left untyped: agrees with all, so that one mistake is reported once."""
+
+    def __str__(self) -> str:
+        return "?"
+
+
+Type: TypeAlias = TensorType | Unknown
+UNKNOWN = Unknown()
+Ports: TypeAlias = Mapping[str, Type]

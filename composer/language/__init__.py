@@ -1,0 +1,1 @@
+"""From a recipe's text to its graph."""

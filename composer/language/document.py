@@ -1,0 +1,76 @@
+"""YAML as text with places: what `read` makes and `parse` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from composer.diagnostics import Diagnostic, Source, Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar:
+    """A value as it is written; the field that uses it decides what it means."""
+
+    text: str
+    span: Span
+    plain: bool = True
+    """Whether it stands without quotes."""
+
+    def part(self, start: int, end: int) -> Span:
+        """The span of the characters `start` to `end` of the text; the whole span where escapes or line ends hide the columns."""
+        quote = 0 if self.plain else 1
+        hidden = self.span.end_column - self.span.column != len(self.text) + 2 * quote
+        return self.span if hidden else self.span.part(start + quote, end + quote)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listing:
+    """A YAML sequence."""
+
+    items: tuple[Node, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A key with its value."""
+
+    key: Scalar
+    value: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapping:
+    """A YAML mapping, in the order of the file, each key once."""
+
+    entries: tuple[Entry, ...]
+    span: Span
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __contains__(self, key: str) -> bool:
+        return any(entry.key.text == key for entry in self.entries)
+
+    def entry(self, key: str) -> Entry | None:
+        """The entry with this key."""
+        return next((entry for entry in self.entries if entry.key.text == key), None)
+
+    def get(self, key: str) -> Node | None:
+        """The value of this key."""
+        entry = self.entry(key)
+        return entry.value if entry else None
+
+
+Node: TypeAlias = Scalar | Listing | Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One recipe text, read: its top mapping (None where nothing usable was found) and what was wrong with it."""
+
+    source: Source
+    root: Mapping | None
+    diagnostics: tuple[Diagnostic, ...]

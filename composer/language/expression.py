@@ -1,0 +1,84 @@
+"""The one expression language of numbers, conditions, edges and masks, as a tree with places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from composer.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal: an int, or a float where a point or an exponent is written."""
+
+    value: int | float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`2:5`, `:layer` or `:` between the brackets of a call: a range of passes."""
+
+    start: Expression | None
+    stop: Expression | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One dotted part of a path, with the arguments of its brackets (None where it has no brackets)."""
+
+    name: str
+    arguments: tuple[Expression | Slice, ...] | None
+    span: Span
+    """The step with its brackets."""
+    name_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """`n_heads`, `embed.weight`, `window(1024)`, `ceil_to(x, 8)`, `layers(:layer)`: who uses it decides what it is."""
+
+    steps: tuple[Step, ...]
+    span: Span
+
+    @property
+    def text(self) -> str:
+        """The path as it is written, without the arguments of its brackets."""
+        return ".".join(step.name for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x` or `not x`."""
+
+    operator: Literal["-", "not"]
+    operand: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Arithmetic, a comparison, or `and` and `or`."""
+
+    operator: Literal["+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "and", "or"]
+    left: Expression
+    right: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`then if condition else otherwise`."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+    span: Span
+
+
+Expression: TypeAlias = Number | Path | Unary | Binary | If
+Value: TypeAlias = bool | int | float | Fraction | str
+"""What an expression comes to: `str` is a bare word, `Fraction` the exact quotient of two integers."""

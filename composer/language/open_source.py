@@ -1,0 +1,58 @@
+"""A recipe file as a Source: of a size and in an encoding that can be read, or a diagnostic."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import NoReturn
+
+from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+
+LARGEST = 4 * 2**20
+"""Bytes of one recipe file."""
+
+
+def open_source(path: Path) -> Source:
+    """The text of a recipe file, under the name by which it was asked for.
+
+    Raises:
+        RecipeError: where there is no such file, or it cannot be one of recipes.
+    """
+    source = Source(str(path), "")
+    try:
+        mode = path.stat().st_mode
+        content = _content(path) if stat.S_ISREG(mode) else b""
+    except FileNotFoundError:
+        _refuse("missing-file", "there is no such file", source)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else None
+        _refuse("unreadable-file", f"this file cannot be read: {reason or 'no file can have this name'}", source)
+    if stat.S_ISDIR(mode):
+        _refuse("not-a-file", "this is a folder, not a file", source)
+    if not stat.S_ISREG(mode):
+        _refuse("not-a-file", "this is a device or a pipe, not a file", source)
+    if len(content) > LARGEST:
+        _refuse("too-large", f"a recipe has at most {LARGEST} bytes", source)
+    try:
+        return Source(source.name, content.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError as error:
+        _refuse_encoding(source.name, content, error.start)
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
+
+
+def _refuse_encoding(name: str, content: bytes, start: int) -> NoReturn:
+    before = content[:start].decode("utf-8-sig", "replace")
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    source = Source(name, content.decode("utf-8-sig", "replace"))
+    message = f"this is not UTF-8: byte 0x{content[start]:02x}"
+    raise RecipeError(
+        [Diagnostic("not-utf8", message, Span(source, line, column, line, column + 1), hint="save the file as UTF-8")]
+    )
+
+
+def _refuse(code: str, message: str, source: Source) -> NoReturn:
+    raise RecipeError([Diagnostic(code, message, Span(source, 1, 1, 1, 1))])

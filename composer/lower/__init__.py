@@ -1,0 +1,23 @@
+"""Typed graph to a plain torch module, by way of Python source that reads like a person's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from composer.lower.build import compile as compile
+    from composer.lower.model import Model as Model
+    from composer.lower.source import Module as Module
+    from composer.lower.source import lower as lower
+
+_HOME = {"compile": "build", "Model": "model", "lower": "source", "Module": "source"}
+__all__ = ["Model", "Module", "compile", "lower"]
+
+
+def __getattr__(name: str) -> object:
+    """Loads torch only when something here is used."""
+    if name not in _HOME:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module(f"composer.lower.{_HOME[name]}"), name)

@@ -1,0 +1,95 @@
+"""Source to a module: executed, built without memory, counted, then filled."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import linecache
+import math
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from composer.diagnostics import RecipeError
+from composer.graph.parameters import parameters
+from composer.lower.initialise import initialise
+from composer.lower.keepers import keepers
+from composer.lower.model import Model
+from composer.lower.source import Module, lower
+
+if TYPE_CHECKING:
+    from composer.recipe import Recipe
+
+
+def compile(
+    recipe: Recipe,
+    *,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+    seed: int | None = None,
+    allow_large: bool = False,
+) -> Model:
+    """The recipe as a module with initial weights.
+
+    Raises:
+        RecipeError: where the recipe has mistakes, or is larger than its budget.
+    """
+    meta = device is not None and torch.device(device).type == "meta"
+    model = skeleton(recipe, allow_large=allow_large or meta)
+    materialise(model, device=device, dtype=dtype)
+    table = parameters(model.program)
+    where = next((p.device for p in model.parameters()), torch.device("cpu"))
+    if where.type != "meta":
+        initialise(dict(model.named_parameters(remove_duplicate=False)), table, model.program, _seed(seed))
+    return model
+
+
+def skeleton(recipe: Recipe, *, allow_large: bool = False) -> Model:
+    """The module on the meta device: every shape, no memory."""
+    from composer.cost.budget import budget
+
+    typed = recipe.typed
+    refused = [diagnostic for diagnostic in budget(typed, allow_large=allow_large) if diagnostic.severity == "error"]
+    if refused:
+        raise RecipeError(refused)
+    module = lower(typed)
+    namespace, filename = run(module)
+    kind: Any = type(module.name, (Model, namespace[module.name]), {"__module__": namespace["__name__"]})
+    with torch.device("meta"):
+        model: Model = kind()
+    table = parameters(typed)
+    model.remember(
+        recipe, typed, module, {entry.name: entry.parameter.role for entry in table if not entry.tied_to}, keepers(typed)
+    )
+    model.__dict__["filename"] = filename
+    declared = sum(math.prod(entry.parameter.shape) for entry in table if not entry.tied_to)
+    built = sum(parameter.numel() for parameter in model.parameters())
+    assert declared == built, f"{declared} parameters are declared, {built} are built"
+    return model
+
+
+def materialise(model: Model, *, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+    """Gives every tensor memory, with nothing in it yet."""
+    if dtype is not None:
+        model.to(dtype)
+    model.to_empty(device=device if device is not None else torch.get_default_device())
+
+
+def run(module: Module) -> tuple[dict[str, Any], str]:
+    """Executes the source. Tracebacks and debuggers find its lines, and equal sources are one module in `sys.modules`, where
+    `torch.compile` looks up the globals of what it traces.
+    """
+    digest = hashlib.sha256(module.text.encode()).hexdigest()[:12]
+    name, filename = f"composer.generated.{module.name}_{digest}", f"<{module.name} {digest}>"
+    if name not in sys.modules:
+        linecache.cache[filename] = (len(module.text), None, module.text.splitlines(keepends=True), filename)
+        generated = ModuleType(name)
+        exec(builtins.compile(module.text, filename, "exec", dont_inherit=True), generated.__dict__)
+        sys.modules[name] = generated
+    return sys.modules[name].__dict__, filename
+
+
+def _seed(seed: int | None) -> int:
+    return seed if seed is not None else int(torch.randint(2**62, (), dtype=torch.int64))

@@ -1,0 +1,173 @@
+"""Constructor calls as trees: what all instances of a class share is written into it, what differs is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A plain value."""
+
+    value: Any
+
+    def text(self) -> str:
+        return literal(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A constructor call."""
+
+    function: str
+    arguments: tuple[Tree, ...] = ()
+    keywords: tuple[tuple[str, Tree], ...] = ()
+
+    def text(self) -> str:
+        inside = [*(tree.text() for tree in self.arguments), *(f"{name}={tree.text()}" for name, tree in self.keywords)]
+        return f"{self.function}({', '.join(inside)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """The modules of a repeat."""
+
+    items: tuple[Tree, ...]
+
+    def text(self) -> str:
+        texts = [item.text() for item in self.items]
+        kinds = list(dict.fromkeys(texts))
+        if len(kinds) == 1:
+            return f"nn.ModuleList({kinds[0]} for _ in range({len(texts)}))"
+        if len(kinds) == len(texts):
+            return f"nn.ModuleList([{', '.join(texts)}])"
+        table = ", ".join(f"lambda: {kind}" for kind in kinds)
+        return f"nn.ModuleList(({table})[kind]() for kind in {pattern([str(kinds.index(text)) for text in texts])})"
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """An instance of a composite class that is not written yet."""
+
+    key: int
+    """The identity of the graph that it is an instance of."""
+
+    def text(self) -> str:
+        raise AssertionError("a nested class is written before the one that holds it")
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """An argument of the constructor around it."""
+
+    name: str
+
+    def text(self) -> str:
+        return self.name
+
+
+Tree: TypeAlias = Literal | New | Passes | Nested | Hole
+
+
+def literal(value: Any) -> str:
+    """A plain value as Python source; nothing else ever reaches the source of a model.
+
+    Raises:
+        TypeError: for a value that is not plain.
+    """
+    match value:
+        case None | bool() | int() | str():
+            return repr(value if not isinstance(value, str) else str(value))
+        case float():
+            return repr(value) if value - value == 0 else f"float({str(value)!r})"
+        case frozenset():
+            return f"frozenset(({', '.join(literal(item) for item in sorted(value))},))" if value else "frozenset()"
+        case tuple() | list():
+            inside = ", ".join(literal(item) for item in value)
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case dict():
+            return "{" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
+    raise TypeError(f"{type(value).__name__} is no plain value")
+
+
+def pattern(items: Sequence[str]) -> str:
+    """A tuple of names, with the shortest period written once: `((a,) * 5 + (b,)) * 4`."""
+    count = len(items)
+    for period in range(1, count // 2 + 1):
+        if all(items[i] == items[i % period] for i in range(count)):
+            times, rest = divmod(count, period)
+            once = _runs(items[:period])
+            whole = f"{once} * {times}" if " + " not in once else f"({once}) * {times}"
+            return f"{whole} + {_runs(items[:rest])}" if rest else whole
+    return _runs(items)
+
+
+def _runs(items: Sequence[str]) -> str:
+    runs: list[tuple[str, int]] = []
+    for item in items:
+        runs = [*runs[:-1], (item, runs[-1][1] + 1)] if runs and runs[-1][0] == item else [*runs, (item, 1)]
+    if len(runs) == len(items) or len(items) <= 4:
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    return " + ".join(f"({item},) * {times}" if times > 1 else f"({item},)" for item, times in runs)
+
+
+def unify(trees: Sequence[Tree], path: str, fresh: Callable[[str], str], holes: list[tuple[str, list[Tree]]]) -> Tree:
+    """One tree for all: where they differ stands a hole, whose value in each is added to `holes`."""
+    first = trees[0]
+    if all(tree == first for tree in trees):
+        return first
+    for name, values in holes:
+        if values == list(trees):
+            return Hole(name)
+    if all(isinstance(tree, New) and _shape(tree) == _shape(first) for tree in trees):
+        news: list[New] = [tree for tree in trees if isinstance(tree, New)]
+        arguments = tuple(
+            unify([n.arguments[i] for n in news], f"{path}_{i}", fresh, holes) for i in range(len(news[0].arguments))
+        )
+        keywords = tuple(
+            (name, unify([n.keywords[i][1] for n in news], f"{path}_{name}", fresh, holes))
+            for i, (name, _) in enumerate(news[0].keywords)
+        )
+        return New(news[0].function, arguments, keywords)
+    if all(isinstance(tree, Passes) and len(tree.items) == len(first.items) for tree in trees):  # type: ignore[union-attr]  # passes, like all
+        lists = [tree.items for tree in trees if isinstance(tree, Passes)]
+        return Passes(tuple(unify([items[i] for items in lists], f"{path}_{i}", fresh, holes) for i in range(len(lists[0]))))
+    name = fresh(path)
+    holes.append((name, list(trees)))
+    return Hole(name)
+
+
+def _shape(tree: Tree) -> Any:
+    return (tree.function, len(tree.arguments), tuple(name for name, _ in tree.keywords)) if isinstance(tree, New) else None
+
+
+def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
+    """The tree without keywords that only say what the class says."""
+    match tree:
+        case New():
+            known = defaults.get(tree.function, {})
+            kept = tuple((n, trim(t, defaults)) for n, t in tree.keywords if not (n in known and t == Literal(known[n])))
+            return New(tree.function, tuple(trim(t, defaults) for t in tree.arguments), kept)
+        case Passes():
+            return Passes(tuple(trim(item, defaults) for item in tree.items))
+        case _:
+            return tree
+
+
+def resolve(tree: Tree, nested: Mapping[int, Tree]) -> Tree:
+    """The tree with every nested class replaced by its constructor call."""
+    match tree:
+        case Nested(key=key):
+            return nested[key]
+        case New():
+            return New(
+                tree.function,
+                tuple(resolve(t, nested) for t in tree.arguments),
+                tuple((n, resolve(t, nested)) for n, t in tree.keywords),
+            )
+        case Passes():
+            return Passes(tuple(resolve(item, nested) for item in tree.items))
+        case _:
+            return tree

@@ -1,0 +1,52 @@
+"""Initial values: the recipe's patterns, else each block's own; every parameter has random numbers of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from composer.graph.parameters import NamedParameter
+    from composer.graph.typed import TypedProgram
+
+
+@torch.no_grad()
+def initialise(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParameter], typed: TypedProgram, seed: int) -> None:
+    """Fills every tensor that the table names and that is not another's.
+
+    The numbers depend on the seed and on the parameter's name alone, so that a node more or less changes no other.
+    """
+    for entry in table:
+        if entry.tied_to:
+            continue
+        tensor = tensors[entry.name]
+        how: str = entry.parameter.init.how
+        value = float(entry.parameter.init.value)
+        for pattern, rule, number, _ in typed.program.init:
+            if matcher(pattern).fullmatch(entry.name):
+                how, value = rule, number
+        generator = torch.Generator(device="cpu").manual_seed(_seed(seed, entry.name))
+        fresh = torch.empty(tensor.shape, dtype=torch.float32)
+        if how == "normal":
+            fresh.normal_(0.0, value, generator=generator)
+        elif how == "uniform":
+            fresh.uniform_(-value, value, generator=generator)
+        else:
+            fresh.fill_(value)
+        tensor.copy_(fresh)
+
+
+def _seed(seed: int, name: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little") >> 1
+
+
+@cache
+def matcher(pattern: str) -> re.Pattern[str]:
+    """A pattern over parameter names: `*` is any run of characters, `?` one, `(a|b)` either."""
+    special = {"*": ".*", "?": ".", "(": "(?:", ")": ")", "|": "|"}
+    return re.compile("".join(special.get(character, re.escape(character)) for character in pattern))

@@ -1,0 +1,165 @@
+"""The statements of one forward: in the order of the graph, each value freed at its last use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from composer.diagnostics import Span
+from composer.lower.names import STREAM, safe
+
+Key: TypeAlias = tuple[str, int, int | None]
+"""A value: its node or input, which of its outputs, and the pass for a repeat; an input has output 0."""
+
+
+@dataclass(slots=True)
+class Statement:
+    """One call and the values that it gives."""
+
+    gives: Sequence[Key | None]
+    """None for an output that nothing reads."""
+    uses: Sequence[Key]
+    """In the order of the call."""
+    write: Callable[[Callable[[Key], str]], str]
+    """The expression, given each value's name."""
+    place: Span
+    node: str
+    loop: Loop | None = None
+    name: str = ""
+    """What to call the value; nothing for the stream's usual names."""
+
+
+@dataclass(slots=True)
+class Loop:
+    """The passes of a repeat, written as a loop."""
+
+    rows: Callable[[Callable[[Key], str]], list[tuple[str, str]]]
+    """What differs from pass to pass, a tuple under a name each, given values' names."""
+    header: Callable[[str], str]
+    """The `for` line, given the module's name."""
+    module: str
+    carried: Sequence[tuple[Key, Key]]
+    """For each value that goes from pass to pass: what the first pass takes, and what the last one gives."""
+    call: Callable[[Callable[[Key], str], str, dict[Key, str]], str]
+    """The call, given outer values' names, the module's name, and the carried values' names."""
+    outputs: int
+    carried_outputs: list[int]
+    """Which output each carried value is."""
+    collected: list[tuple[int, str]] = field(default_factory=list)
+    """Outputs kept from every pass, each with the list that holds them."""
+
+
+class Writer:
+    """Turns statements into lines, choosing names."""
+
+    def __init__(self, inputs: Sequence[tuple[Key, str]], keep_inputs: bool, outputs: Sequence[Key]) -> None:
+        self.names: dict[Key, str] = dict(inputs)
+        self.fixed = {name for _, name in inputs} if keep_inputs else set()
+        self.outputs = list(outputs)
+        self.made: set[str] = set()
+        """Variables that nodes gave; what the caller holds, or what many nodes share, is not worth a `del`."""
+        self.lines: list[tuple[str, Span | None, str]] = []
+
+    def write(
+        self, statements: Sequence[Statement], result: Callable[[Callable[[Key], str]], str]
+    ) -> list[tuple[str, Span | None, str]]:
+        """The lines of the body, each with its place in the recipe and its node."""
+        last: dict[Key, int] = {}
+        for position, statement in enumerate(statements):
+            for key in statement.uses:
+                last[key] = position
+        for key in self.outputs:
+            last[key] = len(statements)
+        for position, statement in enumerate(statements):
+            dying = [key for key in dict.fromkeys(statement.uses) if last[key] == position and key in self.names]
+            if (
+                position == len(statements) - 1
+                and list(statement.gives) == self.outputs
+                and len(self.outputs) == 1
+                and statement.loop is None
+            ):
+                written = statement.write(self.names.__getitem__)
+                text = result(lambda _, written=written: written)  # type: ignore[misc]  # mypy cannot type a default of a lambda
+                self.lines.append((f"return {text}", statement.place, statement.node))
+                return self.lines
+            self._one(statement, dying, last, position)
+        self.lines.append((f"return {result(self.names.__getitem__)}", None, ""))
+        return self.lines
+
+    def _one(self, statement: Statement, dying: list[Key], last: dict[Key, int], position: int) -> None:
+        if statement.loop is not None:
+            self._loop(statement, statement.loop, dying, last)
+            return
+        text = statement.write(self.names.__getitem__)
+        free = [self.names.pop(key) for key in dying]
+        reusable = [name for name in free if name not in self.fixed and name in {*STREAM} and name not in self.names.values()]
+        targets = []
+        for key in statement.gives:
+            if key is None or (key not in last):
+                targets.append("_")
+                continue
+            name = reusable.pop(0) if reusable and not statement.name else self._new(statement)
+            self.names[key] = name
+            if not statement.name:
+                self.made.add(name)
+            targets.append(name)
+        self.lines.append((f"{', '.join(targets)} = {text}", statement.place, statement.node))
+        self._forget(free)
+
+    def _forget(self, free: list[str]) -> None:
+        gone = [name for name in dict.fromkeys(free) if name in self.made and name not in self.names.values()]
+        if gone:
+            self.lines.append((f"del {', '.join(gone)}", None, ""))
+
+    def _loop(self, statement: Statement, loop: Loop, dying: list[Key], last: dict[Key, int]) -> None:
+        carried: dict[Key, str] = {}
+        for (before, after), _ in zip(loop.carried, loop.carried_outputs, strict=True):
+            current = self.names[before]
+            alone = list(self.names.values()).count(current) == 1 and list(statement.uses).count(before) == 1
+            if before in dying and current not in self.fixed and alone:
+                carried[after] = current
+                dying.remove(before)
+                del self.names[before]
+            else:
+                name = self._new(statement, extra=set(carried.values()))
+                self.lines.append((f"{name} = {current}", statement.place, statement.node))
+                carried[after] = name
+        taken = {*self.names.values(), *carried.values()}
+        for _, name in loop.collected:
+            self.lines.append((f"{name} = []", statement.place, statement.node))
+        for name, text in loop.rows(self.names.__getitem__):
+            self.fixed.add(name)
+            self.lines.append((f"{name} = {text}", statement.place, statement.node))
+        module = safe(loop.module, taken | self.fixed)
+        self.lines.append((loop.header(module), statement.place, statement.node))
+        kept = dict(loop.collected)
+        targets = []
+        for output in range(loop.outputs):
+            if output in loop.carried_outputs:
+                targets.append(carried[loop.carried[loop.carried_outputs.index(output)][1]])
+            else:
+                targets.append(f"{kept[output]}_" if output in kept else "_")
+        text = loop.call(self.names.__getitem__, module, carried)
+        self.lines.append((f"    {', '.join(targets)} = {text}", statement.place, statement.node))
+        for output, name in loop.collected:
+            self.lines.append((f"    {name}.append({targets[output]})", statement.place, statement.node))
+        free = [self.names.pop(key) for key in dying if key in self.names]
+        for after, name in carried.items():
+            self.names[after] = name
+            self.made.add(name)
+        for output, name in loop.collected:
+            self.fixed.add(name)
+            for key in last:
+                if key[0] == statement.node and key[1] == output and key not in self.names:
+                    self.names[key] = f"{name}[{key[2]}]"
+        self._forget(free)
+
+    def _new(self, statement: Statement, extra: Collection[str] = ()) -> str:
+        taken = {*self.names.values(), *self.fixed, *extra}
+        if statement.name:
+            return safe(statement.name, taken)
+        for name in STREAM:
+            if name not in taken:
+                return name
+        return safe(statement.node.rpartition(".")[2] or "value", taken)

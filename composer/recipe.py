@@ -1,0 +1,217 @@
+"""A recipe as its user holds it: loaded, checked on demand, and turned into whatever is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Library, Part
+from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+from composer.extensions import Blocks, library_with
+from composer.graph.expand import expand
+from composer.graph.infer import infer
+from composer.graph.typed import TypedProgram
+from composer.language.assignment import assign
+from composer.language.document import Document
+from composer.language.open_source import open_source
+from composer.language.parse import parse, unknown
+from composer.language.read import read
+from composer.language.write import data_of, write
+from composer.weights.mapping import mistakes
+from composer.zoo import zoo
+
+if TYPE_CHECKING:
+    import torch
+
+    from composer.cost.summary import Summary
+    from composer.lower import Model
+
+Settings = Mapping[str, Any] | Iterable[str] | None
+"""What is set in a recipe: path to value, or `PATH=VALUE` as on the command line."""
+IN_PYTHON = "set"
+"""What a mistake in a setting is located in, where it was given in Python."""
+
+
+def load(source: str | Path, set: Settings = None, blocks: Blocks = ()) -> Recipe:
+    """A recipe from its name in the zoo, the path of its file, or its text.
+
+    `set` gives values by path: `{"n_layers": 6, "layers.attn.body.mask": "full"}`. `blocks` are block classes of one's own,
+    or Python files that define some. A wrong recipe is loaded all the same, and says so in `check()`.
+
+    Raises:
+        RecipeError: where there is no text to read, or the blocks cannot be used.
+    """
+    if isinstance(set, Mapping):
+        return Recipe(text_of(source), tuple(f"{path}={written(value)}" for path, value in set.items()), tuple(blocks), IN_PYTHON)
+    return Recipe(text_of(source), tuple(set or ()), tuple(blocks))
+
+
+def text_of(source: str | Path) -> Source:
+    """The text that a name, a path or a text stands for.
+
+    Raises:
+        RecipeError: where there is none.
+    """
+    if isinstance(source, Path):
+        return open_source(source)
+    if "\n" in source:
+        return Source("<text>", source)
+    if source.endswith((".yaml", ".yml")) or "/" in source or "\\" in source:
+        return open_source(Path(source))
+    names = zoo_names()
+    if source in names:
+        return Source(f"{source}.yaml", open_source(zoo() / f"{source}.yaml").text)
+    nowhere = Span(Source(source, ""), 1, 1, 1, 1)
+    hint = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
+    wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
+    raise RecipeError([Diagnostic(wrong.code, wrong.message + hint, nowhere, hint=wrong.hint or "`arco list` shows them all")])
+
+
+def zoo_names() -> list[str]:
+    """The recipes that come with the package."""
+    return sorted(file.stem for file in zoo().glob("*.yaml"))
+
+
+def written(value: Any) -> str:
+    """A Python value as it is written after `PATH=`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Mapping():
+            return "{" + ", ".join(f"{key}: {_inside(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_inside, value)) + "]"
+    return str(value)
+
+
+def _inside(value: Any) -> str:
+    """A value in a list or a mapping, where commas and brackets need quotes."""
+    if isinstance(value, str):
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{quoted}"'
+    return written(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """A recipe with what was set in it: a value, from which everything else is worked out when it is first asked for."""
+
+    source: Source
+    """The text as it was given."""
+    settings: tuple[str, ...] = ()
+    """`PATH=VALUE`, applied in order."""
+    blocks: Sequence[type[Part] | Path | str] = ()
+    """Blocks of one's own."""
+    settings_name: str = "--set"
+
+    def __post_init__(self) -> None:
+        _ = self.library  # blocks that cannot be used are no mistake of the recipe's
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recipe, (self.source, self.settings, self.blocks, self.settings_name)
+
+    @cached_property
+    def library(self) -> Library:
+        """Every block that the recipe may name."""
+        return library_with(self.blocks)
+
+    @cached_property
+    def document(self) -> Document:
+        """The text, read, with what was set in its place."""
+        return assign(read(self.source), self.settings, self.library, name=self.settings_name)
+
+    @property
+    def text(self) -> str:
+        """The recipe's text with everything that was set in it: what to keep beside a trained model."""
+        root = self.document.root
+        data = data_of(root) if self.settings and root is not None else None
+        return write(data) if isinstance(data, dict) else self.source.text
+
+    @property
+    def name(self) -> str:
+        """The recipe's name."""
+        return self._top("recipe")
+
+    @property
+    def doc(self) -> str:
+        """What the recipe says about itself."""
+        return " ".join(self._top("doc").split())
+
+    @property
+    def task(self) -> str | None:
+        """What the model is for."""
+        return self._top("task") or None
+
+    def _top(self, key: str) -> str:
+        value = data_of(node) if (root := self.document.root) and (node := root.get(key)) else ""
+        return value if isinstance(value, str) else ""
+
+    @cached_property
+    def _outcome(self) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
+        parsed = parse(self.document, self.library)
+        if parsed is None:
+            return None, self.document.diagnostics
+        rules = mistakes(parsed.weights) if parsed.weights is not None else []
+        program, found = expand(parsed, self.library)
+        if program is None:
+            return None, (*found, *rules)
+        typed, doubts = infer(program)
+        return typed, (*found, *doubts, *rules)
+
+    def check(self) -> list[Diagnostic]:
+        """Everything wrong or doubtful, in the order of the file."""
+        return sorted(self._outcome[1], key=lambda each: (each.span.source.name, each.span.line, each.span.column))
+
+    @property
+    def typed(self) -> TypedProgram:
+        """The graph in which every value has a type.
+
+        Raises:
+            RecipeError: with every mistake.
+        """
+        errors = [each for each in self.check() if each.severity == "error"]
+        typed = self._outcome[0]
+        if errors or typed is None:
+            raise RecipeError(errors)
+        return typed
+
+    def summary(self, lengths: Mapping[str, int] | None = None) -> Summary:
+        """What the model consists of and what it costs; `lengths` of its axes, such as `{"time": 512}`."""
+        from composer.cost.summary import summarise
+
+        return summarise(self.typed, lengths or {})
+
+    def expand(self) -> str:
+        """The recipe written out: no shorthands, every edge, every slot; repeats stay folded."""
+        from composer.graph.unparse import unparse
+
+        return unparse(self.typed)
+
+    def export(self) -> str:
+        """The model as one Python file that needs nothing but torch."""
+        from composer.lower import lower
+
+        return lower(self.typed).text
+
+    def compile(
+        self,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        seed: int | None = None,
+        *,
+        allow_large: bool = False,
+    ) -> Model:
+        """The model, a plain torch module with initial weights.
+
+        Raises:
+            RecipeError: where the recipe is wrong, or its weights are larger than 64 GiB in fp32 and neither `allow_large` is
+                set nor the device `meta`.
+        """
+        from composer.lower import compile
+
+        return compile(self, device=device, dtype=dtype, seed=seed, allow_large=allow_large)

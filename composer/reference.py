@@ -1,0 +1,146 @@
+"""The reference of blocks, written from their declarations."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from blocks.core import Library, Own, Part, fields
+from blocks.core.fields import EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word, field_docs
+from blocks.core.weights import Linear, Slot, Tensor, Weight
+
+
+def reference(library: Library) -> str:
+    """Every part of a library as Markdown, by the packages that declare them."""
+    packages: dict[str, list[type[Part]]] = {}
+    for part in (library[name] for name in library):
+        packages.setdefault(part.__module__.rpartition(".")[0], []).append(part)
+    return "\n".join(text for name in sorted(packages) for text in _package(name, packages[name]))
+
+
+def entry(part: type[Part]) -> str:
+    """One part as Markdown: what it computes, its fields, its ports and what it learns."""
+    paragraphs = [f"### {part.kind}", inspect.cleandoc(part.__doc__ or "")]
+    if part.source is not None:
+        paragraphs.append(f"*{part.source.title}*, {part.source.reference}.")
+    if fields(part):
+        paragraphs.append("\n".join(_field_table(part)))
+    paragraphs.append("\n".join(f"- {title}: {'; '.join(items)}" for title, items in _facts(part) if items))
+    return "\n\n".join(text for text in paragraphs if text) + "\n"
+
+
+def _package(name: str, parts: Iterable[type[Part]]) -> Iterator[str]:
+    module = importlib.import_module(name)
+    yield f"## {name.rpartition('.')[2].replace('_', ' ').capitalize()}\n"
+    yield f"{inspect.cleandoc(module.__doc__ or '')}\n"
+    yield from map(entry, parts)
+
+
+def _field_table(part: type[Part]) -> Iterator[str]:
+    docs: dict[str, str] = {}
+    for owner in reversed(part.__mro__):
+        if issubclass(owner, Part) and owner is not Part:
+            docs.update(field_docs(owner))
+    yield "| field | takes | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, field in fields(part).items():
+        takes = f"{form_text(field.form)}, or `none`" if field.nullable else form_text(field.form)
+        cells = (f"`{name}`", takes, _default(field), " ".join(docs.get(name, "").split()))
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def form_text(form: Form) -> str:
+    """What may be written for a field, in words."""
+    match form:
+        case Integer():
+            return f"whole number{_bounds(form)}"
+        case Real():
+            return f"number{_bounds(form)}"
+        case Flag():
+            return "`true` or `false`"
+        case FlagsBy(names=names):
+            return f"`true`, `false`, or a mapping of {_quoted(names)} to these"
+        case Word(of=words):
+            return _quoted(words)
+        case Text():
+            return "text"
+        case EdgeName():
+            return "a node or an input"
+        case OrEdge(number=number):
+            return f"{form_text(number)}, or a node or an input"
+        case SlotOf(family=family):
+            name = family.__name__.lower()
+            return name if name.endswith("s") else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+        case ListOf(item=item):
+            return f"list of: {form_text(item)}"
+
+
+def _bounds(form: Integer | Real) -> str:
+    bounds = [("≥", form.minimum), ("≤", form.maximum)]
+    if isinstance(form, Real):
+        bounds += [(">", form.above), ("<", form.below)]
+    return " and".join(f" {sign} {bound:g}" for sign, bound in bounds if bound is not None)
+
+
+def _default(field: Field) -> str:
+    if field.required:
+        return "required"
+    if field.derived:
+        return f"`{field.derived}`"
+    match field.default:
+        case Own():
+            return "its own"
+        case Part() as part:
+            return f"`{type(part).kind}`"
+        case None:
+            return "none"
+        case bool() as flag:
+            return f"`{str(flag).lower()}`"
+    return f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
+
+
+def _facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
+    yield "in", _typed(part.inputs)
+    yield "out", _typed(part.outputs)
+    yield "reads", _typed(part.edges)
+    if part.graph:
+        yield "made of", ["other blocks, which take its place in the graph"]
+    title = "learns, as it is by default" if callable(part.weights) else "learns"
+    yield title, [_weight(name, weight) for name, weight in _weights(part).items()]
+    if part.keeps and part.kind:
+        yield "remembers while a text is written", _typed(part.keeps)
+
+
+def _weights(part: type[Part]) -> Mapping[str, Weight]:
+    """What a block learns where everything has its default; sizes that it asks for are 1, since only their names are shown."""
+    if not callable(part.weights):
+        return part.weights
+    plain: dict[str, Any] = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}
+    ones: defaultdict[str, int] = defaultdict(lambda: 1)
+    return part.weights(part.model_construct(**plain), ones, frozenset())
+
+
+def _stand_in(field: Field) -> Any:
+    """A field's name in place of its value."""
+    return (field.name,) if isinstance(field.form, ListOf) else field.name
+
+
+def _weight(name: str, weight: Weight) -> str:
+    match weight:
+        case Tensor(shape=shape, when=when):
+            return f"`{name}` `[{', '.join(map(str, shape))}]`" + (f" with `{when}`" if when else "")
+        case Linear(inputs=inputs, outputs=outputs, bias=bias):
+            return f"`{name}.weight` `[{outputs}, {inputs}]`" + (f", `{name}.bias` `[{outputs}]`" if bias else "")
+        case Slot(field=field):
+            return f"`{name}.*` of the slot `{field}`"
+
+
+def _typed(ports: Mapping[str, str]) -> list[str]:
+    return [f"`{name}` `{type_}`" for name, type_ in ports.items()]
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)

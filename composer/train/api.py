@@ -1,0 +1,95 @@
+"""Start a run, or go on with one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from composer.train import checkpoint as checkpoints
+from composer.train import metrics
+from composer.train.data import Data, check_length, read_text, tokenise
+from composer.train.device import device_of
+from composer.train.loop import Result, fit
+from composer.train.loss import task_of
+from composer.train.problem import TrainingError
+from composer.train.progress import Display, display
+from composer.train.run import Build, compiled, create, folder_of, open_folder, refuse_changes
+from composer.train.settings import Settings, load_settings, save_settings
+from composer.train.tokenisers import Tokeniser, load_tokeniser
+
+
+def train(
+    model: nn.Module,
+    tokeniser: Tokeniser,
+    data: Data,
+    settings: Settings,
+    run: Path,
+    *,
+    recipe: str,
+    show: Display | None = None,
+) -> Result:
+    """Train a freshly compiled model where it stands, and keep everything in the new folder `run`.
+
+    `recipe` is the resolved text that the model was compiled from; a resumed run compiles it again.
+    """
+    check_task(model)
+    check_length(data, settings.context)
+    check_vocabulary(model, tokeniser)
+    folder = create(run, recipe=recipe, settings=settings, tokeniser=tokeniser, data=data)
+    return fit(model, data, settings, folder, display=show or display())
+
+
+def resume(
+    run: Path,
+    *,
+    build: Build = compiled,
+    steps: int | None = None,
+    settings: Settings | None = None,
+    recipe: str | None = None,
+    data: Path | None = None,
+    checkpoint: str | None = None,
+    show: Display | None = None,
+) -> Result:
+    """Go on from the latest checkpoint, or a named one, as if the run had never stopped.
+
+    `steps`, `settings`, `recipe` and `data` (a file that has moved) may be repeated; whatever would change what the run
+    computes is refused. More steps stretch the cosine, from here on.
+    """
+    folder = open_folder(run)
+    text_path = data or Path(json.loads(folder.data.read_text(encoding="utf-8"))["path"])
+    tokeniser = load_tokeniser(folder.tokeniser)
+    text = tokenise(read_text(text_path), tokeniser, path=text_path)
+    refuse_changes(folder, recipe=recipe, settings=settings, data=text)
+    settings = settings or load_settings(folder.settings)
+    settings = settings if steps is None else replace(settings, steps=steps)
+    start = checkpoints.load(folder_of(folder, checkpoint))
+    if start.step >= settings.steps:
+        raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to go on")
+    model = build(folder.recipe.read_text(encoding="utf-8"))
+    save_settings(settings, folder.settings)
+    metrics.rewind(folder.metrics, start.step)
+    return fit(model, text, settings, folder, display=show or display(), start=start)
+
+
+def check_task(model: nn.Module) -> None:
+    """Raises: TrainingError where the recipe is for something other than foretelling the next token."""
+    if (task := task_of(model)) != "causal_lm":
+        raise TrainingError(f"training on a text takes a causal_lm recipe; this one is {task or 'without a task'}")
+
+
+@torch.no_grad()
+def check_vocabulary(model: nn.Module, tokeniser: Tokeniser) -> None:
+    """Raises: TrainingError where the tokeniser makes tokens that the model does not have."""
+    training = model.training
+    token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
+    known = model.eval()(token).logits.shape[-1]
+    model.train(training)
+    if known < tokeniser.size:
+        raise TrainingError(
+            f"the model knows {known} tokens, the tokeniser makes {tokeniser.size}",
+            hint=f"set the recipe's vocabulary to {tokeniser.size}",
+        )

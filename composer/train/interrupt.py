@@ -1,0 +1,42 @@
+"""Ctrl-C as a wish, not an accident."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop, and has saved itself."""
+
+
+class StopRequest:
+    """Whether someone has asked the run to stop."""
+
+    def __init__(self) -> None:
+        self.made = False
+
+
+@contextmanager
+def stop_requests(tell: Callable[[str], None]) -> Iterator[StopRequest]:
+    """Turn the first Ctrl-C or SIGTERM into a request that the loop reads between steps; a second one quits at once."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request  # only the main thread hears signals
+        return
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if request.made:
+            raise KeyboardInterrupt
+        request.made = True
+        tell("stopping after this step; once more quits at once")
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,184 @@
+"""The training loop: one device, one model, one step after another."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.optim import AdamW, Optimizer
+
+from composer.train import checkpoint as checkpoints
+from composer.train import metrics
+from composer.train.checkpoint import Checkpoint
+from composer.train.data import Data, draw_batch
+from composer.train.device import autocast, device_of, on_device
+from composer.train.groups import param_groups
+from composer.train.interrupt import Interrupted, stop_requests
+from composer.train.loss import Batch, loss, target_count
+from composer.train.problem import TrainingError
+from composer.train.progress import Display, Moment
+from composer.train.run import RunFolder
+from composer.train.schedule import learning_rate
+from composer.train.settings import Settings
+from composer.train.state import capture, restore
+from composer.train.validation import Validation, validate
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one update measured, before it changed the weights."""
+
+    loss: float
+    by_name: dict[str, float]
+    gradient_norm: float
+    """Norm of all gradients together, before clipping."""
+    tokens: int
+    """Targets."""
+
+    def line(self) -> dict[str, float | int]:
+        """What the metrics keep of it; the parts of the loss only where there are several."""
+        parts = {f"loss/{name}": value for name, value in self.by_name.items()} if len(self.by_name) > 1 else {}
+        return {"loss": self.loss, **parts, "gradient_norm": self.gradient_norm}
+
+
+class Pace:
+    """How fast the latest 50 steps went."""
+
+    def __init__(self) -> None:
+        self.recent: deque[tuple[int, float]] = deque(maxlen=50)  # targets, seconds
+
+    def add(self, tokens: int, seconds: float) -> None:
+        """After a step."""
+        self.recent.append((tokens, seconds))
+
+    @property
+    def seconds_per_step(self) -> float:
+        """The mean."""
+        return sum(seconds for _, seconds in self.recent) / len(self.recent)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Targets."""
+        return sum(tokens for tokens, _ in self.recent) / sum(seconds for _, seconds in self.recent)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run."""
+
+    run: Path
+    step: int
+    loss: float
+    """Of the last batch."""
+    validation: Validation
+    seconds: float
+    """In training steps, over all sessions."""
+
+
+def fit(
+    model: nn.Module, data: Data, settings: Settings, run: RunFolder, *, display: Display, start: Checkpoint | None = None
+) -> Result:
+    """Train from the beginning, or from a checkpoint exactly as if it had never stopped.
+
+    Raises: TrainingError where the loss stops being a number; Interrupted when asked to stop, after saving.
+    """
+    optimiser = build_optimiser(model, settings)
+    generator = torch.Generator().manual_seed(settings.seed)  # the order of the data
+    torch.manual_seed(settings.seed)  # dropout
+    first, tokens, seconds = 1, 0, 0.0
+    if start is not None:
+        restore(start, model, optimiser, generator)
+        first, tokens, seconds = start.step + 1, start.counters["tokens"], start.counters["seconds"]
+
+    def save(step: int) -> Path:
+        state = capture(model, optimiser, generator, step=step, counters={"tokens": tokens, "seconds": seconds})
+        return checkpoints.save(state, run.checkpoints)
+
+    model.train()
+    pace = Pace()
+    with display, stop_requests(display.note) as stop:
+        for step in range(first, settings.steps + 1):
+            began = time.perf_counter()
+            rate = learning_rate(settings, step)
+            batches = [
+                draw_batch(data, batch=settings.batch, context=settings.context, generator=generator)
+                for _ in range(settings.accumulation)
+            ]
+            measured = update(model, optimiser, batches, settings, rate=rate)
+            if not measured.gradient_norm < float("inf"):
+                raise not_a_number(measured, step, rate, run)
+            elapsed = time.perf_counter() - began
+            tokens, seconds = tokens + measured.tokens, seconds + elapsed
+            pace.add(measured.tokens, elapsed)
+
+            last = step == settings.steps
+            validating = last or every(settings.validate_every, step)
+            logged = validating or every(settings.log_every, step)
+            left = pace.seconds_per_step * (settings.steps - step)
+            display.step(Moment(step, settings.steps, measured.loss, rate, pace.tokens_per_second, left), logged=logged)
+            line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
+            line["tokens_per_second"] = round(pace.tokens_per_second, 1)
+            if validating:
+                limit = 0 if last else settings.validation_batches
+                held_out = validate(model, data, batch=settings.batch, context=settings.context, batches=limit)
+                display.validated(step, held_out)
+                line |= held_out.line()
+            if logged:
+                metrics.append(run.metrics, line)
+            if last or stop.made or every(settings.save_every, step):
+                save(step)
+            if stop.made and not last:
+                display.note(f"saved step {step}; to go on: {run.resume_command}")
+                raise Interrupted
+    return Result(run.path, settings.steps, measured.loss, held_out, seconds)
+
+
+def build_optimiser(model: nn.Module, settings: Settings) -> AdamW:
+    """AdamW (Loshchilov and Hutter 2019) with decay by role; fused, which is several times faster on either device."""
+    groups = param_groups(model, weight_decay=settings.weight_decay)
+    return AdamW(groups, betas=(settings.beta1, settings.beta2), eps=settings.eps, fused=True)
+
+
+def update(model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], settings: Settings, *, rate: float) -> Step:
+    """One step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
+    device = device_of(model)
+    counts = [target_count(batch) for batch in batches]
+    tokens = int(torch.stack(counts).sum())
+    total: dict[str, Tensor] = {}
+    for batch, count in zip(batches, counts, strict=True):
+        share = float(count) / tokens  # not 1 / len(batches): targets count alike, however unequal the batches
+        with autocast(device):
+            part = loss(model, on_device(batch, device), label_smoothing=settings.label_smoothing)
+        (part.total * share).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        for name, value in {"": part.total, **part.by_name}.items():
+            total[name] = total.get(name, 0) + value.detach() * share
+    gradients = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    norm = nn.utils.clip_grad_norm_(gradients, settings.clip or float("inf"))
+    if torch.isfinite(norm):
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        optimiser.step()
+    optimiser.zero_grad()
+    by_name = {name: float(value) for name, value in total.items()}
+    return Step(by_name.pop(""), by_name, float(norm), tokens)
+
+
+def every(interval: int, step: int) -> bool:
+    """Whether the step is one of every `interval`; 0 is never."""
+    return interval > 0 and step % interval == 0
+
+
+def not_a_number(measured: Step, step: int, rate: float, run: RunFolder) -> TrainingError:
+    """The error of a run that diverged; its weights were left as they were before the step."""
+    saved = checkpoints.finished(run.checkpoints)
+    what = "gradient" if abs(measured.loss) < float("inf") else f"loss ({measured.loss})"
+    kept = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint had been written yet"
+    return TrainingError(
+        f"the {what} is no longer a finite number at step {step}, with a learning rate of {rate:.2g}; {kept}",
+        hint="lower the learning rate, lengthen the warm-up, or clip the gradients",
+    )

@@ -1,0 +1,74 @@
+"""What training minimises: the task's loss and the recipe's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from composer.train.problem import TrainingError
+
+IGNORED = -100
+"""A target that asks for nothing."""
+
+Batch = Mapping[str, Tensor]
+"""The model's inputs by name (`tokens` [B, T], perhaps `valid` [B, T]) and perhaps `targets` [B, T]."""
+
+
+class Loss(NamedTuple):
+    """A scalar to minimise, and its parts by name: the task's under the task's name, the recipe's under their own."""
+
+    total: Tensor
+    by_name: dict[str, Tensor]
+
+
+def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
+    """The mean over the batch's targets, plus the recipe's own losses.
+
+    Without `targets`, each position is asked for the next token. Batches of unequal target counts add up to the large
+    batch when each total is weighted by its share of the targets (`target_count`).
+    """
+    inputs = {name: value for name, value in batch.items() if name not in ("tokens", "targets")}
+    output = model(batch["tokens"], **inputs)
+    by_name = dict(output.losses)
+    task = task_of(model)
+    if task == "causal_lm":
+        by_name[task] = cross_entropy(output.logits, next_tokens(batch), label_smoothing)
+    elif task is not None:
+        raise TrainingError(f"the task `{task}` has no loss of its own here", hint="write it under `losses` in the recipe")
+    if not by_name:
+        raise TrainingError("the recipe has neither a task nor losses, so there is nothing to train")
+    return Loss(torch.stack([value.float() for value in by_name.values()]).sum(), by_name)
+
+
+def task_of(model: nn.Module) -> str | None:
+    """The task that the model's recipe names."""
+    return cast("str | None", cast(Any, model).recipe.task)  # nn.Module types every attribute as a tensor or a module
+
+
+def next_tokens(batch: Batch) -> Tensor:
+    """What each position is asked for, [B, T]; `IGNORED` at padding, before padding and at the end."""
+    valid = batch.get("valid")
+    if "targets" in batch:
+        targets = batch["targets"]
+    else:
+        tokens = batch["tokens"]
+        real = tokens if valid is None else tokens.masked_fill(~valid, IGNORED)
+        targets = F.pad(real[:, 1:], (0, 1), value=IGNORED)
+    return targets if valid is None else targets.masked_fill(~valid, IGNORED)
+
+
+def target_count(batch: Batch) -> Tensor:
+    """How many tokens the batch asks for."""
+    return (next_tokens(batch) != IGNORED).sum()
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """Mean cross-entropy in nats of `logits` [B, T, V] over the `targets` [B, T] that ask for something."""
+    scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)  # [B T, V]; never summed in bf16
+    wanted = targets.flatten()
+    total = F.cross_entropy(scores, wanted, ignore_index=IGNORED, label_smoothing=label_smoothing, reduction="sum")
+    return total / (wanted != IGNORED).sum().clamp(min=1)  # a batch of nothing but padding adds nothing

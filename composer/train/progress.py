@@ -1,0 +1,123 @@
+"""What a run shows while it trains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from composer.train.validation import Validation
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a run stands after a step."""
+
+    step: int
+    steps: int
+    loss: float
+    rate: float
+    """Learning rate of the step."""
+    tokens_per_second: float
+    """Targets a second, over the latest steps."""
+    seconds_left: float
+    """At the pace of the latest steps, validation and saving not counted."""
+
+
+class Display(Protocol):
+    """Shows a run as it goes; a context manager around the loop."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
+
+    def step(self, moment: Moment, *, logged: bool) -> None:
+        """After every step; `logged` where the step also goes into the metrics."""
+        ...
+
+    def validated(self, step: int, validation: Validation) -> None:
+        """After a validation."""
+        ...
+
+    def note(self, text: str) -> None:
+        """A line that stays."""
+        ...
+
+
+class Bar:
+    """A bar that moves, for a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.progress = Progress(
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"), BarColumn(), TextColumn("{task.description}"), console=console
+        )
+        self.task: TaskID | None = None
+
+    def __enter__(self) -> Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        self.progress.stop()
+
+    def step(self, moment: Moment, *, logged: bool) -> None:
+        if self.task is None:
+            self.task = self.progress.add_task("", total=moment.steps)
+        self.progress.update(self.task, completed=moment.step, description=summary(moment))
+
+    def validated(self, step: int, validation: Validation) -> None:
+        self.note(validation_line(step, validation))
+
+    def note(self, text: str) -> None:
+        self.progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class Lines:
+    """A line for each logged step, for a file or a pipe."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+        return None
+
+    def step(self, moment: Moment, *, logged: bool) -> None:
+        if logged:
+            self.note(f"step {moment.step}/{moment.steps}  {summary(moment)}")
+
+    def validated(self, step: int, validation: Validation) -> None:
+        self.note(validation_line(step, validation))
+
+    def note(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def display(console: Console | None = None) -> Display:
+    """A bar on a terminal, lines elsewhere."""
+    console = console or Console()
+    return Bar(console) if console.is_terminal else Lines(console)
+
+
+def summary(moment: Moment) -> str:
+    """`loss 1.832  rate 2.1e-03  18 204 tokens/s  0:41 left`."""
+    speed = f"{moment.tokens_per_second:,.0f}".replace(",", " ")
+    return f"loss {moment.loss:.3f}  rate {moment.rate:.1e}  {speed} tokens/s  {clock(moment.seconds_left)} left"
+
+
+def validation_line(step: int, validation: Validation) -> str:
+    """`validation at step 500: 1.702 nats per token, 1.702 per character`."""
+    return f"validation at step {step}: {validation.per_token:.3f} nats per token, {validation.per_character:.3f} per character"
+
+
+def clock(seconds: float) -> str:
+    """`0:41`, `12:05`, `3:00:10`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

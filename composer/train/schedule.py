@@ -1,0 +1,16 @@
+"""The learning rate at each step."""
+
+from __future__ import annotations
+
+import math
+
+from composer.train.settings import Settings
+
+
+def learning_rate(settings: Settings, step: int) -> float:
+    """The rate of step 1, 2, … `steps`: a straight line up to the peak, then half a cosine down to the floor."""
+    if step <= settings.warmup:
+        return settings.learning_rate * step / settings.warmup
+    progress = (step - settings.warmup) / (settings.steps - settings.warmup)
+    cosine = (1 + math.cos(math.pi * progress)) / 2  # 1 at the peak, 0 at the last step
+    return settings.learning_rate * (settings.floor + (1 - settings.floor) * cosine)

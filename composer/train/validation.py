@@ -1,0 +1,55 @@
+"""How well a model foretells the held-out text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import nn
+
+from composer.train.data import Data, held_out_batches
+from composer.train.device import autocast, device_of, on_device
+from composer.train.loss import loss, target_count, task_of
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Mean loss over the held-out text; per character and per byte it compares across tokenisers."""
+
+    per_token: float
+    """Nats."""
+    per_character: float
+    """Nats."""
+    per_byte: float
+    """Nats."""
+    tokens: int
+    """How many tokens were foretold."""
+
+    def line(self) -> dict[str, float | int]:
+        """What the metrics keep of it."""
+        return {
+            "validation_loss": self.per_token,
+            "validation_loss_per_character": self.per_character,
+            "validation_loss_per_byte": self.per_byte,
+            "validation_tokens": self.tokens,
+        }
+
+
+@torch.no_grad()
+def validate(model: nn.Module, data: Data, *, batch: int, context: int, batches: int = 0) -> Validation:
+    """Read the held-out text once, or its first `batches` batches; the same windows every time, no dropout."""
+    device, task = device_of(model), task_of(model)
+    nats, tokens = 0.0, 0
+    training = model.training
+    model.eval()
+    for part in islice(held_out_batches(data, batch=batch, context=context), batches or None):
+        with autocast(device):
+            mean = loss(model, on_device(part, device)).by_name[task or ""]
+        count = int(target_count(part))
+        nats += float(mean) * count
+        tokens += count
+    model.train(training)
+    per_token = nats / tokens
+    whole = per_token * len(data.validation)  # of a part, the whole text's loss is estimated from the part's mean
+    return Validation(per_token, whole / data.characters, whole / data.bytes, tokens)

@@ -1,0 +1,111 @@
+"""Published checkpoints on disk: one safetensors file, or a folder of them with an index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ONE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+
+class Checkpoint(Mapping[str, "Tensor"]):
+    """The tensors of a checkpoint by name, each read when it is asked for; a context manager, since its files stay open."""
+
+    def __init__(self, path: Path) -> None:
+        self._stack = ExitStack()
+        self._files: dict[str, Any] = {}  # safetensors' handles have no public type
+        try:
+            for file in files(path):
+                handle = self._open(file)
+                self._files.update(dict.fromkeys(handle.keys(), handle))
+        except BaseException:
+            self._stack.close()
+            raise
+        self.shapes: Mapping[str, tuple[int, ...]] = {
+            name: tuple(handle.get_slice(name).get_shape()) for name, handle in self._files.items()
+        }
+
+    def _open(self, file: Path) -> Any:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            return self._stack.enter_context(safe_open(file, framework="pt"))
+        except FileNotFoundError:
+            refuse("missing-file", "there is no such file", file)
+        except (OSError, SafetensorError) as error:
+            refuse("unreadable-file", f"this is no safetensors file: {error}", file)
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def __getitem__(self, name: str) -> Tensor:
+        tensor: Tensor = self._files[name].get_tensor(name)
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def files(path: Path) -> list[Path]:
+    """The safetensors files of a checkpoint.
+
+    Raises:
+        RecipeError: where there are none.
+    """
+    if not path.is_dir():
+        if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
+            refuse(
+                "unreadable-file",
+                "this is a pickle, which can run code as it is read",
+                path,
+                hint="convert it to safetensors first",
+            )
+        return [path]
+    if (path / INDEX).is_file():
+        names = read_json(path / INDEX).get("weight_map")
+        if not isinstance(names, dict) or not all(isinstance(name, str) and Path(name).name == name for name in names.values()):
+            refuse("unreadable-file", "this index has no `weight_map` of files beside it", path / INDEX)
+        return [path / name for name in sorted(set(names.values()))]
+    if not (path / ONE).is_file():
+        refuse("missing-file", f"there is neither {ONE} nor {INDEX} in this folder", path)
+    return [path / ONE]
+
+
+def type_of(path: Path) -> str | None:
+    """What the `config.json` of a folder says it is; None where there is none."""
+    config = path / "config.json"
+    kind = read_json(config).get("model_type") if config.is_file() else None
+    return kind if isinstance(kind, str) else None
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """A JSON file that holds an object.
+
+    Raises:
+        RecipeError: where it does not.
+    """
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        refuse("unreadable-file", f"this is no JSON file: {error}", file)
+    return value if isinstance(value, dict) else {}
+
+
+def refuse(code: str, message: str, file: Path, *, hint: str = "") -> NoReturn:
+    """Raise the diagnostic of one file."""
+    raise RecipeError([Diagnostic(code, message, Span(Source(str(file), ""), 1, 1, 1, 1), hint=hint)])

@@ -1,0 +1,190 @@
+"""The parameters of one model and the tensors of a published checkpoint, name by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from composer.diagnostics import Diagnostic, Label, RecipeError
+from composer.language import document
+from composer.language.parse import unknown
+from composer.weights.move import Move, Shape, shown
+from composer.weights.names import folded
+from composer.weights.rules import Reader, Rule, Rules
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class WeightMap:
+    """Which tensors of a published model hold which of our parameters, for one model type and one size of the model."""
+
+    rules: Rules
+    moves: tuple[Move, ...]
+    ours: Mapping[str, Shape]
+
+    @cached_property
+    def published(self) -> Mapping[str, Shape]:
+        """Every published tensor that is needed, with its shape."""
+        shapes = ((move.theirs, move.published([self.ours[name] for name in move.ours])) for move in self.moves)
+        return {name: shape for names, each in shapes for name, shape in zip(names, each, strict=True)}
+
+    def check(self, shapes: Mapping[str, Sequence[int]]) -> list[Diagnostic]:
+        """What is wrong with a checkpoint, by its names and shapes alone."""
+        rules, found = self.rules, self.found(shapes)
+        missing = [name for name in self.published if name not in found]
+        extra = [name for name in found if name not in self.published and not rules.passes_over(name)]
+        wrong: list[Diagnostic] = []
+        if missing:
+            message = f"the checkpoint lacks {counted(missing, 'tensor')}: {folded(missing)}"
+            wrong.append(Diagnostic("weights-missing", message, rules.span))
+        if extra:
+            message = f"no rule covers {counted(extra, 'published tensor')}: {folded(extra)}"
+            hint = "write a rule for them, or name them under `ignore`"
+            wrong.append(Diagnostic("weights-unexpected", message, rules.span, hint=hint))
+        if len(found) < len(shapes):
+            message = f"with `{rules.strip}` and without it, two published tensors have one name"
+            wrong.append(Diagnostic("weights-ambiguous", message, rules.span))
+        for move in self.moves:
+            for name in move.theirs:
+                wanted = self.published[name]
+                if name in found and (shape := tuple(shapes[found[name]])) != wanted:
+                    message = f"{name} is {shown(shape)} in the checkpoint, and {shown(wanted)} for this recipe"
+                    hint = "set the recipe's params to the checkpoint's sizes"
+                    wrong.append(Diagnostic("weights-shape", message, move.rule.theirs.span, hint=hint))
+        return first_of_each(wrong)
+
+    def load(self, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Our parameters by name, from the tensors of a checkpoint.
+
+        Raises:
+            RecipeError: where the checkpoint is not one of this model.
+        """
+        if wrong := self.check(shapes_of(theirs)):
+            raise RecipeError(wrong)
+        return {name: tensor.contiguous() for name, tensor in self.stream(theirs)}
+
+    def stream(self, theirs: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        """Our parameters one after the other, from a checkpoint that was found right; most are views of its tensors."""
+        import torch
+
+        found = self.found(theirs)
+        for copy, original, span in self.rules.copies:
+            if copy in found and copy not in self.published and not torch.equal(theirs[found[copy]], theirs[found[original]]):
+                message = f"{copy} differs from {original}, which this recipe takes for both"
+                raise RecipeError([Diagnostic("weights-differ", message, span, hint="untie the two in the recipe")])
+        for move in self.moves:
+            sizes = [self.ours[name][move.rule.axis] for name in move.ours if len(move.ours) > 1]
+            yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], sizes), strict=True)
+
+    def save(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors of a checkpoint by the names that the rules have, from our parameters."""
+        pairs = (zip(move.theirs, move.save([ours[name] for name in move.ours]), strict=True) for move in self.moves)
+        return {name: tensor.contiguous() for pair in pairs for name, tensor in pair}
+
+    def found(self, names: Mapping[str, object]) -> dict[str, str]:
+        """The names of a checkpoint by the names that the rules have."""
+        return {name.removeprefix(self.rules.strip): name for name in names}
+
+
+def mapping(weights: document.Mapping, model_type: str | None, ours: Mapping[str, Sequence[int]]) -> WeightMap:
+    """The map that a recipe's `weights:` makes of our parameters' names and shapes; without a model type, that of the only one.
+
+    Raises:
+        RecipeError: where rules are wrong, or cover a parameter not at all or twice.
+    """
+    reader = Reader()
+    rules = reader.rules(_entry(weights, model_type))
+    if reader.diagnostics:
+        raise RecipeError(reader.diagnostics)
+    shapes = {name: tuple(shape) for name, shape in ours.items()}
+    moves, wrong = _moves(rules, shapes)
+    for move in moves:
+        try:
+            move.published([shapes[name] for name in move.ours])
+        except ValueError as no:
+            wrong.append(Diagnostic("weights-shape", str(no), move.rule.ours.span))
+    read = {name for move in moves for name in move.theirs}
+    for copy, original, span in rules.copies:
+        if original not in read:
+            wrong.append(Diagnostic("weights-form", f"{copy} repeats {original}, which no rule reads", span))
+    if wrong:
+        raise RecipeError(first_of_each(wrong))
+    return WeightMap(rules, tuple(moves), shapes)
+
+
+def mistakes(weights: document.Mapping) -> list[Diagnostic]:
+    """What is wrong with the rules as they are written, whatever the model."""
+    reader = Reader()
+    for entry in weights:
+        reader.rules(entry)
+    return reader.diagnostics
+
+
+def _entry(weights: document.Mapping, model_type: str | None) -> document.Entry:
+    types = [entry.key.text for entry in weights]
+    if model_type is None and len(types) == 1:
+        return weights.entries[0]
+    if model_type is None:
+        message = f"there are rules for {', '.join(types) or 'no model type'}"
+        hint = "name one of them" if types else ""
+        raise RecipeError([Diagnostic("weights-unknown-type", message, weights.span, hint=hint)])
+    entry = weights.entry(model_type)
+    if entry is None:
+        raise RecipeError([unknown("weights-unknown-type", weights.span, "model type", model_type, types)])
+    return entry
+
+
+def _moves(rules: Rules, ours: Mapping[str, Shape]) -> tuple[list[Move], list[Diagnostic]]:
+    """What goes together, and what is wrong with it."""
+    moves: dict[tuple[str, ...], Move] = {}
+    by_rule: dict[str, Rule] = {}
+    owners: dict[str, str] = {}
+    wrong: list[Diagnostic] = []
+    for name in ours:
+        covering = [(rule, found) for rule in rules.rules if (found := rule.ours.match(name))]
+        if len(covering) > 1:
+            first, second = covering[0][0].ours, covering[1][0].ours
+            also = (Label(first.span, "and here"),)
+            wrong.append(Diagnostic("weights-ambiguous", f"{name} is covered by two rules", second.span, labels=also))
+        if not covering:
+            continue
+        rule, found = covering[0]
+        by_rule[name] = rule
+        move = Move(*rule.names(found), rule)
+        if absent := [each for each in move.ours if each not in ours]:
+            message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model has not"
+            wrong.append(Diagnostic("weights-uncovered", message, rule.ours.span))
+            continue
+        if taken := [each for each in move.theirs if owners.setdefault(each, move.ours[0]) != move.ours[0]]:
+            message = f"{owners[taken[0]]} and {move.ours[0]} both read {taken[0]}"
+            wrong.append(Diagnostic("weights-ambiguous", message, rule.theirs.span))
+        moves[move.ours] = move
+    if bare := [name for name in ours if name not in by_rule]:
+        used = {rule.ours.text for rule in by_rule.values()}
+        idle = tuple(Label(rule.ours.span, "covers nothing") for rule in rules.rules if rule.ours.text not in used)
+        message = f"no rule covers {counted(bare, 'parameter')} of the model: {folded(bare)}"
+        wrong.append(Diagnostic("weights-uncovered", message, rules.span, labels=idle))
+    return list(moves.values()), wrong
+
+
+def shapes_of(tensors: Mapping[str, Tensor]) -> Mapping[str, Shape]:
+    """The shapes of tensors; those of a checkpoint on disk come from its header."""
+    shapes = getattr(tensors, "shapes", None)
+    return shapes if shapes is not None else {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def first_of_each(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """One diagnostic of a kind for each place: a rule that is wrong in one layer is wrong in all."""
+    firsts: dict[tuple[str, int, int], Diagnostic] = {}
+    for each in diagnostics:
+        firsts.setdefault((each.code, each.span.line, each.span.column), each)
+    return list(firsts.values())
+
+
+def counted(names: Sequence[str], noun: str) -> str:
+    """How many there are: `1 tensor`, `2 tensors`."""
+    return f"{len(names)} {noun}{'s' * (len(names) != 1)}"

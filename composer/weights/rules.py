@@ -1,0 +1,192 @@
+"""The recipe's `weights:` as rules, each of which reads in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from composer.diagnostics import Diagnostic, Span
+from composer.language.document import Entry, Listing, Mapping, Node, Scalar
+from composer.language.parse import unknown
+from composer.weights.names import Found, Pattern, pattern
+
+KEYS = ("strip", "rules", "ignore", "copies")
+OPERATIONS = ("from", "transpose", "split", "concat", "axis")
+LATER = ("config", "interleave", "stack", "permute_rotary", "reshape", "offset")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Our names and the published ones. Where one side is in pieces, its choice names them in order; otherwise the words of
+    two choices go together by place."""
+
+    ours: Pattern
+    theirs: Pattern
+    transpose: bool
+    """Whether matrices are published as [in, out]."""
+    axis: int
+    """Along which of our axes pieces are joined."""
+    split: bool
+    """Whether ours are pieces of one published tensor."""
+    concat: bool
+    """Whether ours is one of several published pieces."""
+
+    def names(self, found: Found) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Our names and theirs that belong together, given what one of ours says."""
+        ours = range(len(self.ours.alternatives)) if self.split else [found.choice]
+        theirs = range(len(self.theirs.alternatives)) if self.concat else [found.choice]
+        return tuple(self.ours.fill(found, i) for i in ours), tuple(self.theirs.fill(found, i) for i in theirs)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the parameters of one kind of published model are named and stored."""
+
+    model_type: str
+    span: Span
+    rules: tuple[Rule, ...]
+    strip: str
+    """A prefix that some files have before every name, and others have not: it is taken off where it stands."""
+    ignore: tuple[Pattern, ...]
+    """Published tensors that say nothing, such as masks and tables."""
+    copies: tuple[tuple[str, str, Span], ...]
+    """Published tensors that repeat another, such as a tied head: they must be equal to it, and are not written."""
+
+    def passes_over(self, published: str) -> bool:
+        """Whether a published tensor needs no rule."""
+        return any(copy == published for copy, _, _ in self.copies) or any(each.match(published) for each in self.ignore)
+
+
+class Reader:
+    """Reads one entry of `weights:` and collects what is wrong."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+
+    def rules(self, entry: Entry) -> Rules:
+        """The rules under a model type."""
+        value = entry.value
+        if not isinstance(value, Mapping):
+            self._error("weights-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
+            return Rules(entry.key.text, entry.key.span, (), "", (), ())
+        self._keys(value, KEYS, "model type")
+        strip, rules = value.get("strip"), value.get("rules")
+        if rules is None:
+            self._error("weights-form", entry.key.span, f"{entry.key.text} has no rules", hint="rules: {OURS: THEIRS, …}")
+        return Rules(
+            entry.key.text,
+            entry.key.span,
+            tuple(rule for each in self._entries(rules, "rules") if (rule := self._rule(each))),
+            self._text(strip, "a prefix") if strip is not None else "",
+            tuple(each for item in self._items(value.get("ignore")) if (each := self._pattern(item))),
+            tuple(
+                (each.key.text, self._text(each.value, "a published name"), each.key.span)
+                for each in self._entries(value.get("copies"), "copies")
+            ),
+        )
+
+    def _rule(self, entry: Entry) -> Rule | None:
+        value = entry.value
+        operations: Mapping | None = None
+        source: Node | None = value
+        if isinstance(value, Mapping):
+            operations, source = value, value.get("from")
+            self._keys(value, OPERATIONS, "rule")
+            if source is None:
+                self._error("weights-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
+                return None
+        ours, theirs = self._pattern(entry.key), self._pattern(source)
+        if ours is None or theirs is None:
+            return None
+        split, concat = self._count(operations, "split", ours), self._count(operations, "concat", theirs)
+        rule = Rule(ours, theirs, self._flag(operations, "transpose"), self._axis(operations), split, concat)
+        return rule if self._fits(rule, entry) else None
+
+    def _fits(self, rule: Rule, entry: Entry) -> bool:
+        """Whether each side of a rule can be told from the other."""
+        ours, theirs, span = rule.ours, rule.theirs, entry.value.span
+        if ours.indices != theirs.indices:
+            odd = sorted(ours.indices ^ theirs.indices)[0]
+            self._error("weights-pattern", span, f"`<{odd}>` stands on one side only")
+        elif ours.rest != theirs.rest:
+            self._error("weights-pattern", span, "`*` stands on one side only")
+        elif rule.split and rule.concat:
+            self._error("weights-form", span, "a rule splits or joins, not both")
+        elif rule.split and theirs.alternatives:
+            self._error("weights-pattern", span, "what is split is one published tensor, without a choice")
+        elif rule.concat and ours.alternatives:
+            self._error("weights-pattern", span, "pieces are joined to one tensor of ours, without a choice")
+        elif not rule.split and not rule.concat and len(ours.alternatives) != len(theirs.alternatives):
+            counts = f"{len(ours.alternatives) or 'none'} of ours and {len(theirs.alternatives) or 'none'} of theirs"
+            self._error("weights-pattern", span, f"words of two choices go together by place: here are {counts}",
+                        hint="if one published tensor holds all of ours, write {from: …, split: N}")  # fmt: skip
+        else:
+            return True
+        return False
+
+    def _count(self, operations: Mapping | None, key: str, pieces: Pattern) -> bool:
+        """Whether an operation on pieces is there; its number must be that of the words in the choice."""
+        node = operations.get(key) if operations else None
+        if node is None:
+            return False
+        count = len(pieces.alternatives)
+        if not isinstance(node, Scalar) or not node.text.isdigit() or int(node.text[:9]) != count or count < 2:
+            says = f"the choice names {count}" if count else "there is no choice that names them"
+            self._error("weights-form", node.span, f"{key} is the number of pieces, and {says}",
+                        hint=f"`{key}: {count}`" if count else "such as `(q|k|v)` for 3 pieces")  # fmt: skip
+        return True
+
+    def _flag(self, operations: Mapping | None, key: str) -> bool:
+        node = operations.get(key) if operations else None
+        if node is not None and not (isinstance(node, Scalar) and node.text in ("true", "false")):
+            self._error("weights-form", node.span, f"{key} is true or false")
+        return isinstance(node, Scalar) and node.text == "true"
+
+    def _axis(self, operations: Mapping | None) -> int:
+        node = operations.get("axis") if operations else None
+        if node is None:
+            return 0
+        if not isinstance(node, Scalar) or node.text not in ("0", "1", "2", "3"):
+            self._error("weights-form", node.span, "an axis is one of ours, counted from 0")
+            return 0
+        return int(node.text)
+
+    def _pattern(self, node: Node | None) -> Pattern | None:
+        if not isinstance(node, Scalar):
+            if node is not None:
+                self._error("weights-form", node.span, "a name or a pattern of names stands here")
+            return None
+        made = pattern(node)
+        if isinstance(made, Pattern):
+            return made
+        self.diagnostics.append(made)
+        return None
+
+    def _text(self, node: Node, what: str) -> str:
+        if isinstance(node, Scalar):
+            return node.text
+        self._error("weights-form", node.span, f"{what} is one word")
+        return ""
+
+    def _entries(self, node: Node | None, what: str) -> Iterator[Entry]:
+        if isinstance(node, Mapping):
+            yield from node
+        elif node is not None:
+            self._error("weights-form", node.span, f"{what} are names, each with another")
+
+    def _items(self, node: Node | None) -> Iterator[Node]:
+        if isinstance(node, Listing):
+            yield from node.items
+        elif node is not None:
+            self._error("weights-form", node.span, "what is ignored is a list of names", hint="[lm_head.weight]")
+
+    def _keys(self, node: Mapping, known: tuple[str, ...], what: str) -> None:
+        for entry in node:
+            name, span = entry.key.text, entry.key.span
+            if name in LATER:
+                self._error("not-built", span, f"`{name}` is not built yet")
+            elif name not in known:
+                self.diagnostics.append(unknown("unknown-key", span, f"key of a {what}", name, known))
+
+    def _error(self, code: str, span: Span, message: str, *, hint: str = "") -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, hint=hint))

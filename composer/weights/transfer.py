@@ -1,0 +1,61 @@
+"""Weights into a model from a published checkpoint, and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from composer.diagnostics import Diagnostic, RecipeError
+from composer.weights.checkpoint import Checkpoint, type_of
+from composer.weights.mapping import WeightMap, mapping, shapes_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from composer.lower import Model
+
+
+def load_published(model: Model, source: Path | str | Mapping[str, Tensor], model_type: str | None = None) -> None:
+    """Fill a model's parameters from a checkpoint: a safetensors file, a folder, or a `state_dict`.
+
+    `model_type` is transformers' model type; without it, that of the folder's `config.json`, else the only one that the recipe
+    knows. Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one
+    and take the model's dtype.
+
+    Raises:
+        RecipeError: where the checkpoint is not one of this model.
+    """
+    if isinstance(source, Mapping):
+        return _fill(model, source, model_type)
+    path = Path(source)
+    with Checkpoint(path) as tensors:
+        return _fill(model, tensors, model_type or type_of(path))
+
+
+def save_published(model: Model, path: Path | str, model_type: str | None = None) -> None:
+    """Write a model's parameters as a safetensors file with the published names."""
+    from safetensors.torch import save_file
+
+    save_file(_map(model, model_type).save(model.state_dict()), Path(path), metadata={"format": "pt"})
+
+
+def _fill(model: Model, tensors: Mapping[str, Tensor], model_type: str | None) -> None:
+    import torch
+
+    made = _map(model, model_type)
+    if wrong := made.check(shapes_of(tensors)):
+        raise RecipeError(wrong)
+    parameters = model.state_dict()
+    with torch.no_grad():
+        for name, tensor in made.stream(tensors):
+            parameters[name].copy_(tensor)
+
+
+def _map(model: Model, model_type: str | None) -> WeightMap:
+    recipe = model.program.program.recipe
+    if recipe.weights is None:
+        raise RecipeError(
+            [Diagnostic("weights-unknown-type", "this recipe maps to no published checkpoint", recipe.name_scalar.span)]
+        )
+    return mapping(recipe.weights, model_type, {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()})

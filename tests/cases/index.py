@@ -1,0 +1,52 @@
+"""Every error with an example, as docs/errors.md: `python -m tests.cases.index` writes it.
+
+With `--renew`, the expected diagnostics of the case files are first replaced by those that come now: read the difference.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from composer.diagnostics import full
+from tests.cases.case import FILES, Case, cases, diagnose, shown
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "errors.md"
+HEAD = """# Errors
+
+Every mistake that a recipe can hold, by its code, each with the shortest recipe that has it. `error[…]` keeps a model from being
+built; `warning[…]` does not. How a report is laid out stands in [the language](language.md#errors).
+"""
+
+
+def page() -> str:
+    """The page: for each code what it means, an example and what is said of it."""
+    first: dict[str, Case] = {}
+    for case in (case for file in FILES for case in cases(file)):
+        first.setdefault(case.code, case)
+    return HEAD + "".join(_section(first[code]) for code in sorted(first))
+
+
+def _section(case: Case) -> str:
+    settings = "".join(f"\nWith `--set {setting}`:\n" for setting in case.settings)
+    report = "\n".join(full(found).rstrip() for found in diagnose(case) if found.code == case.code)
+    return f"\n## {case.code}\n\n{case.meaning}\n{settings}\n```yaml\n{case.recipe.text}```\n\n```text\n{report}\n```\n"
+
+
+def renewed(file: Path) -> str:
+    """A case file with the diagnostics that come now."""
+    lines, moved = file.read_text(encoding="utf-8").splitlines(), 0
+    for case in cases(file):
+        start, old = case.expected.line + moved, len(case.expected.text.splitlines())
+        new = "".join(map(shown, diagnose(case))).splitlines()
+        lines[start : start + old] = new
+        moved += len(new) - old
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    if "--renew" in sys.argv:
+        for each in FILES:
+            each.write_text(renewed(each), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

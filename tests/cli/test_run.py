@@ -1,0 +1,115 @@
+"""`train`, `generate` and `demo`, on texts and models that take a second."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import composer
+from composer.cli import demo
+from composer.train import RunFolder, split
+from tests.cli.conftest import Arco
+
+TEXT = "HAMLET counts:\n" + "".join(f"{n} sheep and {n * n} lambs ran over the hill.\n" for n in range(60))
+SMALL = ["--set", "n_layers=1", "--set", "d_model=16", "--set", "n_heads=2"]
+QUICK = ["--steps", 3, "--batch", 2, "--context", 8, "--warmup", 1, "--device", "cpu"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """Sixty lines about sheep, and the demo's prompt."""
+    file = tmp_path / "sheep.txt"
+    file.write_text(TEXT, encoding="utf-8", newline="\n")
+    return file
+
+
+def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) -> None:
+    """Each command is the one that the one before tells to type; the run keeps what was set."""
+    vocab = len(set(TEXT))
+    done = arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[0] == f"vocab is set to the tokeniser's {vocab}"
+    run = Path("runs") / "gpt_mini"
+    assert f"let it write: arco generate {run} --prompt TEXT" in done.out
+
+    kept = composer.load(RunFolder(run).recipe)
+    assert (kept.typed.program.params["vocab"], kept.typed.program.params["d_model"]) == (vocab, 16)
+    count = sum(parameter.numel() for parameter in kept.compile(device="meta").parameters())
+    assert f"training gpt_mini, {count:,} parameters, on {text} in {run}" in done.out
+
+    words = ["generate", run, "--prompt", "7 sheep", "--tokens", 20, "--device", "cpu"]
+    written = arco(*words)
+    assert (written.code, written.err) == (0, "")
+    assert written.out.startswith("7 sheep") and len(written.out) == len("7 sheep") + 20 + 1
+    assert set(written.out) <= set(TEXT)
+    assert arco(*words) == written
+    assert arco(*words, "--seed", 1).out != written.out
+
+    resumed = arco("train", "--resume", run, "--steps", 5, "--device", "cpu")
+    assert (resumed.code, resumed.err) == (0, "")
+    assert "5 steps in " in resumed.out
+    assert json.loads(RunFolder(run).settings.read_text(encoding="utf-8"))["steps"] == 5
+    again = arco("train", "--resume", run, "--steps", 5)
+    assert (again.code, again.err) == (2, f"arco: {run} has made all its 5 steps\n  = give it more steps to go on\n")
+    assert arco(*words, "--checkpoint", "step-000003").out == written.out
+
+
+def test_a_second_run_takes_another_folder(arco: Arco, text: Path) -> None:
+    """The first is left alone; a folder that is named and taken is refused."""
+    words = ["train", "gpt_mini", *SMALL, "--data", text, *QUICK]
+    assert arco(*words).code == arco(*words, "--tokeniser", "bytes").code == 0
+    assert sorted(folder.name for folder in Path("runs").iterdir()) == ["gpt_mini", "gpt_mini-2"]
+    first = Path("runs") / "gpt_mini"
+    done = arco(*words, "--run", first)
+    assert done.code == 2
+    assert done.err.startswith(f"arco: {first} already holds a run\n  = go on with `arco train --resume ")
+
+
+def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
+    """Larger than the text's is wasteful and right; smaller is refused."""
+    words = ["train", "gpt_mini", *SMALL, "--data", text, *QUICK]
+    done = arco(*words, "--set", "vocab=99")
+    assert done.code == 0
+    assert "vocab is set" not in done.out
+    assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).typed.program.params["vocab"] == 99
+    done = arco(*words, "--set", "vocab=5")
+    assert done.code == 2
+    assert f"the model knows 5 tokens, the tokeniser makes {len(set(TEXT))}" in done.err
+
+
+def test_a_wrong_recipe_is_not_trained(arco: Arco, text: Path) -> None:
+    """It ends as `check` does, and leaves no run."""
+    done = arco("train", "gpt_mini", "--set", "n_heads=5", "--data", text)
+    assert (done.code, done.out) == (1, "")
+    assert "error[indivisible]" in done.err
+    assert not Path("runs").exists()
+
+
+def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a shorter text: each heading is a command, the table compares with counting, and the model writes."""
+    monkeypatch.setattr(demo, "plays", lambda: text)
+    done = arco("demo", "--steps", 3, "--run", "small", "--device", "cpu")
+    assert (done.code, done.err) == (0, "")
+    headings = [line.split()[2] for line in done.out.splitlines() if line.startswith("$ arco ")]
+    assert headings == ["check", "summary", "train", "generate"]
+    shown = done.out.partition("less is better:")[2].partition("$ arco")[0]
+    table = [line.rsplit(maxsplit=1) for line in shown.splitlines() if line]
+    names = [name.strip() for name, _ in table]
+    assert names == ["counting characters", "counting pairs", *(f"counting {n} in a row" for n in (3, 4, 5)), "gpt_mini"]
+    assert table[0][1] == f"{surprise(*split(TEXT)):.2f}"
+    assert all(0 < float(nats) < math.log(2 * len(set(TEXT))) for _, nats in table)
+    written = done.out.partition("--temperature 0.8\n\n")[2].partition("\nThe run is in small: ")[0]
+    assert written.startswith("HAMLET") and len(written) == len("HAMLET") + 500 + 1
+    assert RunFolder(Path("small")).recipe.exists()
+
+
+def surprise(seen: str, held_out: str) -> float:
+    """Witten and Bell's estimate of order one, character by character: what is unseen shares the weight of the novel ones."""
+    counts, alphabet = Counter(seen), len(set(seen + held_out))
+    total, kinds = len(seen), len(counts)
+    chances = [(counts[character] + kinds / alphabet) / (total + kinds) for character in held_out]
+    return -sum(map(math.log, chances)) / len(held_out)

@@ -1,0 +1,90 @@
+"""Wrong usage: exit code 2, one line on stderr and a hint below it, nothing on stdout."""
+
+from __future__ import annotations
+
+import pytest
+
+from composer.cli import COMMANDS
+from tests.cli.conftest import Arco
+
+MISTAKES = [
+    ("chek gpt2", "arco: there is no command called `chek`", "did you mean check?"),
+    ("frobnicate", "arco: there is no command called `frobnicate`", "`arco -h` shows them all"),
+    ("--versoin", "arco: --versoin is not understood", "did you mean --version?"),
+    ("check", "arco check: the following arguments are required: RECIPE", "`arco check -h` shows how it is used"),
+    ("check gpt2 --formt concise", "arco check: --formt is not understood", "did you mean --format?"),
+    ("check gpt2 --formt=concise", "arco check: --formt=concise is not understood", "did you mean --format?"),
+    ("check gpt2 --set", "arco check: argument --set: expected one argument", "`arco check -h` shows how it is used"),
+    ("show gpt2 llama3", "arco show: llama3 is not understood", "`arco show -h` shows what it takes"),
+    ("check gpt", "arco: gpt: there is no recipe called `gpt`", "did you mean gpt2?"),
+    ("show nothing", "arco: nothing: there is no recipe called `nothing`", "known here: gemma3, gpt2, gpt_mini, llama3"),
+    ("summary gpt2 --at tim=5", "arco summary: --at tim=5: there is no axis called `tim`", "did you mean time?"),
+    ("summary gpt2 --at size=5", "arco summary: --at size=5: there is no axis called `size`", "the axes are batch, time"),
+    ("summary gpt2 --at time", "arco summary: --at time: a length is a whole number of at least 1", "such as --at time=512"),
+    ("summary gpt2 --at time=0", "arco summary: --at time=0: a length is a whole number of at least 1", "such as --at time=512"),
+    ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is a whole number of at least 1", "such as --at time=512"),
+    ("train gpt2", "arco train: a text is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
+    ("train", "arco train: a recipe is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
+    ("train gpt2 --stesp 3", "arco train: --stesp is not understood", "did you mean --steps?"),
+    ("train gpt2 --steps x", "arco train: argument --steps: invalid int value: 'x'", "`arco train -h` shows how it is used"),
+    ("train gpt2 --resume r", "arco train: a resumed run has its recipe already", "leave out the recipe, or leave out --resume"),
+    (
+        "train --resume r --batch 3",
+        "arco train: a resumed run keeps its recipe and its settings",
+        "only --steps, --data, --device and --blocks go with --resume",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "message", "hint"), MISTAKES, ids=[words for words, _, _ in MISTAKES])
+def test_wrong_usage_is_one_line_and_a_hint(words: str, message: str, hint: str, arco: Arco) -> None:
+    """What is wrong in the words that were typed, and what is near them."""
+    assert arco(*words.split()) == (2, "", f"{message}\n  = {hint}\n")
+
+
+def test_missing_files_are_named(arco: Arco) -> None:
+    """Texts, recipes and runs that are not there."""
+    assert arco("train", "gpt2", "--data", "no.txt") == (2, "", "arco: cannot read no.txt: no such file or directory\n")
+    assert arco("check", "no.yaml") == (2, "", "arco: no.yaml: there is no such file\n")
+    assert arco("generate", "no_run") == (2, "", "arco: no_run holds no run: there is no recipe.yaml\n")
+    assert arco("train", "--resume", "no_run") == (2, "", "arco: no_run holds no run: there is no recipe.yaml\n")
+
+
+def test_sampling_out_of_range_is_refused(arco: Arco) -> None:
+    """Before anything is loaded."""
+    done = arco("generate", "no_run", "--temperature", "-1")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "temperature" in done.err and "-1" in done.err
+
+
+def test_devices_that_torch_does_not_have_are_refused(arco: Arco, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """With torch's reason in one line."""
+    text = tmp_path_factory.mktemp("text") / "t.txt"
+    text.write_text("to be or not to be " * 50, encoding="utf-8")
+    done = arco("train", "gpt_mini", "--data", text, "--device", "abacus")
+    assert done.code == 2
+    assert done.err.startswith("arco: the device abacus cannot be used: ")
+    assert done.err.endswith("\n  = cpu is always there\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, arco: Arco) -> None:
+    """`-h` names the command and ends well."""
+    done = arco(command, "-h")
+    assert (done.code, done.err) == (0, "")
+    assert f"arco {command}" in done.out
+
+
+def test_no_words_at_all_show_every_command(arco: Arco) -> None:
+    """With one line each."""
+    done = arco()
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert all(any(line.startswith(f"    {name} ") for line in lines) for name in COMMANDS)
+
+
+def test_version_is_told(arco: Arco) -> None:
+    """Installed or not."""
+    done = arco("--version")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("arco ") and len(done.out.split()) >= 2

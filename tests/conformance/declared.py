@@ -1,0 +1,178 @@
+"""Recipes from a block's declaration alone: fields drawn by their forms, inputs from its ports; the composer says which fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import composer
+from blocks.core import Library, Part, fields
+from blocks.core.fields import EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
+from blocks.masks.mask import Mask
+from composer.graph.patterns import pattern
+from composer.language.express import names
+from composer.language.parse import is_node, ports
+from composer.language.write import write
+
+RUNNING = ("batch", "time", "source")
+"""Axes whose lengths are known only when the model runs; every other one is drawn."""
+ENOUGH = {("learned_positions", "max_length"): (23, 29)}
+"""Fields whose right values no declaration can say: here, at least as many positions as any test has."""
+WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
+EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length"}
+"""The model's inputs that the edges of a mask read, by their types."""
+INPUTS = {"valid": "bool[batch, time]?", "documents": "int[batch, time]?", "length": "int[batch]?"}
+TRIES = 400
+
+
+class Declared:
+    """Draws what may be written for blocks; what is written together with a wrong value is for the composer to refuse."""
+
+    def __init__(self, library: Library, random: Random, *, causal: bool, width: int = 8) -> None:
+        self.library, self.random, self.causal, self.whole = library, random, causal, (*WHOLE, width)
+        self.read: set[str] = set()
+        """The inputs that masks have read so far."""
+
+    def use(self, part: type[Part], depth: int = 0) -> dict[str, Any]:
+        """A block with some of its fields: all that it needs, and others by chance."""
+        written = {"type": part.kind}
+        for name, field in fields(part).items():
+            wanted = issubclass(part, Mask) or field.required or self.random.random() < 0.4
+            value = self.value(field, part, depth) if wanted or (isinstance(field.form, SlotOf) and self.sees(field)) else None
+            if value is not None:
+                written[name] = value
+        return written
+
+    def sees(self, field: Field) -> bool:
+        """Whether a field must be written for the model to be causal."""
+        return self.causal and isinstance(field.form, SlotOf) and field.form.family is Mask
+
+    def value(self, field: Field, part: type[Part], depth: int = 0) -> Any:
+        """Something for a field; None where nothing can be drawn, such as text."""
+        if field.nullable and not isinstance(field.form, EdgeName) and self.random.random() < 0.15:
+            return "none"
+        if (part.kind, field.name) in ENOUGH:
+            return str(self.random.choice(ENOUGH[part.kind, field.name]))
+        return self.form(field.form, depth)
+
+    def form(self, form: Form, depth: int) -> Any:
+        match form:
+            case Integer(minimum=low, maximum=high):
+                return str(
+                    self.random.choice([n for n in self.whole if (low is None or n >= low) and (high is None or n <= high)])
+                )
+            case Real(minimum=low, maximum=high, above=above, below=below):
+                fit = [n for n in REAL if (low is None or n >= low) and (high is None or n <= high)]
+                return str(self.random.choice([n for n in fit if (above is None or n > above) and (below is None or n < below)]))
+            case Flag():
+                return self.random.choice(["true", "false"])
+            case Word(of=words):
+                return self.random.choice(words)
+            case ListOf(item=item):
+                return [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
+            case FlagsBy(names=of):
+                some = self.random.sample(of, self.random.randint(1, len(of)))
+                return self.random.choice(["true", "false", {name: self.random.choice(["true", "false"]) for name in some}])
+            case OrEdge(number=number):
+                return self.form(number, depth)
+            case SlotOf(family=family):
+                return self.mask() if family is Mask else self.slot(family, depth)
+        return None
+
+    def slot(self, family: type[Part], depth: int) -> Any:
+        """A part of a family by its name, with its fields, or as a graph of several."""
+        known = self.library.of(family)
+        simple = [kind for kind, part in known.items() if not is_node(part) or single(part)]
+        if not simple:
+            return None
+        if is_node(family) and depth == 0 and self.random.random() < 0.3:
+            return {"graph": {name: self.use(known[self.random.choice(simple)], 1) for name in ("first", "then")}}
+        part = known[self.random.choice(simple)]
+        required = any(field.required for field in fields(part).values())
+        return part.kind if not required and self.random.random() < 0.5 else self.use(part, depth + 1)
+
+    def mask(self) -> str:
+        """A mask, which hides the future where the model is causal."""
+        return f"causal and {self.operand(1)}" if self.causal else self.expression(2)
+
+    def expression(self, depth: int) -> str:
+        if depth == 0 or self.random.random() < 0.4:
+            return self.predicate()
+        operator = self.random.choice(["and", "or"])
+        return f"{self.operand(depth - 1)} {operator} {self.operand(depth - 1)}"
+
+    def operand(self, depth: int) -> str:
+        inner = self.expression(depth)
+        inner = f"({inner})" if " " in inner else inner
+        return f"not {inner}" if self.random.random() < 0.2 else inner
+
+    def predicate(self) -> str:
+        part = self.random.choice(list(self.library.of(Mask).values()))
+        arguments = []
+        for name, field in fields(part).items():
+            edge = isinstance(field.form, EdgeName) or (isinstance(field.form, OrEdge) and self.random.random() < 0.5)
+            if edge:
+                arguments.append(EDGES[part.edges[name]])
+                self.read.add(arguments[-1])
+            else:
+                arguments.append(self.value(field, part))
+        return f"{part.kind}({', '.join(arguments)})" if arguments else part.kind
+
+
+def single(part: type[Part]) -> bool:
+    """Whether a part has one stream coming in and one going out."""
+    marks = ports(part)
+    first = next(iter(marks), "")
+    return marks.get(first) == "" and list(marks.values()).count("") == 1 and part.inputs[first].startswith("float")
+
+
+def alone(part: type[Part], library: Library, seed: int, *, causal: bool = False) -> str:
+    """A recipe of this one block, drawn until the composer accepts it."""
+    random = Random(f"{part.kind} {seed}")
+    for _ in range(TRIES):
+        text = write(_drawn(part, library, random, causal=causal))
+        if not any(found.severity == "error" for found in composer.load(text).check()):
+            return text
+    raise AssertionError(f"of {TRIES} recipes drawn for {part.kind}, the composer accepts none; the last one is\n{text}")
+
+
+def _drawn(part: type[Part], library: Library, random: Random, *, causal: bool) -> dict[str, Any]:
+    declared = Declared(library, random, causal=causal)
+    node = declared.use(part)
+    sizes: dict[str, str] = {}
+    inputs, wires = {}, {}
+    for port, mark in ports(part).items():
+        if mark == "?" and random.random() < 0.6:
+            continue
+        taken = pattern(part.inputs[port + mark])
+        for expression in taken.axes:
+            for name in names(expression) - set(RUNNING):
+                drawn = str(random.choice(WHOLE[1:]))
+                sizes.setdefault(name, node.setdefault(name, drawn) if name in fields(part) else drawn)
+        axes = [sizes.get(text, text) for text in map(_text, taken.axes)]
+        leading = ["batch"] if "time" in axes else ["batch", "time"]
+        if not axes and taken.dtype == "float":
+            axes = [sizes.setdefault("...", str(random.choice(WHOLE[2:])))]
+        type_ = f"{taken.dtype}[{', '.join([*(leading if taken.leading else []), *axes])}]"
+        several = [port] if mark != "*" else [f"{port}_{n}" for n in range(random.randint(2, 3))]
+        inputs.update(dict.fromkeys(several, type_))
+        wires[port] = several if mark == "*" else port
+    inputs.update({name: INPUTS[name] for name in sorted(declared.read)})
+    inputs = inputs or {"unused": "float[batch, time]"}
+    outputs = {name: f"block.{name}" for name in (output.rstrip("?") for output in part.outputs)}
+    read = {name: path for position, (name, path) in enumerate(outputs.items()) if position == 0 or random.random() < 0.3}
+    first = next(iter(read))
+    if wires:
+        node["in"] = wires
+    return {"recipe": "alone", "inputs": inputs, "graph": {"block": node}, "outputs": {**read, first: "block"}}
+
+
+def _text(expression: Any) -> str:
+    span: Any = expression.span
+    return getattr(expression, "text", None) or span.source.lines[0][span.column - 1 : span.end_column - 1]
+
+
+def blocks(library: Library) -> Mapping[str, type[Part]]:
+    """Every part of a library that can be a node."""
+    return {kind: part for kind, part in library._parts.items() if is_node(part)}

@@ -1,0 +1,203 @@
+"""Random recipes: a stream that scenarios extend, each with one thing that the language can say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from random import Random
+from typing import Any
+
+import composer
+from blocks.core import standard
+from composer.language.write import write
+from tests.conformance.declared import INPUTS, TRIES, Declared, single
+
+COUNT = 240
+Graph = dict[str, Any]
+HARMFUL = [
+    "norm",
+    "x",
+    "self",
+    "del",
+    "values",
+    "forward",
+    "train",
+    "weight",
+    "y",
+    "mask",
+    "at",
+    "class",
+    "cache",
+    "source",
+    "recipe",
+    "losses",
+    "torch",
+    "nn",
+    "F",
+    "modules",
+    "parameters",
+    "print",
+    "len",
+    "sum",
+    "layer",
+    "keep",
+    "body",
+    "add",
+    "type_",
+    "output",
+    "Output",
+    "Module",
+    "call",
+    "apply",
+    "half",
+    "float",
+    "to",
+    "eval",
+    "data",
+]
+"""Names that code around a node may want for itself."""
+
+
+class Unfit(Exception):
+    """A draft that cannot be finished."""
+
+
+class Draft:
+    """A recipe that is being written; every stage takes the stream, [batch, time, width], and gives the stream."""
+
+    def __init__(self, seed: int, attempt: int) -> None:
+        self.random = Random(f"recipe {seed} {attempt}")
+        self.causal = seed % 3 != 0
+        self.library = standard()
+        self.width = self.random.choice([8, 16, 24])
+        self.declared = Declared(self.library, self.random, causal=self.causal, width=self.width)
+        self.params: dict[str, Any] = {"vocab": "11", "width": str(self.width)}
+        self.inputs: dict[str, Any] = {"tokens": "int[batch, time]"}
+        self.graph: Graph = {"embed": {"type": "embedding", "vocab": "vocab", "dim": "width"}}
+        self.head: dict[str, Any] = {"type": "linear", "out": "vocab", "bias": self.random.choice(["true", "false"])}
+        self.outputs: dict[str, str] = {}
+        self.init: dict[str, Any] = {}
+        self.positions: dict[str, str] = {}
+        self.unused = self.random.sample(HARMFUL, len(HARMFUL))
+        self.others = 0
+
+    def name(self) -> str:
+        """A name that no node has: every other one a harmful one."""
+        if self.unused and self.random.random() < 0.5:
+            return self.unused.pop()
+        self.others += 1
+        return f"n{self.others}"
+
+    def pick(self, *options: Any) -> Any:
+        return self.random.choice(options)
+
+    @property
+    def above(self) -> str:
+        """The stream's latest node."""
+        return next(reversed(self.graph))
+
+    def add(self, node: Any) -> str:
+        """The stream's next node."""
+        name = self.name()
+        self.graph[name] = node
+        return name
+
+    def body(self, *nodes: Any) -> Graph:
+        """A graph of its own."""
+        return {self.name(): node for node in nodes}
+
+    # -- nodes
+
+    def block(self, kind: str) -> Any:
+        """A block whose output is of the type of its stream, drawn until the composer accepts it."""
+        for _ in range(TRIES):
+            node = self.declared.use(self.library[kind])
+            if self.fits(node):
+                return node
+        raise Unfit(f"nothing that was drawn for {kind} keeps a stream of width {self.width}")
+
+    def fits(self, node: Any) -> bool:
+        """Whether a node, alone on the stream, is accepted and keeps its type."""
+        text = write(
+            {
+                "recipe": "fits",
+                "inputs": {"x": f"float[batch, time, {self.width}]", **INPUTS},
+                "graph": {"node": node, "same": {"type": "add", "in": ["x", "node"]}},
+            }
+        )
+        recipe = composer.load(text)
+        if any(found.severity == "error" for found in recipe.check()):
+            return False
+        root = recipe.typed.root
+        return root.inputs["x"].sizes == root["node"].outputs[next(iter(root["node"].outputs))].sizes  # type: ignore[union-attr]  # one value
+
+    def attention(self, **fields: Any) -> Any:
+        """An attention whose heads fit the stream; `fields` win."""
+        heads = self.pick(2, 4)
+        return {"type": "attention", "heads": str(heads), "mask": self.declared.mask(), **fields}
+
+    def feed(self) -> Any:
+        return self.pick(
+            "ffn", {"type": "gated_ffn", "hidden": "width + 3"}, {"type": "ffn", "hidden": "2 * dim", "activation": "silu"}
+        )
+
+    def feed_mapping(self) -> dict[str, Any]:
+        """A feed-forward layer to which keys can be added."""
+        return {"type": "ffn", "hidden": self.pick("6", "2 * dim"), "bias": self.pick("true", "false")}
+
+    def residual(self, body: Any, **fields: Any) -> Any:
+        return {"type": "residual", "norm": self.pick("rmsnorm", "layernorm"), "body": body, **fields}
+
+    def text(self) -> str:
+        graph = {**self.graph, "head": self.head}
+        for name in sorted(self.declared.read):
+            self.inputs.setdefault(name, INPUTS[name])
+        recipe = {
+            "recipe": "generated",
+            "task": "causal_lm" if self.causal else "",
+            "params": self.params,
+            "inputs": self.inputs,
+            "graph": graph,
+            "outputs": {"logits": "head", **self.outputs},
+            "positions": self.positions,
+            "init": self.init,
+        }
+        return write({key: value for key, value in recipe.items() if value})
+
+
+@cache
+def scenarios() -> dict[str, Callable[[Draft], None]]:
+    """What is written in turn: each block of the library that a stream flows through, and all that the language can say."""
+    from tests.conformance import scenarios as written
+
+    def stage(kind: str) -> Callable[[Draft], None]:
+        return lambda draft: void(draft.add(draft.block(kind)))
+
+    blocks = {kind: stage(kind) for kind, part in standard()._parts.items() if part.outputs and single(part)}
+    return {**blocks, **written.SCENARIOS}
+
+
+def void(_: Any) -> None:
+    """Nothing, whatever it is given."""
+
+
+GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-mismatch"})
+"""What scenarios may get wrong together, one overwriting what another reads or choosing heads that do not fit."""
+
+
+@cache
+def generated(seed: int) -> str:
+    """The recipe of a number: drawn again where its scenarios do not go together."""
+    known = list(scenarios().values())
+    for attempt in range(TRIES):
+        draft = Draft(seed, attempt)
+        try:
+            for scenario in [known[seed % len(known)], *draft.random.sample(known, draft.random.randint(1, 2))]:
+                scenario(draft)
+        except Unfit:
+            continue
+        wrong = {found.code for found in composer.load(draft.text()).check() if found.severity == "error"}
+        assert wrong <= GENERATED_WRONG, (wrong, draft.text())
+        if not wrong:
+            return draft.text()
+    raise AssertionError(f"recipe {seed} cannot be drawn")

@@ -1,0 +1,75 @@
+"""Inputs for any compiled recipe, drawn from its types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from composer.graph.dims import names, substitute
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.types import TensorType
+
+DRAWS = ({"batch": 2, "time": 5, "source": 4}, {"batch": 3, "time": 7, "source": 6})
+"""Two draws of the axes' lengths, all different from one another within a draw."""
+
+
+def draw(
+    typed: TypedProgram, lengths: Mapping[str, int], *, seed: int = 0, optional: bool = True, dtype: torch.dtype = torch.float32
+) -> dict[str, torch.Tensor]:
+    """A value for every input, by name; without the optional ones where `optional` is false."""
+    generator = torch.Generator().manual_seed(seed)
+    given: dict[str, torch.Tensor] = {}
+    for name, type_ in typed.inputs.items():
+        if type_.optional and not optional:
+            continue
+        shape = [length(size, lengths) for size in type_.sizes]
+        if type_.dtype == "float":
+            given[name] = torch.randn(shape, generator=generator, dtype=dtype)
+        elif type_.dtype == "bool":
+            given[name] = torch.rand(shape, generator=generator) < 0.7
+            if given[name].dim():
+                given[name][..., 0] = True
+        elif name == "documents":
+            given[name] = torch.randint(2, shape, generator=generator).cumsum(-1)
+        elif name in ("positions_given", "columns"):
+            given[name] = torch.arange(shape[-1]).expand(shape) + torch.randint(3, (shape[0], 1), generator=generator)
+        else:
+            given[name] = torch.randint(largest(typed), shape, generator=generator)
+    return given
+
+
+def length(size: object, lengths: Mapping[str, int]) -> int:
+    """The length of an axis; one that has none drawn is 3 long."""
+    assert isinstance(size, int) or hasattr(size, "terms")
+    known = {**dict.fromkeys(names(size), 3), **lengths}  # type: ignore[arg-type]  # a size
+    return substitute(size, known)  # type: ignore[arg-type]  # a size
+
+
+def largest(typed: TypedProgram) -> int:
+    """The smallest number that every table of the model has a row for."""
+    rows = [block.part.vocab for block in blocks(typed.root) if block.part.kind == "embedding"]  # type: ignore[attr-defined]  # embedding's field
+    return min(rows, default=5)
+
+
+def blocks(graph: TypedGraph) -> list[TypedBlock]:
+    """Every block of a graph, at any depth."""
+    found: list[TypedBlock] = []
+    for node in graph.nodes:
+        found += _below(node)
+    return found
+
+
+def _below(node: TypedNode) -> list[TypedBlock]:
+    match node:
+        case TypedBlock(slots=slots):
+            return [node, *(block for slot in slots.values() if slot is not None for block in _below(slot))]
+        case TypedGroup(graph=graph):
+            return blocks(graph)
+        case TypedRepeat(passes=passes):
+            return [block for one in passes for block in blocks(one)]
+
+
+def shape_of(type_: TensorType, lengths: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape that an inferred type promises."""
+    return tuple(length(size, lengths) for size in type_.sizes)

@@ -1,0 +1,186 @@
+"""What a typed graph computes, by the shortest way: node after node, passes as loops, nothing hoisted."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from types import MethodType
+from typing import Any
+
+import torch
+from torch import nn
+
+from blocks.core import Part
+from blocks.masks.mask import Mask
+from blocks.masks.plans import edges_of, pair, plan
+from blocks.masks.views import DenseView, FullView, matrix
+from composer.graph.ir import Ref, Wire
+from composer.graph.patterns import declared, size
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.language.evaluate import evaluate
+from composer.lower import Model
+
+
+class Running:
+    """A part that is no module as the object that runs: its fields, its methods, and what its holder knows."""
+
+    def __init__(self, part: Part, **known: Any) -> None:
+        self.__dict__.update(known, cache=None, _part=part, _known=known)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(type(self._part), name, None)
+        if inspect.isfunction(method):
+            return MethodType(method, self)
+        value = getattr(self._part, name)
+        return Running(value, **self._known) if isinstance(value, Part) else value
+
+
+class Interpreter:
+    """A compiled model's weights, and its typed graph walked instead of its generated code.
+
+    With `dense`, every mask is the matrix that its predicate makes; else attention takes the ways that the masks' plans take.
+    """
+
+    def __init__(self, model: Model, *, dense: bool) -> None:
+        self.model, self.program, self.dense = model, model.program.program, dense
+        self.seen: dict[str, tuple[TypedNode, dict[str, Any]]] = {}
+        """Every node by its path, with what it gave in the last call."""
+
+    def __call__(self, **inputs: Any) -> dict[str, Any]:
+        """The outputs by the recipe's names."""
+        self.seen, self.given = {}, inputs
+        for item in self.program.inputs:
+            inputs.setdefault(item.name, None)
+            if item.default is not None and inputs[item.name] is None:
+                value = evaluate(item.default.expression, {**self.program.params, "true": True, "false": False})
+                like = next(given for given in inputs.values() if given is not None)
+                dtype = {"int": torch.long, "bool": torch.bool, "float": torch.get_default_dtype()}[item.type.dtype]
+                inputs[item.name] = torch.full(like.shape[: len(item.type.axes)], value, dtype=dtype, device=like.device)
+        self.root: dict[str, Any] = dict(inputs)
+        return self.graph(self.model.program.root, self.root, "")
+
+    def graph(self, graph: TypedGraph, values: dict[str, Any], path: str) -> dict[str, Any]:
+        """A graph's outputs; `values` are its inputs, to which every node's outputs are added."""
+        for node in graph.nodes:
+            if node.node.dropped:
+                values[node.name] = {"": next(self.wire(wire, values) for wire in node.node.wires)}
+                continue
+            match node:
+                case TypedBlock():
+                    values[node.name] = self.block(node, self.wires(node.node.wires, values), path + node.name)
+                case TypedGroup():
+                    values[node.name] = self.graph(node.graph, self.wires(node.node.wires, values), f"{path}{node.name}.")
+                case TypedRepeat():
+                    passes = values[node.name] = []
+                    for index, (one, inner) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+                        passes.append(self.graph(inner, self.wires(one.wires, values), f"{path}{node.name}.{index}."))
+            if not isinstance(node, TypedRepeat):
+                self.seen[path + node.name] = node, values[node.name]
+        return {name: read(values, ref) for name, ref in graph.graph.outputs}
+
+    def wires(self, wires: tuple[Wire, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+        return {wire.port: self.wire(wire, values) for wire in wires}
+
+    def wire(self, wire: Wire, values: Mapping[str, Any]) -> Any:
+        """One value, or a tuple where a port takes several."""
+        found = [read(values, ref) for ref in wire.refs]
+        if len(found) == 1 and wire.port != "xs":
+            return found[0]
+        return tuple(item for value in found for item in (value if isinstance(value, tuple) else (value,)))
+
+    def block(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """The outputs of a block, by the module that the model has for it."""
+        part = block.part
+        forward = self.leaf(block, path)
+        taken = inspect.signature(type(part).forward).parameters if type(part).forward else given
+        several = [value for port in given if port + "*" in part.inputs for value in as_tuple(given[port])]
+        if block.expansions and len(block.expansions) == len(several):
+            several = [
+                x[tuple(slice(None) if p is not None else None for p in e)]
+                for x, e in zip(several, block.expansions, strict=False)
+            ]
+            several = list(torch.broadcast_tensors(*several))
+        required = [given[port] for port in part.inputs if port in given]
+        keywords = {port: given[port] for port in given if port + "?" in part.inputs and port in taken} | self.needs(block, given)
+        hooks = [
+            self.model.get_submodule(f"{path}.{name}").register_forward_hook(partial(self.slot, slot, f"{path}.{name}."))
+            for name, slot in block.slots.items()
+            if isinstance(slot, TypedGroup)
+        ]
+        result = forward(*several, *required, **keywords)
+        for hook in hooks:
+            hook.remove()
+        first, *others = [name.rstrip("?") for name in (block.outputs or ("y",))]
+        names = [first, *(name for name in others if name in block.node.wanted or name + "?" not in part.outputs)]
+        return dict(zip(names, as_tuple(result), strict=True))
+
+    def slot(self, slot: TypedGroup, path: str, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        """A graph in the slot of a block that computes: what the walk gives replaces what its code gave."""
+        return next(iter(self.graph(slot.graph, {"input": args[0]}, path).values()))
+
+    def leaf(self, block: TypedBlock, path: str) -> Any:
+        """The model's own module; what is written as an operator in its code has none."""
+        found: Any = self.model
+        for name in path.split("."):
+            held = found._modules if isinstance(found, nn.Module) else {}
+            found = held[name] if name in held else vars(found).get(name)
+            if found is None:
+                call = block.part.build(block.sizes)
+                return nn.Identity() if call is not None and call.function == "nn.Identity" else Running(block.part).forward
+        return found
+
+    def needs(self, block: TypedBlock, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is prepared for a block's forward: views of masks, tables of angles, positions."""
+        part = block.part
+        needs: dict[str, Any] = {}
+        for name, prepared in part.prepared(frozenset(given)).items():
+            at = [self.positions(block, port, given) for port in prepared.ports]
+            held = getattr(part, prepared.slot)
+            if isinstance(held, Mask):
+                needs[name] = self.view(block, held, prepared.ports, at, given)
+            else:
+                known = {key: size(declared(text), block.sizes) for key, text in prepared.sizes.items()}
+                needs[name] = Running(held, **known).prepare(*at)
+        taken = inspect.signature(type(part).forward).parameters if type(part).forward else {}
+        needs.update({port: self.positions(block, port, given) for port in part.counts if port not in given and port in taken})
+        return needs
+
+    def view(self, block: TypedBlock, mask: Mask, ports: tuple[str, ...], at: list[Any], given: Mapping[str, Any]) -> Any:
+        edges = {name: given[name] for name in edges_of(mask) if name in given}
+        sizes = [block.sizes[block.part.counts[port]] for port in ports]
+        grows = sizes[0] == sizes[-1]
+        if self.dense:
+            pairs = {name: pair(Running(mask, grows=grows), name, value) for name, value in edges.items()}
+            allowed = matrix(mask, *at, pairs)
+            return FullView() if allowed is None else DenseView(allowed)
+        overridden = [port in given or str(axis) in dict(self.program.positions) for port, axis in zip(ports, sizes, strict=True)]
+        optional = frozenset(name for name in edges if block.inputs[name].optional)  # type: ignore[union-attr]  # an edge is one value
+        running = Running(plan(mask, optional), counted=not any(overridden), grows=grows)
+        return running.prepare(*at, **edges)
+
+    def positions(self, block: TypedBlock, port: str, given: Mapping[str, Any]) -> torch.Tensor:
+        """What is wired, what the recipe names for the axis, or 0, 1, 2 …"""
+        if port in given:
+            return given[port]
+        axis = block.sizes[block.part.counts[port]]
+        for name, ref in self.program.positions:
+            if name == str(axis):
+                return read(self.root, ref)
+        name = next(name for name, type_ in block.inputs.items() if not isinstance(type_, tuple) and axis in type_.sizes)
+        x = given[name]
+        return torch.arange(x.shape[block.inputs[name].sizes.index(axis)], device=x.device)
+
+
+def read(values: Mapping[str, Any], ref: Ref) -> Any:
+    """The value that a reference names."""
+    value = values[ref.node]
+    if isinstance(value, list):
+        value = value[-1 if ref.index is None else ref.index]
+    if isinstance(value, dict):
+        value = value[ref.port] if ref.port in value else next(iter(value.values()))
+    return value
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)

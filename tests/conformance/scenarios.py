@@ -1,0 +1,533 @@
+"""What the language can say, one thing at a time, written into a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.conformance.generator import Draft
+
+SCENARIOS: dict[str, Callable[[Draft], None]] = {}
+
+
+def scenario(function: Callable[[Draft], Any]) -> Callable[[Draft], Any]:
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+# -- single nodes
+
+
+@scenario
+def several_inputs(draft: Draft) -> None:
+    """A list for a variadic port, by position and by name."""
+    before = draft.above
+    draft.add(draft.feed())
+    kind = draft.pick("add", "weighted_sum")
+    draft.add({"type": kind, "in": draft.pick([before, draft.above, "embed"], {"xs": [before, draft.above]})})
+
+
+@scenario
+def product(draft: Draft) -> None:
+    before = draft.above
+    gate = draft.add({"type": "linear", "out": "width", "in": before})
+    draft.add({"type": "multiply", "in": [before, gate]})
+
+
+@scenario
+def axes_that_are_expanded(draft: Draft) -> None:
+    """A vector added to a stream, and one that scales it."""
+    before = draft.above
+    init = draft.pick("normal", "ones")
+    vector = draft.add({"type": "parameter", "shape": draft.pick(["width"], ["1", "width"]), "init": init, "std": "0.5"})
+    draft.add({"type": draft.pick("add", "multiply", "weighted_sum"), "in": [before, vector]})
+
+
+@scenario
+def one_number(draft: Draft) -> None:
+    before = draft.above
+    number = draft.add({"type": "parameter", "shape": ["1"]})
+    draft.add({"type": "multiply", "in": [before, number]})
+
+
+@scenario
+def concatenated(draft: Draft) -> None:
+    before = draft.above
+    draft.add({"type": "linear", "out": "width // 2", "in": before})
+    draft.add(
+        {"type": "concat", "in": [before, draft.above], "axis": "last"}
+        if draft.pick(0, 1)
+        else {"type": "concat", "in": [before, draft.above]}
+    )
+    draft.add({"type": "linear", "out": "width"})
+
+
+@scenario
+def concatenated_in_time(draft: Draft) -> None:
+    """Twice as many positions, which the next attention counts."""
+    if draft.causal:
+        return
+    before = draft.above
+    twice = draft.add({"type": "concat", "axis": "time", "in": [before, "embed"]})
+    draft.outputs["twice"] = draft.add({**draft.attention(mask=draft.pick("full", "near(2)", "first(1)")), "in": twice})
+    draft.add({"type": "identity", "in": before})
+
+
+@scenario
+def embedding_with_a_default(draft: Draft) -> None:
+    """An input that may be left out, which then is one number everywhere."""
+    before = draft.above
+    draft.inputs["types"] = {"type": "int[batch, time]", "default": draft.pick("0", "1", "vocab - 1")}
+    scale = draft.pick({}, {"scale": "sqrt(width)"}, {"padding": "3"})
+    types = draft.add({"type": "embedding", "vocab": "vocab", "dim": "width", "in": "types", **scale})
+    draft.add({"type": "add", "in": [before, types]})
+
+
+@scenario
+def features(draft: Draft) -> None:
+    """A second input that carries numbers."""
+    before = draft.above
+    draft.inputs["features"] = "float[batch, time, 5]"
+    projected = draft.add({"type": "linear", "out": "width", "in": "features"})
+    draft.add({"type": "add", "in": [projected, before]})
+
+
+# -- attention
+
+
+@scenario
+def attention(draft: Draft) -> None:
+    draft.add(draft.residual(draft.block("attention")))
+
+
+@scenario
+def memory(draft: Draft) -> None:
+    """Attention to another sequence, with its padding."""
+    draft.inputs["memory"] = "float[batch, source, 10]"
+    draft.inputs["memory_valid"] = "bool[batch, source]?"
+    before = draft.above
+    kind = draft.pick("attention", "cross_attention")
+    positions = draft.pick({}, {"positions": {"type": "rotary", "fraction": "0.5"}}) if draft.width // 4 % 4 == 0 else {}
+    looks = draft.pick("full", "valid(memory_valid)", "near(3) or valid(memory_valid)")
+    seen = draft.add({"type": kind, "heads": "4", "mask": looks, "in": {"x": before, "memory": "memory"}, **positions})
+    draft.add({"type": "add", "in": [before, seen]})
+
+
+@scenario
+def its_own_memory(draft: Draft) -> None:
+    """Keys and values from an earlier node of the same sequence."""
+    before = draft.above
+    seen = draft.add({**draft.attention(), "in": {"x": before, "memory": "embed"}})
+    draft.add({"type": "add", "in": [before, seen]})
+
+
+@scenario
+def shared_keys(draft: Draft) -> None:
+    """Keys and values of one attention, read by another."""
+    before = draft.above
+    fields = {"heads": "4", "kv_heads": draft.pick("2", "4"), "mask": draft.declared.mask()}
+    positions: dict[str, Any] = draft.pick(
+        {}, {"positions": "rotary"}, {"positions": {"type": "rotary", "layout": "interleaved"}}
+    )
+    first = draft.add({"type": "attention", **fields, **positions})
+    both = draft.pick({"k": f"{first}.k", "v": f"{first}.v"}, {"v": f"{first}.v"}, {"k": f"{first}.k"})
+    second = draft.add({"type": "attention", **fields, **positions, "in": {"x": draft.add(draft.feed()), **both}})
+    draft.add({"type": "add", "in": [before, second]})
+
+
+@scenario
+def weights_that_are_read(draft: Draft) -> None:
+    name = draft.add(draft.residual(draft.attention()))
+    draft.outputs |= draft.pick(
+        {"weights": f"{name}.body.weights"}, {"scores": f"{name}.body.scores", "weights": f"{name}.body.weights"}
+    )
+
+
+@scenario
+def from_primitives(draft: Draft) -> None:
+    """Attention without projections of its own."""
+    before = draft.above
+    q, k, v = (draft.add({"type": "linear", "out": "width", "in": before}) for _ in range(3))
+    mask = {"mask": draft.declared.mask()}
+    attended = draft.add({"type": "scaled_dot_product", "heads": draft.pick("2", "4"), **mask, "in": {"q": q, "k": k, "v": v}})
+    draft.add({"type": "add", "in": [before, attended]})
+
+
+@scenario
+def shared_heads_from_primitives(draft: Draft) -> None:
+    before = draft.above
+    q = draft.add({"type": "linear", "out": "width", "in": before})
+    k, v = (draft.add({"type": "linear", "out": "width // 2", "in": before}) for _ in range(2))
+    fields = {"heads": "4", "kv_heads": "2", "scale": "0.5", "mask": draft.declared.mask()}
+    attended = draft.add({"type": "scaled_dot_product", **fields, "in": {"q": q, "k": k, "v": v}})
+    draft.add({"type": "add", "in": [before, attended]})
+
+
+@scenario
+def rotary(draft: Draft) -> None:
+    """Positions that turn, with every way of slowing them."""
+    scaling = draft.pick("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", "original_context": "8"})
+    turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
+    draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
+
+
+@scenario
+def given_positions(draft: Draft) -> None:
+    """Positions that are not counted, for the whole model."""
+    draft.inputs["positions_given"] = "int[batch, time]"
+    draft.positions = {"time": "positions_given"}
+    draft.add({"type": "learned_positions", "max_length": "40", "offset": "2"})
+    draft.add(draft.residual(draft.attention(positions="rotary")))
+
+
+@scenario
+def positions_of_one_block(draft: Draft) -> None:
+    """Positions at the port `at`."""
+    draft.inputs["columns"] = "int[batch, time]"
+    before = draft.above
+    draft.add({"type": "learned_positions", "max_length": "40", "in": {"x": before, "at": "columns"}})
+    before = draft.above
+    mask = "causal" if draft.causal else "window(3)"
+    draft.add({**draft.attention(positions="rotary", mask=mask), "in": {"x": before, "at": "columns", "memory_at": "columns"}})
+
+
+# -- structure
+
+
+@scenario
+def placements(draft: Draft) -> None:
+    """One setting that moves every norm."""
+    where = draft.pick("pre", "post", "sandwich", "reordered")
+    draft.params["where"] = {"type": "choice", "of": ["pre", "post", "sandwich", "reordered"], "default": where}
+    draft.add(draft.residual(draft.attention(), placement="where"))
+    draft.add(draft.residual(draft.feed(), placement="where"))
+
+
+@scenario
+def residual_with_all(draft: Draft) -> None:
+    norms = {"branch_norm": "layernorm", "post_norm": {"type": "rmsnorm", "eps": "1e-5"}}
+    factors = {"scale": "0.5", "skip_scale": "2", "layer_scale": "0.3", "dropout": "0.1"}
+    draft.add(draft.residual(draft.feed(), **norms, **factors))
+
+
+@scenario
+def residual_without_norm(draft: Draft) -> None:
+    draft.add({"type": "residual", "body": draft.pick(draft.feed(), draft.attention())})
+
+
+@scenario
+def graph_in_a_slot(draft: Draft) -> None:
+    """A body written where it stands, that reads nodes around it."""
+    outside = draft.above
+    inner = draft.body(draft.feed(), "silu")
+    last = next(reversed(inner))
+    inner |= draft.body({"type": "add", "in": [last, outside, "input"]})
+    draft.add(draft.residual({"graph": inner}))
+
+
+@scenario
+def graph_in_a_slot_of_a_block_that_computes(draft: Draft) -> None:
+    curve = {"graph": draft.body("gelu", {"type": "scale", "by": "0.7"}, {"type": "linear", "out": "dim"})}
+    draft.add(draft.pick({"type": "ffn", "activation": curve}, {"type": "gated_ffn", "hidden": "9", "activation": curve}))
+    out = {"graph": draft.body("rmsnorm", {"type": "linear", "out": "width"})}
+    draft.add(draft.residual(draft.attention(out=out)))
+
+
+@scenario
+def group(draft: Draft) -> None:
+    inner = draft.body(draft.feed(), draft.residual(draft.attention()))
+    first = next(iter(inner))
+    name = draft.add({"graph": inner})
+    before = draft.above
+    draft.add({"type": "add", "in": [before, f"{name}.{first}"]})
+
+
+@scenario
+def group_of_two_inputs(draft: Draft) -> None:
+    """A group that is given two values by name, and returns two."""
+    given = {"left": draft.above, "right": "embed"}
+    one, two, three = (draft.name() for _ in range(3))
+    inner = {
+        one: {"type": "linear", "out": "width", "in": "right"},
+        two: {"type": "multiply", "in": [one, "left"]},
+        three: {"type": "rmsnorm", "in": "input"},
+    }
+    name = draft.add({"graph": inner, "in": given, "outputs": {"first_out": two, "second_out": three}})
+    draft.add({"type": "add", "in": [name, f"{name}.second_out"]})
+
+
+@scenario
+def nested_groups(draft: Draft) -> None:
+    """A reference through two borders, and nodes of one name inside and outside."""
+    outside = draft.add(draft.feed())
+    inner = {outside + "_inner": {"type": "add", "in": ["input", outside]}, "same_name": "rmsnorm"}
+    middle = {"same_name": "layernorm", draft.name(): {"graph": inner}, draft.name(): draft.feed()}
+    draft.add({"graph": middle})
+
+
+@scenario
+def kept_and_dropped(draft: Draft) -> None:
+    draft.params["deep"] = draft.pick("true", "false")
+    draft.add({**draft.residual(draft.feed()), "when": "deep"})
+    draft.add({"type": "rmsnorm", "when": "not deep"})
+    draft.add({"graph": draft.body(draft.feed(), "silu"), "when": draft.pick("width > 100", "width < 100")})
+    dropped = draft.name()
+    repeat = {"repeat": "2", "graph": draft.body(draft.feed(), {**draft.feed_mapping(), "when": "layer == 0"})}
+    draft.graph[dropped] = repeat
+
+
+@scenario
+def frozen(draft: Draft) -> None:
+    draft.add({**draft.feed_mapping(), "trainable": "false"})
+    draft.add({"graph": draft.body(draft.feed(), "layernorm"), "trainable": draft.pick("width < 3", "true", "false")})
+
+
+# -- ties
+
+
+@scenario
+def tied_head(draft: Draft) -> None:
+    draft.head = {"type": "linear", "out": "vocab", "bias": draft.pick("true", "false"), "tie": {"weight": "embed.weight"}}
+
+
+@scenario
+def tied_nodes(draft: Draft) -> None:
+    """A whole node, and a block of graphs."""
+    first = draft.add(draft.residual({"type": "ffn", "hidden": "10"}))
+    draft.add({**draft.residual({"type": "ffn", "hidden": "10"}), "norm": draft.graph[first]["norm"], "tie": first})
+    draft.add({"type": "ffn", "hidden": "10", "tie": draft.pick(f"{first}.body", {"up.weight": f"{first}.body.up.weight"})})
+
+
+@scenario
+def tied_passes(draft: Draft) -> None:
+    """Passes that share with the first one, and one that does not."""
+    layers, attn, ffn = draft.name(), draft.name(), draft.name()
+    body = draft.residual({"type": "ffn", "hidden": "7"})
+    shared = {**draft.residual(draft.attention()), "tie": f"none if layer == 0 else {layers}(0).{attn}"}
+    other = {**body, "tie": f"{layers}(layer - 1).{ffn} if layer > 1 else none"}
+    draft.graph[layers] = {"repeat": "4", "graph": {attn: shared, ffn: other}}
+
+
+@scenario
+def tied_to_the_enclosing(draft: Draft) -> None:
+    """A node of the same name around it."""
+    name = draft.add({"type": "linear", "out": "width", "bias": "false"})
+    draft.add({"graph": {name: {"type": "linear", "out": "width", "bias": "false", "tie": name}}})
+
+
+@scenario
+def tied_norms(draft: Draft) -> None:
+    """One parameter of a slot."""
+    first = draft.add(draft.residual({"type": "ffn", "hidden": "6"}))
+    draft.add(
+        {"type": "rmsnorm" if draft.graph[first]["norm"] == "rmsnorm" else "layernorm", "tie": {"weight": f"{first}.norm.weight"}}
+    )
+
+
+# -- repeats
+
+
+@scenario
+def equal_layers(draft: Draft) -> None:
+    name = draft.name()
+    body = draft.body(draft.residual(draft.attention()), draft.residual(draft.feed()))
+    draft.graph[name] = {"repeat": draft.pick("2", "3", "width // 4"), "graph": body}
+    draft.outputs["earlier"] = f"{name}({draft.pick('0', '-2', '1')})"
+
+
+@scenario
+def each_expression(draft: Draft) -> None:
+    """A pattern of local and global layers."""
+    narrow = draft.declared.expression(0)
+    mask = f"(causal and {narrow}) if local else causal" if draft.causal else f"{narrow} if local else full"
+    positions = {"type": "rotary", "theta": "50 if local else 5000"}
+    body = draft.body(draft.residual(draft.attention(mask=mask, positions=positions)))
+    draft.add({"repeat": "4", "as": "i", "each": {"local": "(i + 1) % 2 != 0"}, "graph": body})
+
+
+@scenario
+def each_numbers(draft: Draft) -> None:
+    """Widths, and floats that all differ."""
+    body = draft.body(
+        draft.residual({"type": "ffn", "hidden": "inner"}, scale="1 / sqrt(layer + 1)"),
+        {"type": "scale", "by": "factor"},
+    )
+    draft.add({"repeat": "5", "each": {"inner": ["5", "width", "7"], "factor": "1 + 0.1 * layer"}, "graph": body})
+
+
+@scenario
+def each_words(draft: Draft) -> None:
+    words = {"curve": ["relu", "silu"], "where": ["pre", "post", "sandwich"]}
+    body = draft.body(draft.residual({"type": "ffn", "activation": "curve"}, placement="where"))
+    draft.add({"repeat": "4", "each": words, "graph": body})
+
+
+@scenario
+def each_blocks(draft: Draft) -> None:
+    """Layers whose bodies are of different types."""
+    bodies = [draft.feed_mapping(), draft.attention(), "identity"]
+    draft.add({"repeat": "4", "each": {"body_of": bodies}, "graph": draft.body(draft.residual("body_of"), "rmsnorm")})
+
+
+@scenario
+def each_masks(draft: Draft) -> None:
+    masks = [draft.declared.mask(), "causal", draft.declared.mask()]
+    draft.add({"repeat": "3", "each": {"look": masks}, "graph": draft.body(draft.residual(draft.attention(mask="look")))})
+
+
+@scenario
+def several_values_carried(draft: Draft) -> None:
+    """Two streams, one value that stays the same, and one that can only be read from outside."""
+    one, two, three = (draft.name() for _ in range(3))
+    inner = {
+        one: {"type": "linear", "out": "width", "in": "left"},
+        two: {"type": "add", "in": ["right", one]},
+        three: {"type": "multiply", "in": [two, "still"]},
+    }
+    given = {"left": draft.above, "right": "embed", "still": "embed"}
+    name = draft.add({"repeat": "3", "in": given, "outputs": {"left": three, "right": two, "aside": one}, "graph": inner})
+    draft.add({"type": "add", "in": [name, f"{name}.right", f"{name}(0).aside", f"{name}.aside"]})
+
+
+@scenario
+def width_that_changes(draft: Draft) -> None:
+    body = draft.body({"type": "linear", "out": "width + 2 * layer + 2"}, "silu")
+    draft.add({"repeat": "3", "graph": body})
+    draft.add({"type": "linear", "out": "width"})
+
+
+@scenario
+def nested_repeats(draft: Draft) -> None:
+    inner = draft.body(draft.residual({"type": "ffn", "hidden": "4 + layer + 2 * block_n"}))
+    middle = draft.body({"repeat": "2", "graph": inner}, draft.feed(), "rmsnorm")
+    draft.add({"repeat": "2", "as": "block_n", "graph": middle})
+
+
+@scenario
+def passes_from_outside(draft: Draft) -> None:
+    """One pass, ranges of passes, and nodes in them."""
+    layers, attn, ffn = draft.name(), draft.name(), draft.name()
+    body = {attn: draft.residual(draft.attention()), ffn: draft.residual(draft.feed())}
+    draft.graph[layers] = {"repeat": "4", "graph": body}
+    before = draft.above
+    several = [f"{layers}(:)", f"{layers}(1:3)", f"{layers}(:-1).{attn}", f"{layers}(2:).{ffn}.body"]
+    singles = [f"{layers}(0)", f"{layers}(-2)", f"{layers}(3).{attn}", f"{layers}(1).{ffn}.norm", f"{layers}.{ffn}"]
+    chosen = [*draft.random.sample(several, 2), *draft.random.sample(singles, 2)]
+    joined = draft.add({"type": draft.pick("weighted_sum", "add"), "in": [before, *chosen]})
+    draft.add({"type": "concat", "in": [joined, f"{layers}(:).{attn}"]})
+    draft.add({"type": "linear", "out": "width"})
+
+
+@scenario
+def passes_into_a_group(draft: Draft) -> None:
+    """A range of passes that crosses borders."""
+    layers = draft.name()
+    draft.graph[layers] = {"repeat": "3", "graph": draft.body(draft.residual(draft.feed()))}
+    inner = draft.body({"type": draft.pick("add", "weighted_sum"), "in": [f"{layers}(:)", "input"]}, "rmsnorm")
+    draft.add({"graph": draft.body({"graph": inner}, "layernorm")})
+
+
+@scenario
+def every_earlier_pass(draft: Draft) -> None:
+    """Each pass reads all before it."""
+    layers, mix = draft.name(), draft.name()
+    kind = draft.pick("weighted_sum", "add")
+    body = {mix: {"type": kind, "in": ["input", f"{layers}(:layer)"]}, **draft.body(draft.residual(draft.feed()))}
+    draft.graph[layers] = {"repeat": "4", "graph": body}
+
+
+@scenario
+def values_of_the_pass_before(draft: Draft) -> None:
+    layers, attn, mix = draft.name(), draft.name(), draft.name()
+    mask = {"mask": draft.declared.mask()}
+    if draft.pick(0, 1):
+        wired = {"x": "input", "v": f"{layers}(layer - 1).{attn}.v if layer > 0 else none"}
+        body = {attn: {"type": "attention", "heads": "2", **mask, "in": wired}, mix: {"type": "add", "in": ["input", attn]}}
+    else:
+        earlier = f"{layers}(layer - 1).{attn} if layer > 0 else input"
+        body = {attn: draft.residual({"type": "attention", "heads": "2", **mask}), mix: {"type": "add", "in": [attn, earlier]}}
+    draft.graph[layers] = {"repeat": "4", "graph": body}
+
+
+@scenario
+def keys_of_the_first_pass(draft: Draft) -> None:
+    """Keys and values that all later passes take from the first one, deep inside a residual."""
+    layers, attn = draft.name(), draft.name()
+    wired = {port: f"none if layer == 0 else {layers}(0).{attn}.body.{port}" for port in ("k", "v")}
+    body = {"type": "attention", "heads": "2", "mask": draft.declared.mask(), "in": wired}
+    draft.graph[layers] = {"repeat": "3", "graph": {attn: draft.residual(body), **draft.body(draft.feed())}}
+
+
+@scenario
+def a_port_that_some_passes_have(draft: Draft) -> None:
+    layers, attn = draft.name(), draft.name()
+    bodies = [draft.attention(), "identity", draft.attention()]
+    draft.graph[layers] = {"repeat": "3", "each": {"body_of": bodies}, "graph": {attn: draft.residual("body_of")}}
+    before = draft.above
+    draft.add({"type": "add", "in": [before, f"{layers}(:).{attn}"]})
+
+
+@scenario
+def outside_from_inside(draft: Draft) -> None:
+    """A repeat whose passes read a node around it, on some passes only."""
+    outside = draft.above
+    draft.add(draft.feed())
+    mixed = {"type": "add", "in": ["input", f"{outside} if layer % 2 == 0 else embed"]}
+    draft.add({"repeat": "3", "graph": draft.body(mixed, draft.feed())})
+
+
+# -- values
+
+
+@scenario
+def params(draft: Draft) -> None:
+    """Params of every type, and one that is computed from others."""
+    draft.params |= {
+        "heads_n": {"default": "2", "type": "int", "min": "1", "doc": "attention heads"},
+        "inner": "ceil_to(8 * width / 3, 4)",
+        "norm_of": {"type": "block", "default": draft.pick("rmsnorm", {"type": "layernorm", "eps": "1e-6"}, "none")},
+        "look": {"type": "mask", "default": draft.declared.mask()},
+        "curve": draft.pick("gelu", "relu"),
+        "biased": "true",
+        "rate": {"type": "float", "default": "1 / sqrt(2 * heads_n)", "max": "1"},
+    }
+    body = {"type": "attention", "heads": "heads_n", "mask": "look", "bias": "biased"}
+    draft.add({"type": "residual", "norm": "norm_of", "scale": "rate", "body": body})
+    draft.add({"type": "ffn", "hidden": "inner", "activation": "curve", "bias": "not biased"})
+
+
+@scenario
+def conditions(draft: Draft) -> None:
+    """A condition in a slot, an edge, a mask, a tie, a type and a number."""
+    draft.params["wide"] = draft.pick("true", "false")
+    before = draft.above
+    mask = "(causal if wide else causal and window(2))" if draft.causal else "full if wide else near(1)"
+    norm = "rmsnorm if wide else none"
+    draft.add({"type": "residual", "norm": norm, "body": {"type": "attention", "heads": "2 if wide else 4", "mask": mask}})
+    draft.add("layernorm if wide else rmsnorm")
+    above = draft.above
+    first = draft.add({"type": "ffn", "hidden": "9", "in": f"{above} if wide else {before}"})
+    other = draft.add({"type": "ffn", "hidden": "9", "in": f"{before} if wide else {above}", "tie": f"{first} if wide else none"})
+    draft.add({"type": "add", "in": [first, other]})
+
+
+@scenario
+def numbers(draft: Draft) -> None:
+    """Arithmetic, and the sizes of what flows in."""
+    hidden = draft.pick("4 * dim", "max(dim, 10) - 3", "dim // 3 + 2 ** 3", "round(dim * 1.3)", "ceil_to(dim, 5)")
+    draft.add(draft.residual({"type": "gated_ffn", "hidden": hidden, "bias": "true"}))
+    draft.add({"type": "scale", "by": draft.pick("-0.5", "exp(-1)", "log(3)", "min(abs(-2), 3)", "floor(2.5) % 3")})
+
+
+@scenario
+def initial_values(draft: Draft) -> None:
+    draft.init |= {"*": {"normal": "0.3"}, "*.(up|down|q).weight": {"uniform": "0.2 / sqrt(2)"}, "*bias": {"constant": "0.1"}}
+    draft.add(draft.residual({"type": "ffn", "hidden": "9"}))
+
+
+@scenario
+def outputs(draft: Draft) -> None:
+    """Several outputs, one of them inside a block."""
+    name = draft.add(draft.residual(draft.feed()))
+    draft.outputs |= {"hidden_state": name, "branch": f"{name}.body", "begin": "embed"}

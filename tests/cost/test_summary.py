@@ -1,0 +1,91 @@
+"""The summary: rows that add up, passes that differ, numbers as people read them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import composer
+from composer.cost.summary import Row, ranges
+from composer.cost.units import in_bytes, in_flops, short
+
+
+def rows_of(name: str, **changes: object) -> tuple[Row, ...]:
+    """The rows of a recipe of the zoo."""
+    return composer.load(name, set=changes).summary().rows
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma3", "gpt_mini"])
+def test_totals_add_up_to_the_model(name: str) -> None:
+    """At the top level, and below each row that has rows below it."""
+    summary = composer.load(name).summary()
+    assert sum(row.total for row in summary.rows) == summary.costs.parameters
+    waiting = list(summary.rows)
+    while waiting:
+        row = waiting.pop()
+        below = sum(child.total for child in row.children)
+        assert below == row.total or row.children == () or row.block in ("attention", "ffn", "gated_ffn")
+        waiting.extend(row.children)
+
+
+def test_equal_passes_are_one_row_and_unequal_ones_are_told_apart() -> None:
+    """Gemma's every sixth layer sees all; a pass has the parameters of one, the row those of all."""
+    (layers,) = (row for row in rows_of("gpt2") if row.name == "layers")
+    assert (layers.block, [child.name for child in layers.children]) == ("× 12", ["attn", "ffn"])
+    assert layers.children[0].total == 12 * layers.children[0].parameters
+    (layers,) = (row for row in rows_of("gemma3") if row.name == "layers")
+    assert [(kind.name, kind.detail) for kind in layers.children] == [
+        ("22 of 26", "passes 0-4, 6-10, 12-16, 18-22, 24-25"),
+        ("4 of 26", "passes 5, 11, 17, 23"),
+    ]
+    assert [kind.total for kind in layers.children] == [22 * layers.children[0].parameters, 4 * layers.children[1].parameters]
+
+
+def test_ties_and_frozen_nodes_are_noted() -> None:
+    """A head without a matrix of its own says whose it has."""
+    by_name = {row.name: row for row in rows_of("gpt2", **{"graph.positions.trainable": False})}
+    assert "weight is embed.weight" in by_name["head"].detail and by_name["head"].total == 0
+    assert "not trained" in by_name["positions"].detail
+    assert "not trained" not in by_name["embed"].detail
+
+
+def test_json_is_plain_and_has_the_figures_of_the_text() -> None:
+    """It survives a round trip, and a page can be made of it."""
+    summary = composer.load("gpt2").summary({"time": 128})
+    told = json.loads(json.dumps(summary.to_json()))
+    assert (told["name"], told["parameters"], told["lengths"]) == ("gpt2", 124_439_808, {"batch": 1, "time": 128})
+    assert told["bytes"]["adamw"] == 2 * told["bytes"]["fp32"] == 8 * told["parameters"]
+    assert [node["name"] for node in told["nodes"]] == [row.name for row in summary.rows]
+    text = str(summary)
+    assert f"{told['parameters']:,} (124 M)" in text
+    assert in_flops(told["flops"]["dense"]) in text and in_flops(told["flops_per_token"]["masked"]) in text
+
+
+@pytest.mark.parametrize(
+    ("indices", "shown"),
+    [([0], "0"), ([0, 1], "0-1"), ([0, 2, 3, 4, 9], "0, 2-4, 9"), ([0, 2, 4, 6, 8, 10, 12], "0, 2, 4, …, 12")],
+)
+def test_indices_are_shown_as_ranges(indices: list[int], shown: str) -> None:
+    """The first three and the last of many."""
+    assert ranges(indices) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "as_count", "as_bytes", "as_flops"),
+    [
+        (0, "0", "0 bytes", "0 FLOPs"),
+        (999, "999", "999 bytes", "999 FLOPs"),
+        (1000, "1.00 k", "1000 bytes", "1.00 kFLOPs"),
+        (1024, "1.02 k", "1.00 KiB", "1.02 kFLOPs"),
+        (124_439_808, "124 M", "119 MiB", "124 MFLOPs"),
+        (999_499, "999 k", "976 KiB", "999 kFLOPs"),
+        (999_500, "1.00 M", "976 KiB", "1.00 MFLOPs"),
+        (99_960_000, "100 M", "95.3 MiB", "100 MFLOPs"),
+        (1024**2 - 1, "1.05 M", "1.00 MiB", "1.05 MFLOPs"),
+        (8_030_261_248, "8.03 B", "7.48 GiB", "8.03 GFLOPs"),
+    ],
+)
+def test_numbers_have_three_digits_and_a_unit(number: int, as_count: str, as_bytes: str, as_flops: str) -> None:
+    """Rounded before the unit is chosen, so that nothing has four."""
+    assert (short(number), in_bytes(number), in_flops(number)) == (as_count, as_bytes, as_flops)

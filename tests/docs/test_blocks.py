@@ -1,0 +1,71 @@
+"""docs/blocks.md is what the declarations say, and says it of every block."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from blocks.core import standard
+from blocks.core.fields import fields
+from composer.reference import entry, reference
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "blocks.md"
+RULE = "\n---\n\n"
+"""What stands between the hand-written part of the page and the rest."""
+
+
+def generated() -> str:
+    """The page below its rule."""
+    return reference(standard())
+
+
+def test_the_page_is_current() -> None:
+    """After a change of a declaration: `python -m tests.docs.renew docs/blocks.md`."""
+    assert PAGE.read_text(encoding="utf-8").partition(RULE)[2] == generated()
+
+
+def test_every_block_has_its_entry() -> None:
+    """One heading each, in no other order than the library's within a package."""
+    assert sorted(re.findall(r"^### (.*)$", generated(), re.MULTILINE)) == sorted(standard())
+
+
+@pytest.mark.parametrize("name", sorted(standard()))
+def test_an_entry_tells_all_of_a_declaration(name: str) -> None:
+    """A sentence, a row with a meaning for every field, and every port."""
+    part = standard()[name]
+    text = entry(part)
+    assert len(text.splitlines()[2]) > 10
+    rows = {
+        row[0].strip("` "): row[-1].strip() for line in text.splitlines() if (row := line.strip("| ").split(" | "))[0][:1] == "`"
+    }
+    assert [field for field in fields(part) if not rows.get(field)] == []
+    assert [port for port in [*part.inputs, *part.outputs] if f"`{port}` `" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("embedding", "| `padding` | whole number ≥ 0, or `none` | none | An id whose vector is zero and stays zero. |"),
+        ("dropout", "| `p` | number ≥ 0 and < 1 | required | Probability of a zero. |"),
+        ("ffn", "| `hidden` | whole number ≥ 1 | `4 * dim` | Width inside the layer. |"),
+        ("gated_ffn", "- learns, as it is by default: `gate.weight` `[hidden, dim]`; `up.weight` `[hidden, dim]`; "
+                      "`activation.*` of the slot `activation`; `down.weight` `[dim, hidden]`"),
+        ("valid", "- reads: `flags` `bool[batch, key]`"),
+    ],
+)  # fmt: skip
+def test_lines_read_as_a_person_would_write_them(name: str, line: str) -> None:
+    """Bounds, defaults, `none`, and weights that depend on fields."""
+    assert line in entry(standard()[name]).splitlines()
+
+
+def test_the_reference_needs_no_torch() -> None:
+    """It belongs to the half that starts at once."""
+    code = "import sys\nfrom composer.reference import reference\nfrom blocks.core import standard\nreference(standard())\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print('torch' in sys.modules)"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout == "False\n", done.stderr

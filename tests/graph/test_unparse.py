@@ -1,0 +1,146 @@
+"""`expand`: a recipe written out is the same model, and says what was implied."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+import composer
+from composer.graph.parameters import parameters
+
+ZOO = {"gpt2": {"context": 16}, "llama3": {"n_kv_heads": 2, "hidden": 40}, "gemma3": {"sliding_window": 3}, "gpt_mini": {}}
+SIZES = {"n_layers": 7, "d_model": 32, "n_heads": 4, "vocab": 61}
+PARAMS = {"deep": "true", "wide": "3"}
+INPUTS = {"valid": '"bool[batch, time]?"'}
+GRAPHS = {
+    "each, by a list and by an expression": """
+  a:
+    repeat: 5
+    each: {inner: [5, 8, 7], factor: 1 + 0.1 * layer}
+    graph:
+      f: {type: residual, norm: layernorm, body: {type: ffn, hidden: inner}, scale: 1 / sqrt(layer + 1)}
+      s: {type: scale, by: factor}""",
+    "each of several types of block": """
+  a:
+    repeat: 4
+    each: {what: [{type: ffn, hidden: 6}, {type: attention, heads: 2, mask: causal}, identity]}
+    graph: {f: {type: residual, norm: rmsnorm, body: what}, n: rmsnorm}""",
+    "norms in different places": """
+  a:
+    repeat: 4
+    each: {where: [pre, post, sandwich, reordered]}
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 6}, placement: where}}""",
+    "conditions": """
+  a: {type: ffn, hidden: 6, when: deep}
+  b: {type: linear, out: 8, when: not deep}
+  c: {repeat: 3, graph: {f: {type: linear, out: 8, when: layer != 1}, g: silu}}""",
+    "slots": """
+  a: {type: ffn, hidden: 6, activation: {type: clamped_silu, alpha: 0.25}}
+  b: {type: attention, heads: 2, kv_heads: 1, qk_norm: rmsnorm, output_gate: sigmoid, out: none, head_dim: 4, mask: causal}
+  c: {type: residual, norm: rmsnorm, layer_scale: 0.1, branch_norm: layernorm, skip_scale: 2, body: ffn}""",
+    "inline graphs": """
+  a: {type: ffn, hidden: 6, activation: {graph: {one: silu, two: {type: linear, out: dim}}}}
+  b: {type: residual, body: {graph: {one: {type: linear, out: 8}, two: {type: add, in: [one, x, input]}}}}
+  c: {graph: {one: {type: linear, out: 8, in: left}, two: {type: multiply, in: [one, right]}}, in: {left: b, right: a}}""",
+    "ties": """
+  a: {type: ffn, hidden: 6}
+  b: {type: ffn, hidden: 6, tie: a}
+  c: {repeat: 3, graph: {f: {type: linear, out: 8, tie: none if layer == 0 else c(0).f}}}
+  d: {type: linear, out: 8, tie: {weight: c(1).f.weight}, trainable: false}""",
+    "passes from outside and of the pass before": """
+  a: {repeat: 3, graph: {f: {type: linear, out: 8}, m: {type: add, in: [f, "input if layer == 0 else a(layer - 1).f"]}}}
+  b: {type: weighted_sum, in: ["a(:)", "a(0).f", x]}""",
+    "masks that read inputs": """
+  a: {type: attention, heads: 2, mask: causal and (window(wide) or first(1)) and valid(valid)}
+  b:
+    repeat: 2
+    graph:
+      f: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2, mask: valid(valid), positions: rotary}}""",
+    "repeats inside repeats": """
+  a: {repeat: 2, as: i, graph: {b: {repeat: 3, graph: {f: {type: ffn, hidden: 4 + layer}}}, n: rmsnorm}}""",
+}
+
+
+def on_stream(graph: str) -> composer.Recipe:
+    """A graph on the stream `x`, with those params and inputs that it names."""
+    params, inputs = (
+        "".join(f"  {name}: {value}\n" for name, value in known.items() if re.search(rf"\b{name}\b", graph))
+        for known in (PARAMS, INPUTS)
+    )
+    head = f"params:\n{params}" if params else ""
+    return composer.load(f'recipe: written\n{head}inputs:\n  x: "float[batch, time, 8]"\n{inputs}graph:{graph}\n')
+
+
+def types(recipe: composer.Recipe) -> dict[str, str]:
+    """The types of everything that goes in and comes out."""
+    typed = recipe.typed
+    inside = {f"{node.name}.{port}": str(type_) for node in typed.root.nodes for port, type_ in node.outputs.items()}
+    return inside | {name: str(type_) for ports in (typed.inputs, typed.root.outputs) for name, type_ in ports.items()}
+
+
+def table(recipe: composer.Recipe) -> dict[str, Any]:
+    """Everything that is learned, with its shape, role, initial values, and what it is tied to."""
+    entries = parameters(recipe.typed)
+    return {each.name: (each.parameter.shape, each.parameter.role, each.trainable, each.tied_to) for each in entries}
+
+
+def computed(recipe: composer.Recipe) -> list[torch.Tensor]:
+    """What the model computes from some input, with the initial values of a seed."""
+    model = recipe.compile(seed=3, dtype=torch.float64).eval()
+    torch.manual_seed(4)
+    first = torch.randint(61, (2, 9)) if "tokens" in recipe.typed.inputs else torch.randn(2, 9, 8, dtype=torch.float64)
+    given = {"valid": torch.arange(9) < torch.tensor([[9], [6]])} if "valid" in recipe.typed.inputs else {}
+    with torch.no_grad():
+        return list(model(first, **given)[:-1])
+
+
+def assert_same(recipe: composer.Recipe) -> None:
+    """Written out, it is read again as the same model, and written out again it stays as it is."""
+    text = recipe.expand()
+    again = composer.load(text)
+    assert [each for each in again.check() if each.severity == "error"] == []
+    assert types(again) == types(recipe)
+    assert table(again) == table(recipe)
+    for ours, theirs in zip(computed(recipe), computed(again), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    assert bare(again.expand()) == bare(text)
+
+
+def bare(text: str) -> str:
+    """A text without its remarks."""
+    return re.sub(r" +# .*$", "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_zoo_written_out_is_the_same_model(name: str) -> None:
+    """Parameters, types, and every number that comes out."""
+    assert_same(composer.load(name, set={**SIZES, **ZOO[name]}))
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+def test_graphs_written_out_are_the_same_model(graph: str) -> None:
+    """What recipes can say, one thing at a time."""
+    assert_same(on_stream(graph))
+
+
+def test_edges_that_were_implied_are_marked_and_written_ones_are_not() -> None:
+    """A reader sees what the composer added."""
+    text = on_stream("\n  a: ffn\n  b: {type: silu, in: x}\n  c: {type: add, in: [a, b]}").expand()
+    lines = text.splitlines()
+    assert any(line.startswith("  a: {type: ffn") and line.endswith(", in: x}  # implied") for line in lines)
+    assert "  b: {type: silu, in: x}" in lines
+    assert "  c: {type: add, in: [a, b]}" in lines
+
+
+def test_params_are_replaced_by_their_values_and_the_rest_is_kept() -> None:
+    """Doc, source, task, initial values and weights stay; params are gone."""
+    recipe = composer.load("gpt2", set=SIZES)
+    text = recipe.expand()
+    read = composer.load(text)
+    assert "params:" not in text
+    assert (read.name, read.doc, read.task) == (recipe.name, recipe.doc, recipe.task)
+    assert "normal: 0.02" in text and "repeat: 7" in text
+    assert read.typed.program.recipe.weights is not None

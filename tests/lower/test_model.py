@@ -1,0 +1,139 @@
+"""A compiled model as a plain torch module: ties, copies, initial values, sessions."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import composer
+from composer.decode.session import session
+
+TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16, "dropout": 0}
+IDS = torch.randint(61, (2, 9), generator=torch.Generator().manual_seed(3))
+
+
+def tiny(seed: int = 0) -> composer.lower.Model:  # type: ignore[name-defined]  # a lazy attribute
+    """A small gpt2 in evaluation mode."""
+    return composer.load("gpt2", set=TINY).compile(seed=seed).eval()
+
+
+def is_tied(model: torch.nn.Module) -> bool:
+    """Whether head and embedding are one tensor."""
+    return model.head.weight is model.embed.weight
+
+
+def test_a_tied_parameter_has_one_name() -> None:
+    """The first in the file owns it, so that safetensors takes the state as it is."""
+    state = tiny().state_dict()
+    assert "embed.weight" in state and "head.weight" not in state
+
+
+def test_ties_hold_through_meta_and_materialising() -> None:
+    """Torch forgets ties where tensors are replaced; the model does not."""
+    model = composer.load("gpt2", set=TINY).compile(device="meta")
+    assert is_tied(model)
+    model.to_empty(device="cpu")
+    assert is_tied(model)
+    assert is_tied(model.to(torch.float64)) and is_tied(model.half())
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_ties_hold_through_loading(assign: bool, tmp_path: Path) -> None:
+    """A strict load, by copying or by assigning, from a file that holds each tensor once."""
+    model, other = tiny(0), tiny(1)
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    keys = other.load_state_dict(load_file(tmp_path / "model.safetensors"), strict=True, assign=assign)
+    assert not keys.missing_keys and not keys.unexpected_keys and is_tied(other)
+    torch.testing.assert_close(other(IDS).logits, model(IDS).logits, rtol=0, atol=0)
+
+
+def test_a_copy_shares_nothing_but_its_recipe() -> None:
+    """Deepcopy keeps ties inside the copy and leaves the original alone."""
+    model = tiny()
+    other = copy.deepcopy(model)
+    assert is_tied(other) and other.embed.weight is not model.embed.weight and other.recipe is model.recipe
+    before = model(IDS).logits
+    with torch.no_grad():
+        other.embed.weight.zero_()
+    torch.testing.assert_close(model(IDS).logits, before, rtol=0, atol=0)
+
+
+def test_a_model_travels_to_another_process(tmp_path: Path) -> None:
+    """Pickled as recipe and state, it computes the same there, in the mode it was in, with the same tensors frozen."""
+    model = tiny()
+    model.positions.weight.requires_grad_(False)
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    torch.save({"ids": IDS, "logits": model(IDS).logits.detach()}, tmp_path / "saved.pt")
+    script = (
+        "import pickle, torch\n"
+        "torch.set_num_threads(1)\n"
+        "saved = torch.load('saved.pt')\n"
+        "model = pickle.load(open('model.pkl', 'rb'))\n"
+        "assert not model.training and model.head.weight is model.embed.weight\n"
+        "assert not model.positions.weight.requires_grad and model.embed.weight.requires_grad\n"
+        "torch.testing.assert_close(model(saved['ids']).logits, saved['logits'], rtol=1e-5, atol=1e-6)\n"
+    )
+    root = str(Path(composer.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r})\n{script}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_initial_values_depend_on_the_name_alone() -> None:
+    """One layer more changes no other parameter; another seed changes all that are drawn."""
+    two, three = tiny(), composer.load("gpt2", set={**TINY, "n_layers": 3}).compile(seed=0)
+    more = three.state_dict()
+    same = [name for name, value in two.state_dict().items() if not name.endswith(("out.weight", "down.weight"))]
+    assert all(torch.equal(two.state_dict()[name], more[name]) for name in same)
+    assert not torch.equal(two.embed.weight, tiny(1).embed.weight)
+
+
+def test_init_follows_the_last_pattern_that_matches() -> None:
+    """GPT-2's: 0.02 everywhere, biases 0, gains 1, and what ends a branch smaller by the square root of twice the layers."""
+    model = composer.load("gpt2", set={**TINY, "d_model": 256, "n_layers": 8}).compile(seed=0)
+    layer = model.layers[3]
+    assert layer.attn.body.q.weight.std().item() == pytest.approx(0.02, rel=0.02)
+    assert layer.attn.body.out.weight.std().item() == pytest.approx(0.02 / 4, rel=0.02)
+    assert layer.ffn.body.up.bias.abs().max() == 0 and (layer.attn.norm.weight == 1).all()
+
+
+def test_frozen_nodes_are_not_trained() -> None:
+    """`trainable: false` reaches the parameters, and they stay without a gradient."""
+    model = composer.load("gpt2", set={**TINY, "graph.positions.trainable": False}).compile(seed=0)
+    assert not model.positions.weight.requires_grad
+    model(IDS).logits.sum().backward()
+    assert model.positions.weight.grad is None and model.embed.weight.grad is not None
+
+
+def test_a_session_forgets_what_is_cropped_and_follows_its_rows() -> None:
+    """After a crop it goes on from there; after a reorder, each row has the past of the row it was taken from."""
+    model = tiny()
+    with session(model, capacity=2) as past:
+        model(IDS[:, :6])
+        past.crop(4)
+        assert past.length == 4
+        past.reorder(torch.tensor([1, 0, 1]))
+        after = model(IDS[[1, 0, 1], 4:]).logits
+    torch.testing.assert_close(after, model(IDS[[1, 0, 1]]).logits[:, 4:], rtol=1e-5, atol=1e-6)
+
+
+def test_a_session_leaves_the_model_as_it_was() -> None:
+    """Also where a call in it fails; two at once are refused."""
+    model = tiny()
+    before = model(IDS).logits
+    with pytest.raises(IndexError), session(model):
+        model(torch.full((1, 2), 99))
+    with session(model), pytest.raises(RuntimeError, match="in a session already"), session(model):
+        pass
+    torch.testing.assert_close(model(IDS).logits, before, rtol=0, atol=0)

@@ -1,0 +1,45 @@
+"""How the command ends, whatever happens inside it."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+import composer.cli
+from composer.__main__ import main
+
+
+def ends_with(outcome: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code where the command line behaves like `outcome`."""
+    monkeypatch.setattr(composer.cli, "main", outcome)
+    return main()
+
+
+def interrupted() -> int:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_exit_code_is_the_command_lines(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """0 fine, 1 a wrong recipe, 2 wrong usage."""
+    assert ends_with(lambda: code, monkeypatch) == code
+
+
+def test_interrupt_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C gives 128 + SIGINT, and nothing on stderr."""
+    assert ends_with(interrupted, monkeypatch) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_signs_outside_the_code_page_are_written(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """`×` and `→` reach a pipe as UTF-8, also where the system's own encoding has neither."""
+    sys.stdout.reconfigure(encoding="ascii")  # type: ignore[union-attr]  # under capture it is a TextIOWrapper too
+
+    def speaks() -> int:
+        print("2 × 3 → 6")
+        return 0
+
+    assert ends_with(speaks, monkeypatch) == 0
+    assert capfdbinary.readouterr().out.decode("utf-8").split() == ["2", "×", "3", "→", "6"]

@@ -1,0 +1,85 @@
+"""The models of transformers that the zoo's recipes describe, at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers import (
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+)
+
+
+def gpt2(params: Mapping[str, Any]) -> PreTrainedModel:
+    """GPT-2 with the recipe's params; those not given as published."""
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=params.get("vocab", 50257),
+            n_positions=params.get("context", 1024),
+            n_embd=params.get("d_model", 768),
+            n_layer=params.get("n_layers", 12),
+            n_head=params.get("n_heads", 12),
+            bos_token_id=None,
+            eos_token_id=None,
+        )
+    )
+
+
+def llama3(params: Mapping[str, Any]) -> PreTrainedModel:
+    """Llama 3 with the recipe's params; those not given as in meta-llama/Meta-Llama-3-8B."""
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=params.get("vocab", 128256),
+            hidden_size=params.get("d_model", 4096),
+            intermediate_size=params.get("hidden", 14336),
+            num_hidden_layers=params.get("n_layers", 32),
+            num_attention_heads=params.get("n_heads", 32),
+            num_key_value_heads=params.get("n_kv_heads", 8),
+            max_position_embeddings=8192,
+            rms_norm_eps=1e-5,
+            tie_word_embeddings=params.get("tied", False),
+            rope_parameters=params.get("rope", {"rope_type": "default", "rope_theta": float(params.get("theta", 500000))}),
+        )
+    )
+
+
+def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
+    """Gemma 3 with the recipe's params; those not given as in google/gemma-3-1b-pt."""
+    return Gemma3ForCausalLM(
+        Gemma3TextConfig(
+            vocab_size=params.get("vocab", 262144),
+            hidden_size=params.get("d_model", 1152),
+            intermediate_size=params.get("hidden", 6912),
+            num_hidden_layers=params.get("n_layers", 26),
+            num_attention_heads=params.get("n_heads", 4),
+            num_key_value_heads=params.get("n_kv_heads", 1),
+            head_dim=params.get("head_dim", 256),
+            query_pre_attn_scalar=params.get("head_dim", 256),
+            sliding_window=params.get("sliding_window", 512),
+            sliding_window_pattern=params.get("period", 6),  # type: ignore[call-arg]  # a key of published files alone
+            rope_parameters={
+                "sliding_attention": {"rope_type": "default", "rope_theta": float(params.get("local_theta", 1e4))},
+                "full_attention": {"rope_type": "default", "rope_theta": float(params.get("global_theta", 1e6))},
+            },
+        )
+    )
+
+
+REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3}
+
+
+def perturbed(model: PreTrainedModel) -> PreTrainedModel:
+    """The model with every parameter moved at random, also gains and biases that start at 1 or 0, ready to be compared."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
+    model.train(False)
+    return model

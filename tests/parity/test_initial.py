@@ -1,0 +1,40 @@
+"""The zoo's recipes start as transformers' implementations do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import composer
+from composer.weights import mapping
+from tests.parity.reference import REFERENCE
+
+WIDE = {"vocab": 128, "d_model": 96, "n_layers": 2, "n_heads": 4}
+SIZES: dict[str, dict[str, Any]] = {
+    "gpt2": {**WIDE, "context": 64},
+    "llama3": {**WIDE, "n_kv_heads": 2, "hidden": 160},
+    "gemma3": {**WIDE, "n_kv_heads": 2, "head_dim": 32, "hidden": 160},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_initial_weights_spread_as_in_transformers(name: str) -> None:
+    """Constants are equal; standard deviations of some thousand numbers agree to their sampling error."""
+    model = composer.load(name, set=SIZES[name]).compile(seed=0)
+    torch.manual_seed(0)
+    reference = REFERENCE[name](SIZES[name])
+    rules = model.program.program.recipe.weights
+    assert rules is not None
+    ours = model.state_dict()
+    made = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()})
+    theirs = reference.state_dict()
+    found = made.found(theirs)
+    for key, mine in made.save(ours).items():
+        other = theirs[found[key]]
+        if other.std() == 0:
+            assert torch.equal(mine, other), key
+        else:
+            assert abs(mine.mean()) < 5 * mine.std() / mine.numel() ** 0.5, key
+            assert mine.std().item() == pytest.approx(other.std().item(), rel=0.05), key

@@ -1,0 +1,190 @@
+"""The Python interface: what others build on, pinned by name and signature."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import torch
+
+import composer
+from blocks.core import Block
+
+TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+FUNCTIONS = {
+    "composer.load": "(source: str | Path, set: Settings = None, blocks: Blocks = ()) -> Recipe",
+    "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Loss",
+    "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
+    "composer.train.train": (
+        "(model: nn.Module, tokeniser: Tokeniser, data: Data, settings: Settings, run: Path, *, recipe: str, "
+        "show: Display | None = None) -> Result"
+    ),
+    "composer.train.resume": (
+        "(run: Path, *, build: Build = compiled, steps: int | None = None, settings: Settings | None = None, "
+        "recipe: str | None = None, data: Path | None = None, checkpoint: str | None = None, show: Display | None = None)"
+        " -> Result"
+    ),
+    "composer.train.open_run": "(path: Path, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
+    "composer.decode.generate": (
+        "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, seed: int = 0, reading: Reading = uncached)"
+        " -> list[list[int]]"
+    ),
+    "composer.decode.stream": (
+        "(model: nn.Module, prompt: Sequence[int], request: Request, *, seed: int = 0, reading: Reading = uncached)"
+        " -> Iterator[int]"
+    ),
+    "composer.decode.session": "(model: Model, capacity: int = 256) -> Session",
+    "composer.weights.load_published": (
+        "(model: Model, source: Path | str | Mapping[str, Tensor], model_type: str | None = None) -> None"
+    ),
+    "composer.weights.save_published": "(model: Model, path: Path | str, model_type: str | None = None) -> None",
+    "composer.Recipe.check": "(self) -> list[Diagnostic]",
+    "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
+    "composer.Recipe.expand": "(self) -> str",
+    "composer.Recipe.export": "(self) -> str",
+    "composer.Recipe.compile": (
+        "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "
+        "allow_large: bool = False) -> Model"
+    ),
+}
+
+
+def named(path: str) -> object:
+    """What a dotted path leads to."""
+    home, _, name = path.rpartition(".")
+    return getattr(composer.Recipe if home == "composer.Recipe" else import_module(home), name)
+
+
+def signature(function: object) -> str:
+    """As it is written: annotations without quotes, functions by their names."""
+    text = str(inspect.signature(function))  # type: ignore[arg-type]  # every pinned name is a function
+    return re.sub(r"<function (\w+) at \w+>", r"\1", text).replace("'", "")
+
+
+@pytest.mark.parametrize("path", FUNCTIONS)
+def test_signatures_stay_as_they_are(path: str) -> None:
+    """A change here breaks somebody's program: it belongs in the changelog."""
+    assert signature(named(path)) == FUNCTIONS[path]
+    assert inspect.getdoc(named(path))
+
+
+def test_package_offers_these_names() -> None:
+    """All that `import composer` gives, each found where it lives."""
+    offered = ["Diagnostic", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
+    assert dir(composer) == offered
+    assert [getattr(composer, name).__name__ for name in offered] == offered
+    assert composer.loss is import_module("composer.train.loss").loss
+    with pytest.raises(AttributeError, match="has no attribute 'lod'"):
+        _ = composer.lod
+
+
+def test_a_recipe_has_these_properties() -> None:
+    """Beside what it can do: what it was given, and what it says of itself."""
+    recipe = composer.load("gpt2", set=TINY)
+    properties = ("source", "settings", "blocks", "library", "document", "text", "name", "doc", "task", "typed")
+    assert {name for name in properties if not hasattr(recipe, name)} == set()
+    assert (recipe.name, recipe.task) == ("gpt2", "causal_lm")
+    assert recipe.settings[:2] == ("n_layers=2", "d_model=32")
+    assert composer.load(recipe.text).typed.program.params["d_model"] == 32
+    for name in ("text", "name", "doc", "task", "typed", "library", "document"):
+        assert inspect.getdoc(inspect.getattr_static(composer.Recipe, name))
+
+
+def test_a_recipe_is_found_by_name_path_and_text(tmp_path: Path) -> None:
+    """All the same to whoever holds it."""
+    text = composer.load("gpt2").source.text
+    file = tmp_path / "my.yaml"
+    file.write_text(text, encoding="utf-8")
+    for source in ("gpt2", file, str(file), text):
+        assert composer.load(source, set=TINY).text == composer.load("gpt2", set=TINY).text
+        assert composer.load(source, set=["n_layers=2"]).text == composer.load("gpt2", set={"n_layers": 2}).text
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(None, "null"), (True, "true"), (3, "3"), (0.5, "0.5"), ("causal and window(3)", "causal and window(3)"),
+     ({"type": "rmsnorm", "eps": 1e-6}, '{type: "rmsnorm", eps: 1e-06}'), (["a, b", 'c"d'], '["a, b", "c\\"d"]')],
+)  # fmt: skip
+def test_values_are_set_as_they_are_written_on_the_command_line(value: object, written: str) -> None:
+    """A setting in Python is one argument of `--set`."""
+    assert composer.load("gpt2", set={"some.path": value}).settings == (f"some.path={written}",)
+
+
+def test_a_wrong_recipe_is_loaded_and_says_so_when_it_is_used() -> None:
+    """With every mistake, as data and as text."""
+    recipe = composer.load("gpt2", set={"n_heads": 7, "n_layer": 3})
+    assert {each.code for each in recipe.check()} >= {"unknown-path"}
+    for use in (recipe.summary, recipe.expand, recipe.export, recipe.compile, lambda: recipe.typed):
+        with pytest.raises(composer.RecipeError) as raised:
+            use()
+        assert [each.code for each in raised.value.diagnostics] == [
+            each.code for each in recipe.check() if each.severity == "error"
+        ]
+        assert "set:1:1: error[unknown-path]" in str(raised.value)
+    with pytest.raises(composer.RecipeError, match="there is no recipe called `gpt`"):
+        composer.load("gpt")
+
+
+def test_a_recipe_survives_pickling() -> None:
+    """Its settings with it, and all that follows from them."""
+    recipe = composer.load("gpt2", set=TINY)
+    recipe.check()
+    for other in (pickle.loads(pickle.dumps(recipe)), copy.deepcopy(recipe)):
+        assert (other.text, other.settings, other.settings_name) == (recipe.text, recipe.settings, recipe.settings_name)
+        assert other.check() == []
+        assert str(other.summary()) == str(recipe.summary())
+        ours, theirs = recipe.compile(seed=5).state_dict(), other.compile(seed=5).state_dict()
+        assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+class Halve(Block, kind="halve"):
+    """Half of the input."""
+
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x / 2
+
+
+def test_a_block_class_is_handed_over_as_it_is() -> None:
+    """It computes what its forward says."""
+    text = 'recipe: halved\ninputs: {x: "float[batch, time, 8]"}\ngraph: {half: halve}\n'
+    x = torch.randn(2, 3, 8)
+    torch.testing.assert_close(composer.load(text, blocks=[Halve]).compile()(x)[0], x / 2, rtol=0, atol=0)
+
+
+def test_a_model_is_called_by_order_or_name_and_returns_a_named_tuple() -> None:
+    """One field per output in the recipe's order, and the recipe's own losses, of which there are none."""
+    recipe = composer.load("gpt2", set=TINY)
+    model = recipe.compile(seed=0).eval()
+    ids = torch.arange(10).view(2, 5)
+    output = model(ids)
+    assert output._fields == ("logits", "losses")
+    assert output.logits.shape == (2, 5, 61)
+    assert isinstance(output.losses, Mapping) and not output.losses
+    assert torch.equal(model(tokens=ids).logits, output.logits)
+    assert isinstance(model, composer.Model) and isinstance(model, torch.nn.Module)
+    assert model.recipe is recipe
+    assert f"class {type(model).__name__}(nn.Module):" in model.source
+    assert model.roles.keys() == model.state_dict().keys()
+    assert (model.roles["embed.weight"], model.roles["norm.weight"]) == ("embedding", "gain")
+    total, by_name = composer.loss(model, {"tokens": ids})
+    assert list(by_name) == ["causal_lm"] and torch.equal(total, by_name["causal_lm"])
+
+
+def test_models_of_a_seed_are_equal_and_leave_torchs_generator_alone() -> None:
+    """Dtype and device are the caller's."""
+    recipe = composer.load("gpt2", set=TINY)
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    one, two = (recipe.compile(seed=7, dtype=torch.float64) for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(a, b) and a.dtype == torch.float64 for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    assert {parameter.device.type for parameter in recipe.compile(device="meta").parameters()} == {"meta"}

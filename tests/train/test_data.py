@@ -1,0 +1,99 @@
+"""Text files, windows and the held-out text."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from composer.train import ByteTokeniser, TrainingError, characters_of, read_text, split, tokenise, validate
+from composer.train.data import check_length, draw_batch, held_out_batches
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "is empty"), (b" \n ", "is empty"), (b"fine\nstill\n\xff\xfe", "line 3 has the byte 0xff")],
+)
+def test_a_file_without_usable_text_is_refused(tmp_path, content, message):
+    """The message names the file, and the line where there is one."""
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    with pytest.raises(TrainingError, match=message) as error:
+        read_text(path)
+    assert "text.txt" in str(error.value)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    """One line each."""
+    for path in (tmp_path / "absent.txt", tmp_path):
+        with pytest.raises(TrainingError, match="cannot read"):
+            read_text(path)
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    """And line ends stay as they are."""
+    (tmp_path / "t.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo")
+    assert read_text(tmp_path / "t.txt") == "one\r\ntwo"
+
+
+def test_a_text_shorter_than_the_context_is_refused(tmp_path):
+    """With both numbers."""
+    data = tokenise("x" * 100, ByteTokeniser(), path=tmp_path / "short.txt")
+    check_length(data, 89)
+    with pytest.raises(TrainingError, match="has 90 tokens to train on; a context of 90 needs 91"):
+        check_length(data, 90)
+
+
+def test_every_start_is_drawn_and_targets_follow_their_tokens(data):
+    """Windows lie inside the training text; with a seed they are the same again."""
+    generator = torch.Generator().manual_seed(1)
+    drawn = draw_batch(data, batch=20000, context=7, generator=generator)
+    stream = torch.from_numpy(data.train.astype(np.int64))
+    windows = {tuple(window) for window in stream.unfold(0, 8, 1).tolist()}
+    seen = {(*tokens, targets[-1]) for tokens, targets in zip(drawn["tokens"].tolist(), drawn["targets"].tolist(), strict=True)}
+    assert torch.equal(drawn["tokens"][:, 1:], drawn["targets"][:, :-1])
+    assert seen <= windows
+    assert tuple(stream[:8].tolist()) in seen
+    assert tuple(stream[-8:].tolist()) in seen
+    again = draw_batch(data, batch=20000, context=7, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(again["tokens"], drawn["tokens"])
+
+
+@pytest.mark.parametrize("context", [1, 6, 7, 500, 10_000])
+def test_each_held_out_token_is_a_target_once_and_in_order(data, context):
+    """Whole windows, the rest, and a context longer than the text; the first follows the training text."""
+    batches = list(held_out_batches(data, batch=4, context=context))
+    targets = torch.cat([batch["targets"].flatten() for batch in batches])
+    tokens = torch.cat([batch["tokens"].flatten() for batch in batches])
+    assert targets.tolist() == data.validation.tolist()
+    assert tokens.tolist() == [int(data.train[-1]), *data.validation[:-1].tolist()]
+
+
+class Uniform(nn.Module):
+    """Thinks every token equally likely."""
+
+    def __init__(self, vocab):
+        super().__init__()
+        self.recipe = SimpleNamespace(name="uniform", task="causal_lm")
+        self.scores = nn.Parameter(torch.zeros(vocab))
+
+    def forward(self, tokens):
+        return SimpleNamespace(logits=self.scores.expand(*tokens.shape, -1), losses={})
+
+
+def test_losses_per_character_and_per_byte_compare_across_tokenisers(tmp_path):
+    """Of an even guess both follow from the lengths: 3 bytes to each of these characters."""
+    text = "日本語猫" * 100
+    held_out = split(text)[1]
+    for tokeniser, tokens in ((ByteTokeniser(), 3 * len(held_out)), (characters_of(text), len(held_out))):
+        data = tokenise(text, tokeniser, path=tmp_path)
+        result = validate(Uniform(tokeniser.size), data, batch=3, context=8)
+        nats = math.log(tokeniser.size)
+        assert result.tokens == tokens
+        assert result.per_token == pytest.approx(nats)
+        assert result.per_character == pytest.approx(nats * tokens / len(held_out))
+        assert result.per_byte == pytest.approx(nats * tokens / (3 * len(held_out)))

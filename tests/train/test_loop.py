@@ -1,0 +1,138 @@
+"""One step, and a run from its beginning to its end."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from composer.train import RunFolder, TrainingError, open_run, train
+from composer.train.loop import build_optimiser, update
+from composer.train.loss import loss
+
+RECIPE = "composer: 1\nname: small\n"
+
+
+def unequal(tokens, asked):
+    """A batch that asks for the first `asked` tokens of each row only."""
+    targets = tokens.roll(-1, 1)
+    targets[:, asked:] = -100
+    return {"tokens": tokens, "targets": targets}
+
+
+def test_accumulated_batches_make_the_step_of_the_large_batch(build, settings, change):
+    """Also where one asks for many tokens and the other for few: targets count alike, not batches."""
+    tokens = torch.randint(20, (5, 9), generator=torch.Generator().manual_seed(2))
+    parts = [unequal(tokens[:2], 8), unequal(tokens[2:], 3)]
+    large = {name: torch.cat([part[name] for part in parts]) for name in ("tokens", "targets")}
+    plain = change(settings, clip=0)
+    stepped = []
+    for batches in ([large], parts):
+        model = build(RECIPE).double().eval()  # no dropout: the two would draw differently
+        optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+        measured = update(model, optimiser, batches, plain, rate=1.0)
+        assert measured.tokens == 2 * 8 + 3 * 3
+        stepped.append((measured.loss, torch.cat([p.detach().flatten() for p in model.parameters()])))
+    assert stepped[0][0] == pytest.approx(stepped[1][0], rel=1e-6)  # the loss itself is reported in single precision
+    torch.testing.assert_close(stepped[0][1], stepped[1][1], rtol=0, atol=1e-6)
+
+
+def test_clipping_shortens_the_whole_gradient_to_the_norm(build, settings, change):
+    """A step of plain descent is then as long as the rate times the norm; unclipped it is longer."""
+    batch = unequal(torch.randint(20, (3, 9), generator=torch.Generator().manual_seed(2)), 8)
+    lengths = {}
+    for clip in (0.0, 0.01):
+        model = build(RECIPE).eval()
+        before = copy.deepcopy(model)
+        measured = update(model, torch.optim.SGD(model.parameters(), lr=1.0), [batch], change(settings, clip=clip), rate=0.5)
+        moved = [new - old for new, old in zip(model.parameters(), before.parameters(), strict=True)]
+        lengths[clip] = float(torch.cat([m.detach().flatten() for m in moved]).norm())
+    assert lengths[0.01] == pytest.approx(0.5 * 0.01, rel=1e-3)
+    assert lengths[0.0] == pytest.approx(0.5 * measured.gradient_norm, rel=1e-4)
+
+
+def test_a_step_is_torchs_adamw_on_the_same_gradient(build, settings, change):
+    """Rate, betas, decay and all: against the formula of the paper, for a matrix and for a gain."""
+    model = build(RECIPE).eval()
+    batch = unequal(torch.randint(20, (3, 9), generator=torch.Generator().manual_seed(2)), 8)
+    before = copy.deepcopy(model)
+    loss(before, batch).total.backward()
+    plain = change(settings, clip=0, weight_decay=0.1)
+    update(model, build_optimiser(model, plain), [batch], plain, rate=0.02)
+    for name, decay in (("up.weight", 0.1), ("norm1.weight", 0.0)):
+        old, new = before.get_parameter(name), model.get_parameter(name)
+        expected = old * (1 - 0.02 * decay) - 0.02 * old.grad / (old.grad.abs() + 1e-8)  # first step: the moments are unbiased
+        torch.testing.assert_close(new, expected)
+
+
+def test_a_run_learns_and_keeps_all_that_it_is(build, data, tokeniser, settings, change, quiet, tmp_path):
+    """Counting pairs of characters gives 1.25 nats on this text; the folder opens again to the very model that was trained."""
+    model = build(RECIPE)
+    longer = change(settings, steps=200, batch=8, context=24, learning_rate=2e-2, warmup=10, save_every=0, validate_every=0)
+    result = train(model, tokeniser, data, longer, tmp_path / "run", recipe=RECIPE, show=quiet())
+    run = RunFolder(tmp_path / "run")
+    lines = [json.loads(line) for line in run.metrics.read_text(encoding="utf-8").splitlines()]
+    assert lines[0]["loss"] > 2.5
+    assert result.validation.per_character < 1.25
+    assert lines[-1]["validation_loss"] == result.validation.per_token
+    assert lines[-1]["validation_tokens"] == len(data.validation)
+    assert [line["tokens"] for line in lines] == [(step + 1) * 8 * 24 * 2 for step in range(200)]
+
+    opened = open_run(tmp_path / "run", build=build)
+    assert (opened.step, opened.settings, opened.tokeniser) == (200, longer, tokeniser)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(opened.model.state_dict()[name], tensor), name
+    assert run.recipe.read_text(encoding="utf-8") == RECIPE
+
+
+def test_a_loss_that_is_no_number_stops_the_run_before_it_harms_the_weights(build, data, tokeniser, settings, quiet, tmp_path):
+    """The error names the step and the last good checkpoint, which is the last that was saved."""
+    model = build(RECIPE)
+
+    def poison(step: int) -> None:
+        if step == 7:
+            with torch.no_grad():
+                model.norm3.weight.fill_(float("nan"))
+
+    with pytest.raises(TrainingError, match=r"loss \(nan\) .* at step 8.*step-000005"):
+        train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet(poison))
+    assert torch.isfinite(model.up.weight).all()
+    assert open_run(tmp_path / "run", build=build).step == 5
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(build, data, tokeniser, settings, quiet, tmp_path):
+    """The hint says how to go on with it."""
+    train(build(RECIPE), tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    with pytest.raises(TrainingError, match="already holds a run") as error:
+        train(build(RECIPE), tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    assert "--resume" in error.value.hint
+
+
+def test_a_tokeniser_larger_than_the_model_is_refused(build, data, tokeniser, settings, quiet, tmp_path):
+    """Before anything is written."""
+    model = build(RECIPE)
+    model.embed = nn.Embedding(tokeniser.size - 1, 16)
+    with pytest.raises(TrainingError, match=f"knows {tokeniser.size - 1} tokens, the tokeniser makes {tokeniser.size}"):
+        train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_for_another_task_is_refused(build, data, tokeniser, settings, quiet, tmp_path):
+    """It is named."""
+    model = build(RECIPE)
+    model.recipe.task = "masked_lm"
+    with pytest.raises(TrainingError, match="masked_lm"):
+        train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="bfloat16 autocast is for CUDA")
+def test_on_cuda_a_run_computes_in_bfloat16_and_keeps_its_weights_in_full(build, data, tokeniser, settings, quiet, tmp_path):
+    """And resumes on either device."""
+    model = build(RECIPE).cuda()
+    train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
+    opened = open_run(tmp_path / "run", build=build)
+    assert torch.equal(opened.model.up.weight, model.up.weight.cpu())

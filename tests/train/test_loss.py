@@ -1,0 +1,110 @@
+"""The loss against plain sums over targets."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from composer.train.loss import loss, target_count
+from composer.train.problem import TrainingError
+
+
+class Fixed(nn.Module):
+    """Says the same, whatever it is asked."""
+
+    def __init__(self, logits, losses=None, task="causal_lm"):
+        super().__init__()
+        self.logits = nn.Parameter(logits)
+        self.own = losses or {}
+        self.recipe = SimpleNamespace(name="fixed", task=task)
+
+    def forward(self, tokens, valid=None):
+        return SimpleNamespace(logits=self.logits, losses=self.own)
+
+
+@pytest.fixture
+def case():
+    """Logits [B, T, V] of 2 × 5 positions over 7 tokens, and the tokens [B, T]."""
+    torch.manual_seed(0)
+    return torch.randn(2, 5, 7, dtype=torch.float64), torch.randint(7, (2, 5))
+
+
+def nats(logits, token):
+    """Minus the logarithm of softmax, written out."""
+    return float(-(logits[token] - logits.exp().sum().log()))
+
+
+def test_each_position_is_asked_for_the_next_token(case):
+    """The mean over the four positions that have a next one."""
+    logits, tokens = case
+    expected = [nats(logits[b, t], tokens[b, t + 1]) for b in range(2) for t in range(4)]
+    assert float(loss(Fixed(logits), {"tokens": tokens}).total.detach()) == pytest.approx(sum(expected) / 8, abs=1e-6)
+
+
+def test_given_targets_are_taken_where_they_stand(case):
+    """Aligned targets are not shifted, and -100 asks for nothing."""
+    logits, tokens = case
+    targets = tokens.clone()
+    targets[0, :3] = -100
+    expected = [nats(logits[b, t], tokens[b, t]) for b in range(2) for t in range(5) if (b, t) not in [(0, 0), (0, 1), (0, 2)]]
+    batch = {"tokens": tokens, "targets": targets}
+    assert int(target_count(batch)) == 7
+    assert float(loss(Fixed(logits), batch).total.detach()) == pytest.approx(sum(expected) / 7, abs=1e-6)
+
+
+def test_padding_neither_asks_nor_answers(case):
+    """Left and right padding: only pairs of real neighbours count."""
+    logits, tokens = case
+    valid = torch.tensor([[False, False, True, True, True], [True, True, True, False, False]])
+    pairs = [(0, 2), (0, 3), (1, 0), (1, 1)]
+    expected = sum(nats(logits[b, t], tokens[b, t + 1]) for b, t in pairs) / 4
+    assert float(loss(Fixed(logits), {"tokens": tokens, "valid": valid}).total.detach()) == pytest.approx(expected, abs=1e-6)
+
+
+def test_smoothing_spreads_a_share_of_each_target_evenly(case):
+    """(1 - s) of the target's nats and s of the mean over the vocabulary."""
+    logits, tokens = case
+    expected = 0.0
+    for b in range(2):
+        for t in range(4):
+            every = [nats(logits[b, t], v) for v in range(7)]
+            expected += 0.8 * every[tokens[b, t + 1]] + 0.2 * sum(every) / 7
+    assert float(loss(Fixed(logits), {"tokens": tokens}, label_smoothing=0.2).total.detach()) == pytest.approx(expected / 8)
+
+
+def test_losses_of_the_recipe_are_added_under_their_names(case):
+    """The total is the sum of the parts."""
+    logits, tokens = case
+    model = Fixed(logits, {"balance": torch.tensor(0.25)})
+    total, by_name = loss(model, {"tokens": tokens})
+    assert set(by_name) == {"causal_lm", "balance"}
+    assert float(total.detach()) == pytest.approx(float(by_name["causal_lm"].detach()) + 0.25)
+
+
+def test_a_batch_of_nothing_but_padding_adds_nothing(case):
+    """Zero, and a gradient of zeros."""
+    logits, tokens = case
+    model = Fixed(logits)
+    value = loss(model, {"tokens": tokens, "valid": torch.zeros(2, 5, dtype=torch.bool)}).total
+    value.backward()
+    assert float(value.detach()) == 0
+    assert torch.equal(model.logits.grad, torch.zeros_like(logits))
+
+
+def test_half_precision_logits_are_summed_in_full(case):
+    """The loss of bf16 logits is the float32 loss of the same numbers."""
+    logits, tokens = case
+    rounded = logits.bfloat16()
+    low, full = (loss(Fixed(x), {"tokens": tokens}).total for x in (rounded, rounded.float()))
+    assert low.dtype == torch.float32
+    assert torch.equal(low, full)
+
+
+def test_a_recipe_without_task_or_losses_cannot_be_trained(case):
+    """There is nothing to minimise."""
+    logits, tokens = case
+    with pytest.raises(TrainingError, match="nothing to train"):
+        loss(Fixed(logits, task=None), {"tokens": tokens})

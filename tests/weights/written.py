@@ -1,0 +1,31 @@
+"""Rules for tests, from their text."""
+
+from __future__ import annotations
+
+from composer.diagnostics import Source
+from composer.language.document import Mapping, Scalar
+from composer.language.read import read
+from composer.weights import WeightMap, mapping
+from composer.weights.names import Pattern, pattern
+
+
+def written(text: str) -> Mapping:
+    """What stands under `weights:`."""
+    root = read(Source("<text>", text)).root
+    assert root is not None
+    return root
+
+
+def named(text: str) -> Pattern:
+    """A pattern that is known to be one."""
+    (entry,) = written(f"{text}: x").entries
+    assert isinstance(entry.key, Scalar)
+    made = pattern(entry.key)
+    assert isinstance(made, Pattern), made
+    return made
+
+
+def rules(text: str, **ours: tuple[int, ...]) -> WeightMap:
+    """The map of rules, one a line, over parameters `a__b` for `a.b`."""
+    body = "\n".join(f"    {line}" for line in text.strip().splitlines())
+    return mapping(written(f"model:\n  rules:\n{body}"), None, {name.replace("__", "."): shape for name, shape in ours.items()})
