@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from composer.recipe import Recipe as Recipe
     from composer.recipe import load as load
     from composer.train import param_groups as param_groups
-    from composer.train.loss import loss as loss
+    from composer.train.losses import loss as loss
 
 _HOME = {
     "Diagnostic": "diagnostics",

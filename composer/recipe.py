@@ -156,6 +156,8 @@ class Recipe:
         parsed = parse(self.document, self.library)
         if parsed is None:
             return None, self.document.diagnostics
+        if not parsed.readable:
+            return None, parsed.diagnostics
         rules = mistakes(parsed.weights) if parsed.weights is not None else []
         program, found = expand(parsed, self.library)
         if program is None:

@@ -79,7 +79,7 @@ def test_package_offers_these_names() -> None:
     offered = ["Diagnostic", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
     assert dir(composer) == offered
     assert [getattr(composer, name).__name__ for name in offered] == offered
-    assert composer.loss is import_module("composer.train.loss").loss
+    assert composer.loss is import_module("composer.train.losses").loss
     with pytest.raises(AttributeError, match="has no attribute 'lod'"):
         _ = composer.lod
 

@@ -33,6 +33,8 @@ class Tensor:
     init: Init
     when: str = ""
     """A flag field without which there is no such parameter."""
+    zero_row: str = ""
+    """A field that names a row that starts as zeros, whatever the initialiser; none where the field is none."""
 
 
 @dataclass(frozen=True, slots=True)

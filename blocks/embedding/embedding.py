@@ -22,7 +22,7 @@ class Embedding(Block, kind="embedding"):
     source = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., dim]"}
-    weights = {"weight": Tensor(("vocab", "dim"), "embedding", Init("normal", 1.0))}
+    weights = {"weight": Tensor(("vocab", "dim"), "embedding", Init("normal", 1.0), zero_row="padding")}
 
     def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if self.padding is not None and self.padding >= self.vocab:

@@ -400,11 +400,12 @@ class Inference:
         filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
         for name, weight in weights.items():
             match weight:
-                case Tensor(shape=shape, role=role, init=init, when=when):
+                case Tensor(shape=shape, role=role, init=init, when=when, zero_row=zero_row):
                     if not when or getattr(part, when):
                         known = self._shape(node, name, shape, env)  # first, since the start is computed from the sizes
                         number = evaluate(declared(init.value), _plain(env)) if isinstance(init.value, str) else init.value
-                        parameters.append(Parameter(name, known, role, Init(init.how, float(number))))
+                        zero = getattr(part, zero_row) if zero_row else None
+                        parameters.append(Parameter(name, known, role, Init(init.how, float(number)), zero))
                 case Linear(inputs=inputs, outputs=outputs, bias=bias):
                     width, out = self._shape(node, name, (inputs, outputs), env)
                     flag = bool(getattr(part, bias)) if isinstance(bias, str) else bias

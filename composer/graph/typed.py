@@ -20,6 +20,8 @@ class Parameter:
     shape: tuple[int, ...]
     role: Role
     init: Init
+    zero_row: int | None = None
+    """A row that is zero at the start."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

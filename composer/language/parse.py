@@ -121,6 +121,8 @@ class Parser:
                 "missing-key", _start(root), "a recipe needs inputs", hint='such as `inputs: {tokens: "int[batch, time]"}`'
             )
         weights = root.get("weights")
+        if weights is not None and not isinstance(weights, Mapping):
+            self._entries(weights, "weights")
         return Recipe(
             name=title.text if title else "",
             doc=self._text(root.get("doc")),
@@ -135,6 +137,7 @@ class Parser:
             weights=weights if isinstance(weights, Mapping) else None,
             root=root,
             name_scalar=title or Scalar("", root.span),
+            readable=not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph")),
             diagnostics=tuple(self.diagnostics),
         )
 

@@ -229,3 +229,5 @@ class Recipe:
     root: Mapping
     name_scalar: Scalar
     diagnostics: tuple[Diagnostic, ...]
+    readable: bool = True
+    """Whether params, inputs and graph are what they should be; else every name of one that is not would be missed."""

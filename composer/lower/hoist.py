@@ -4,7 +4,7 @@ it reads lives."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from blocks.core import Part
@@ -35,6 +35,8 @@ class Need:
     """What the part must know beside its fields."""
     arguments: tuple[Source, ...]
     keywords: tuple[tuple[str, Source], ...] = ()
+    axis: Dim | None = None
+    """Along which it reads: the positions that it counts, or a mask's keys."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -136,7 +138,8 @@ class _Place:
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
         chosen: Plan = plan(mask, optional)
         attributes = (("counted", counted), ("grows", axes[0] == axes[-1]))
-        return Need("mask", chosen, attributes, arguments, tuple((name, wired[name][0]) for name in edges))
+        edges_read = tuple((name, wired[name][0]) for name in edges)
+        return Need("mask", chosen, attributes, arguments, edges_read, axis=axes[-1])
 
     def _is_counted(self, source: Source) -> bool:
         if isinstance(source, AxisPositions):
@@ -151,7 +154,7 @@ class _Place:
             return AxisPositions(axis)
         for name, given in block.inputs.items():
             if isinstance(given, TensorType) and axis in given.sizes:
-                return Need("at", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],))
+                return Need("at", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
         raise AssertionError(f"no input of {block.name} has the axis {axis}")
 
     def _is_input_axis(self, axis: Symbolic) -> bool:
@@ -173,7 +176,7 @@ class _Place:
                 arguments = tuple(self.put(one) for one in source.arguments)
                 keywords = tuple((name, self.put(one)) for name, one in source.keywords)
                 name = self._fresh(source.label)
-                self.hoisted.local[name] = Need(source.label, source.part, source.attributes, arguments, keywords)
+                self.hoisted.local[name] = replace(source, arguments=arguments, keywords=keywords)
             else:
                 name = self._fresh("at" if isinstance(source, AxisPositions) else source.label)
                 self.hoisted.inputs[name] = source  # type: ignore[assignment]  # positions travel like needs
@@ -195,7 +198,7 @@ class _Place:
         inputs = sorted(self.run.typed.inputs.items(), key=lambda item: item[1].optional)
         name, given = next((name, given) for name, given in inputs if source.axis in given.sizes)
         label = "at" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_at"
-        return Need(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),))
+        return Need(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),), axis=source.axis)
 
     def _fresh(self, label: str) -> str:
         nodes = {name.partition(".")[0] for name in self.graph.by_name}
@@ -214,13 +217,8 @@ def _outside(source: Source, wires: Mapping[str, tuple[Ref, ...]]) -> Source:
             return wires[source.node][0]
         case Need():
             arguments = tuple(_outside(one, wires) for one in source.arguments)
-            return Need(
-                source.label,
-                source.part,
-                source.attributes,
-                arguments,
-                tuple((n, _outside(s, wires)) for n, s in source.keywords),
-            )
+            keywords = tuple((name, _outside(one, wires)) for name, one in source.keywords)
+            return replace(source, arguments=arguments, keywords=keywords)
         case _:
             return source
 

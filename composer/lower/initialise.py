@@ -38,6 +38,8 @@ def initialise(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParamet
             fresh.uniform_(-value, value, generator=generator)
         else:
             fresh.fill_(value)
+        if entry.parameter.zero_row is not None:
+            fresh[entry.parameter.zero_row] = 0.0
         tensor.copy_(fresh)
 
 

@@ -50,7 +50,8 @@ def growing(typed: TypedProgram) -> Dim | None:
 
 def _graph(graph: TypedGraph, hoisted: Hoisted, path: str, hoisting: Hoisting, axis: Dim | None) -> Iterator[Keeper]:
     for name, need in hoisted.local.items():
-        yield from _part(need.part, path, (name,), dict(need.attributes))
+        if axis is not None and need.axis == axis:
+            yield from _part(need.part, path, (name,), dict(need.attributes))
     for node in graph.nodes:
         if node.node.dropped:
             continue

@@ -14,7 +14,7 @@ from composer.train import metrics
 from composer.train.data import Data, check_length, read_text, tokenise
 from composer.train.device import device_of
 from composer.train.loop import Result, fit
-from composer.train.loss import task_of
+from composer.train.losses import task_of
 from composer.train.problem import TrainingError
 from composer.train.progress import Display, display
 from composer.train.run import Build, compiled, create, folder_of, open_folder, refuse_changes

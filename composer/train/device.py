@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 import torch
 from torch import Tensor, nn
 
-from composer.train.loss import Batch
+from composer.train.losses import Batch
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -19,7 +19,7 @@ from composer.train.data import Data, draw_batch
 from composer.train.device import autocast, device_of, on_device
 from composer.train.groups import param_groups
 from composer.train.interrupt import Interrupted, stop_requests
-from composer.train.loss import Batch, loss, target_count
+from composer.train.losses import Batch, loss, target_count
 from composer.train.problem import TrainingError
 from composer.train.progress import Display, Moment
 from composer.train.run import RunFolder

@@ -10,7 +10,7 @@ from torch import nn
 
 from composer.train.data import Data, held_out_batches
 from composer.train.device import autocast, device_of, on_device
-from composer.train.loss import loss, target_count, task_of
+from composer.train.losses import loss, target_count, task_of
 
 
 @dataclass(frozen=True)

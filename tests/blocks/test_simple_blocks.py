@@ -12,6 +12,7 @@ from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXMLP
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
 from transformers.models.llama.modeling_llama import LlamaMLP, LlamaRMSNorm
 
+import composer
 from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
 from blocks.activations.self_gated import ClampedSilu, Gelu, GeluTanh, QuickGelu, Silu
 from blocks.activations.squashing import Sigmoid, Tanh
@@ -401,3 +402,16 @@ def test_joining_blocks_compile_without_a_break():
     for part, sizes in ((Add(), {}), (Multiply(), {}), (WeightedSum(), {"inputs": 3}), (Concat(), {"dim": -1})):
         module, streams = build(part, **sizes), (x(), x(), x())
         torch.testing.assert_close(torch.compile(module, fullgraph=True, backend="eager")(*streams), module(*streams))
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+@pytest.mark.parametrize("init", ["", 'init: {"*": {normal: 0.5}}\n'])
+def test_the_padding_starts_as_zeros_and_stays(scale: int, init: str) -> None:
+    """Also where the recipe starts every parameter in its own way."""
+    embed = f"{{type: embedding, vocab: 7, dim: 3, padding: 2, scale: {scale}}}"
+    model = composer.load(f"recipe: r\ninputs: {{ids: 'int[batch, time]'}}\ngraph: {{embed: {embed}}}\n{init}").compile(seed=0)
+    weight = model.get_parameter("embed.weight")
+    assert [bool(row.any()) for row in weight] == [True, True, False, True, True, True, True]
+    model(torch.arange(7)[None])[0].sum().backward()
+    assert weight.grad is not None
+    assert [bool(row.any()) for row in weight.grad] == [True, True, False, True, True, True, True]

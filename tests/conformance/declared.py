@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from random import Random
 from typing import Any
 
 import composer
 from blocks.core import Library, Part, fields
 from blocks.core.fields import EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
-from blocks.masks.mask import Mask
+from blocks.masks.mask import Mask, Pair
+from blocks.masks.plans import edges_of
 from composer.graph.patterns import pattern
 from composer.language.express import names
 from composer.language.parse import is_node, ports
@@ -34,12 +36,12 @@ class Declared:
         self.read: set[str] = set()
         """The inputs that masks have read so far."""
 
-    def use(self, part: type[Part], depth: int = 0) -> dict[str, Any]:
-        """A block with some of its fields: all that it needs, and others by chance."""
+    def use(self, part: type[Part], depth: int = 0, *, surely: str = "") -> dict[str, Any]:
+        """A block with some of its fields: all that it needs, the one that is asked for, and others by chance."""
         written = {"type": part.kind}
         for name, field in fields(part).items():
-            wanted = issubclass(part, Mask) or field.required or self.random.random() < 0.4
-            value = self.value(field, part, depth) if wanted or (isinstance(field.form, SlotOf) and self.sees(field)) else None
+            wanted = field.required or name == surely or self.sees(field) or self.random.random() < 0.4
+            value = self.value(field, part, depth) if wanted else None
             if value is not None:
                 written[name] = value
         return written
@@ -93,8 +95,13 @@ class Declared:
         return part.kind if not required and self.random.random() < 0.5 else self.use(part, depth + 1)
 
     def mask(self) -> str:
-        """A mask, which hides the future where the model is causal."""
-        return f"causal and {self.operand(1)}" if self.causal else self.expression(2)
+        """A mask that leaves a choice between keys, and hides the future where the model is causal."""
+        while True:
+            read = set(self.read)
+            text = f"causal and {self.operand(1)}" if self.causal else self.expression(2)
+            if leaves_a_choice(text):
+                return text
+            self.read = read
 
     def expression(self, depth: int) -> str:
         if depth == 0 or self.random.random() < 0.4:
@@ -120,6 +127,26 @@ class Declared:
         return f"{part.kind}({', '.join(arguments)})" if arguments else part.kind
 
 
+@cache
+def leaves_a_choice(text: str) -> bool:
+    """Whether most queries see more than one key, with what its edges carry and without."""
+    graph = {"block": {"type": "attention", "heads": "1", "mask": text}}
+    recipe = composer.load(write({"recipe": "mask", "inputs": {"x": "float[batch, time, 2]", **INPUTS}, "graph": graph}))
+    mask = recipe.typed.root["block"].part.mask  # type: ignore[union-attr]  # an attention
+    edges = edges_of(mask)
+
+    def seen(q: int, given: bool) -> int:
+        return sum(bool(mask.allows(q, k, **{name: example(name, q, k) if given else None for name in edges})) for k in range(6))
+
+    return all(sum(seen(q, given) > 1 for q in range(6)) > 3 for given in (True, False))
+
+
+def example(name: str, q: int, k: int) -> Pair:
+    """What an edge might carry at a query and at a key."""
+    values = {"valid": (q % 4 != 0, k % 4 != 0), "documents": (q // 3, k // 3), "length": (2, 2)}
+    return Pair(*next(value for edge, value in values.items() if edge in name))
+
+
 def single(part: type[Part]) -> bool:
     """Whether a part has one stream coming in and one going out."""
     marks = ports(part)
@@ -128,22 +155,36 @@ def single(part: type[Part]) -> bool:
 
 
 def alone(part: type[Part], library: Library, seed: int, *, causal: bool = False) -> str:
-    """A recipe of this one block, drawn until the composer accepts it."""
+    """A recipe of this one block, drawn until the composer accepts it; the seed also counts through its fields, its optional
+    ports and its optional outputs.
+    """
     random = Random(f"{part.kind} {seed}")
     for _ in range(TRIES):
-        text = write(_drawn(part, library, random, causal=causal))
+        text = write(_drawn(part, library, random, seed, causal=causal))
         if not any(found.severity == "error" for found in composer.load(text).check()):
             return text
     raise AssertionError(f"of {TRIES} recipes drawn for {part.kind}, the composer accepts none; the last one is\n{text}")
 
 
-def _drawn(part: type[Part], library: Library, random: Random, *, causal: bool) -> dict[str, Any]:
+def draws(part: type[Part]) -> int:
+    """How many seeds it takes until everything that is declared has been written."""
+    return max(3, *map(len, _choices(part)))
+
+
+def _choices(part: type[Part]) -> tuple[list[str], list[str], list[str]]:
+    """The fields, the ports and the outputs that may be left out."""
+    optional = [port for port, mark in ports(part).items() if mark == "?"]
+    return list(fields(part)), optional, [name[:-1] for name in part.outputs if name.endswith("?")]
+
+
+def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, causal: bool) -> dict[str, Any]:
+    field, optional, output = (of[seed % len(of)] if of else "" for of in _choices(part))
     declared = Declared(library, random, causal=causal)
-    node = declared.use(part)
+    node = declared.use(part, surely=field)
     sizes: dict[str, str] = {}
     inputs, wires = {}, {}
     for port, mark in ports(part).items():
-        if mark == "?" and random.random() < 0.6:
+        if mark == "?" and port != optional and random.random() < 0.7:
             continue
         taken = pattern(part.inputs[port + mark])
         for expression in taken.axes:
@@ -151,7 +192,7 @@ def _drawn(part: type[Part], library: Library, random: Random, *, causal: bool) 
                 drawn = str(random.choice(WHOLE[1:]))
                 sizes.setdefault(name, node.setdefault(name, drawn) if name in fields(part) else drawn)
         axes = [sizes.get(text, text) for text in map(_text, taken.axes)]
-        leading = ["batch"] if "time" in axes else ["batch", "time"]
+        leading = ["batch", "time"] if not set(axes) & {"time", "source"} else random.choice([["batch"], []])
         if not axes and taken.dtype == "float":
             axes = [sizes.setdefault("...", str(random.choice(WHOLE[2:])))]
         type_ = f"{taken.dtype}[{', '.join([*(leading if taken.leading else []), *axes])}]"
@@ -161,8 +202,8 @@ def _drawn(part: type[Part], library: Library, random: Random, *, causal: bool) 
     inputs.update({name: INPUTS[name] for name in sorted(declared.read)})
     inputs = inputs or {"unused": "float[batch, time]"}
     outputs = {name: f"block.{name}" for name in (output.rstrip("?") for output in part.outputs)}
-    read = {name: path for position, (name, path) in enumerate(outputs.items()) if position == 0 or random.random() < 0.3}
-    first = next(iter(read))
+    first = next(iter(outputs))
+    read = {name: path for name, path in outputs.items() if name in (first, output) or random.random() < 0.3}
     if wires:
         node["in"] = wires
     return {"recipe": "alone", "inputs": inputs, "graph": {"block": node}, "outputs": {**read, first: "block"}}

@@ -13,6 +13,9 @@ from composer.graph.types import TensorType
 DRAWS = ({"batch": 2, "time": 5, "source": 4}, {"batch": 3, "time": 7, "source": 6})
 """Two draws of the axes' lengths, all different from one another within a draw."""
 
+POSITIONS = ("positions_given", "columns")
+"""Inputs that say where each token stands: in order, not from 0 on."""
+
 
 def draw(
     typed: TypedProgram, lengths: Mapping[str, int], *, seed: int = 0, optional: bool = True, dtype: torch.dtype = torch.float32
@@ -32,7 +35,7 @@ def draw(
                 given[name][..., 0] = True
         elif name == "documents":
             given[name] = torch.randint(2, shape, generator=generator).cumsum(-1)
-        elif name in ("positions_given", "columns"):
+        elif name in POSITIONS:
             given[name] = torch.arange(shape[-1]).expand(shape) + torch.randint(3, (shape[0], 1), generator=generator)
         else:
             given[name] = torch.randint(largest(typed), shape, generator=generator)
@@ -73,3 +76,8 @@ def _below(node: TypedNode) -> list[TypedBlock]:
 def shape_of(type_: TensorType, lengths: Mapping[str, int]) -> tuple[int, ...]:
     """The shape that an inferred type promises."""
     return tuple(length(size, lengths) for size in type_.sizes)
+
+
+def on(device: str, given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The inputs on a device."""
+    return {name: value.to(device) for name, value in given.items()}

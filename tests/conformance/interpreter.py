@@ -103,28 +103,28 @@ class Interpreter:
             several = list(torch.broadcast_tensors(*several))
         required = [given[port] for port in part.inputs if port in given]
         keywords = {port: given[port] for port in given if port + "?" in part.inputs and port in taken} | self.needs(block, given)
-        hooks = [
-            self.model.get_submodule(f"{path}.{name}").register_forward_hook(partial(self.slot, slot, f"{path}.{name}."))
-            for name, slot in block.slots.items()
-            if isinstance(slot, TypedGroup)
-        ]
+        walked = {self.model.get_submodule(f"{path}.{n}"): (n, s) for n, s in block.slots.items() if isinstance(s, TypedGroup)}
+        for module, (name, slot) in walked.items():
+            module.forward = partial(self.slot, slot, f"{path}.{name}.")  # type: ignore[method-assign]  # in place of its code
         result = forward(*several, *required, **keywords)
-        for hook in hooks:
-            hook.remove()
+        for module in walked:
+            del module.forward
         first, *others = [name.rstrip("?") for name in (block.outputs or ("y",))]
         names = [first, *(name for name in others if name in block.node.wanted or name + "?" not in part.outputs)]
         return dict(zip(names, as_tuple(result), strict=True))
 
-    def slot(self, slot: TypedGroup, path: str, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-        """A graph in the slot of a block that computes: what the walk gives replaces what its code gave."""
-        return next(iter(self.graph(slot.graph, {"input": args[0]}, path).values()))
+    def slot(self, slot: TypedGroup, path: str, x: torch.Tensor) -> Any:
+        """A graph in the slot of a block that computes, walked."""
+        stream = slot.graph.graph.inputs[0].name
+        return next(iter(self.graph(slot.graph, {stream: x}, path).values()))
 
     def leaf(self, block: TypedBlock, path: str) -> Any:
         """The model's own module; what is written as an operator in its code has none."""
         found: Any = self.model
         for name in path.split("."):
             held = found._modules if isinstance(found, nn.Module) else {}
-            found = held[name] if name in held else vars(found).get(name)
+            plain = vars(found).get(f"_node_{name}", vars(found).get(name))
+            found = held[name] if name in held else plain if hasattr(plain, "forward") else None
             if found is None:
                 call = block.part.build(block.sizes)
                 return nn.Identity() if call is not None and call.function == "nn.Identity" else Running(block.part).forward

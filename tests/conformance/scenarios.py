@@ -107,11 +107,11 @@ def memory(draft: Draft) -> None:
     draft.inputs["memory"] = "float[batch, source, 10]"
     draft.inputs["memory_valid"] = "bool[batch, source]?"
     before = draft.above
-    kind = draft.pick("attention", "cross_attention")
     positions = draft.pick({}, {"positions": {"type": "rotary", "fraction": "0.5"}}) if draft.width // 4 % 4 == 0 else {}
     looks = draft.pick("full", "valid(memory_valid)", "near(3) or valid(memory_valid)")
-    seen = draft.add({"type": kind, "heads": "4", "mask": looks, "in": {"x": before, "memory": "memory"}, **positions})
-    draft.add({"type": "add", "in": [before, seen]})
+    fields = {"heads": "4", "mask": looks, "in": {"x": before, "memory": "memory"}, **positions}
+    seen = [draft.add({"type": kind, **fields}) for kind in ("attention", "cross_attention")]
+    draft.add({"type": "add", "in": [before, *seen]})
 
 
 @scenario
@@ -167,8 +167,10 @@ def shared_heads_from_primitives(draft: Draft) -> None:
 @scenario
 def rotary(draft: Draft) -> None:
     """Positions that turn, with every way of slowing them."""
-    scaling = draft.pick("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", "original_context": "8"})
+    bands = {"factor": "4", "low_frequency_factor": "1.5", "high_frequency_factor": "3", "original_context": "8"}
+    scaling = draft.pick("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", **bands})
     turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
+    turned |= draft.pick({}, {"fraction": "0.5"})
     draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
 
 

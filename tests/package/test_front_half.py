@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from composer.cli import COMMANDS
+
 ROOT = Path(__file__).parents[2]
 RUNS_MODULES = {"lower", "train", "decode", "evaluate", "weights"}
 SLOW = {"torch", "transformers", "tokenizers"}
@@ -43,3 +45,9 @@ def test_front_half_never_loads_torch() -> None:
 def test_loading_is_seen_where_it_happens(name: str) -> None:
     """The measurement itself: an interpreter that does load the library shows it."""
     assert name in loaded_after(f"import {name}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_answers_without_torch(command: str) -> None:
+    """Also of those that run a model."""
+    assert not loaded_after(f"from composer.cli import main\nassert main([{command!r}, '-h']) == 0") & SLOW

@@ -11,7 +11,7 @@ from torch import nn
 
 from composer.train import RunFolder, TrainingError, open_run, train
 from composer.train.loop import build_optimiser, update
-from composer.train.loss import loss
+from composer.train.losses import loss
 
 RECIPE = "composer: 1\nname: small\n"
 

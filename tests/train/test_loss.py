@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from composer.train.loss import loss, target_count
+from composer.train.losses import loss, target_count
 from composer.train.problem import TrainingError
 
 

@@ -1,0 +1,72 @@
+"""What the suite runs over: the zoo at tiny sizes, every block by itself, and hundreds of generated recipes.
+
+A new block, and a new recipe of the zoo, is in here without a test being written for it; what the generator cannot yet write
+fails in `test_coverage.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+import composer
+from blocks.core import standard
+from composer.lower import Model
+from composer.recipe import zoo_names
+from tests.conformance.declared import alone, blocks, draws
+from tests.conformance.generator import COUNT, generated
+
+TINY: Mapping[str, dict[str, Any]] = {
+    "gpt2": {"vocab": 11, "context": 16, "d_model": 24, "n_layers": 3, "n_heads": 3},
+    "llama3": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "context": 16},
+    "gemma3": {
+        "vocab": 11,
+        "d_model": 12,
+        "n_layers": 7,
+        "n_heads": 2,
+        "head_dim": 8,
+        "hidden": 20,
+        "sliding_window": 3,
+        "period": 3,
+    },
+    "gpt_mini": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2},
+}
+"""Sizes for every recipe of the zoo; one that is not here runs as it is."""
+ZOO = zoo_names()
+ALONE = sorted(blocks(standard()))
+CHUNKS = 24
+CASES = [*(f"zoo {name}" for name in ZOO), *(f"block {kind}" for kind in ALONE), *(f"chunk {n}" for n in range(CHUNKS))]
+
+
+def recipes(case: str) -> list[composer.Recipe]:
+    """The recipes of a case."""
+    kind, _, name = case.partition(" ")
+    match kind:
+        case "zoo":
+            return [composer.load(name, set=TINY.get(name, {}))]
+        case "block":
+            part = blocks(standard())[name]
+            return [composer.load(alone(part, standard(), seed)) for seed in range(draws(part))]
+    return [composer.load(generated(seed)) for seed in range(int(name), COUNT, CHUNKS)]
+
+
+@lru_cache(maxsize=24)
+def models(case: str) -> tuple[Model, ...]:
+    """The compiled models of a case, every parameter moved from where it starts, so that none is zero or one."""
+    made = []
+    for recipe in recipes(case):
+        model = recipe.compile(seed=1).eval()
+        with torch.no_grad():
+            for number, parameter in enumerate(model.parameters()):
+                generator = torch.Generator().manual_seed(number)
+                parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+        made.append(model)
+    return tuple(made)
+
+
+def language_models(case: str) -> list[Model]:
+    """Those that continue a text."""
+    return [model for model in models(case) if model.recipe.task == "causal_lm"]

@@ -1,0 +1,315 @@
+"""What a recipe makes use of: parts with their fields, ports and outputs, and everything that the language can say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields as members
+from dataclasses import is_dataclass
+from typing import Any
+
+import composer
+from blocks.core import Library, fields
+from blocks.core.fields import EdgeName, Field, FlagsBy, OrEdge, SlotOf
+from blocks.masks.mask import Mask
+from composer.diagnostics import Diagnostic, Span
+from composer.graph import ir
+from composer.language import document, recipe
+from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Step, Unary
+from composer.language.parse import is_node, ports
+
+LANGUAGE = frozenset(
+    {
+        *(f"arithmetic:{operator}" for operator in ("+", "-", "*", "/", "//", "%", "**", "negative")),
+        *(f"condition:{operator}" for operator in ("==", "!=", "<", ">", "not")),
+        *(f"condition:{place}" for place in ("field", "slot", "edge", "mask", "tie", "node", "each")),
+        *(f"function:{name}" for name in ("sqrt", "exp", "log", "abs", "min", "max", "floor", "round", "ceil_to")),
+        *(f"edge:{way}" for way in ("implied", "one", "list", "by port", "none", "of a group", "inside a node", "from around")),
+        *(f"pass:{way}" for way in ("one", "from the end", "the one before", "all", "some", "up to this one")),
+        *(f"each:{way}" for way in ("expression", "list", "words", "blocks", "masks", "several")),
+        *(f"node:{way}" for way in ("name", "block", "group", "repeat", "repeat in a repeat", "group in a group", "as")),
+        *(f"when:{way}" for way in ("kept", "dropped", "some passes")),
+        *(f"tie:{way}" for way in ("node", "parameter", "pass", "none", "around")),
+        *(f"type:{way}" for way in ("optional", "default", "int", "float", "bool", "expression", "choice", "block", "mask")),
+        *(f"init:{way}" for way in ("normal", "uniform", "constant", "several names")),
+        *(f"mask:{operator}" for operator in ("and", "or", "not", "if")),
+        *(f"frozen:{way}" for way in ("block", "group")),
+        *("outputs:of the model", "outputs:of a group", "outputs:several carried", "positions"),
+        *("values:param of params", "values:width that changes", "values:harmful name"),
+    }
+)
+"""What can be said beside parts: a recipe of the suite says each of these."""
+HARMFUL = frozenset({"norm", "x", "self", "input_", "del", "values", "forward"})
+
+
+def wanted(library: Library) -> frozenset[str]:
+    """All that the suite must have run: what the library declares, and the language."""
+    found: set[str] = set(LANGUAGE)
+    for kind in library:
+        part = library[kind]
+        found.add(f"part:{kind}")
+        for name, field in fields(part).items():
+            found |= {f"field:{kind}.{name}", *of_field(kind, name, field)}
+        if is_node(part):
+            found |= {f"port:{kind}.{port}" for port in ports(part)}
+            found |= {f"output:{kind}.{output.rstrip('?')}" for output in part.outputs}
+    return frozenset(found)
+
+
+def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
+    """The ways in which a field can be written, where they mean different things."""
+    match field.form:
+        case SlotOf(family=family) if family is not Mask:
+            yield f"slot:{kind}.{name} part"
+            if is_node(family):
+                yield f"slot:{kind}.{name} graph"
+        case FlagsBy():
+            yield f"slot:{kind}.{name} by name"
+        case OrEdge():
+            yield f"slot:{kind}.{name} edge"
+    if field.nullable and not isinstance(field.form, EdgeName):
+        yield f"slot:{kind}.{name} none"
+
+
+def features(written: composer.Recipe) -> set[str]:
+    """All that a sound recipe makes use of."""
+    program = written.typed.program
+    return {*_of_text(program.recipe), *_of_graph(program), *_of_program(program)}
+
+
+def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Every object of a tree, each once."""
+    seen = set() if seen is None else seen
+    if isinstance(value, tuple):
+        for item in value:
+            yield from below(item, seen)
+    elif is_dataclass(value) and not isinstance(value, type | Span | Diagnostic | document.Mapping) and id(value) not in seen:
+        seen.add(id(value))
+        yield value
+        for member in members(value):
+            yield from below(getattr(value, member.name), seen)
+
+
+# -- as it is written
+
+
+def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
+    every = {"input"} | {decl.name for decl in parsed.inputs}
+    for param in parsed.params:
+        if param.type in ("choice", "block", "mask", "int", "float"):
+            yield f"type:{param.type}"
+        if isinstance(param.default, document.Scalar) and any(other.name in param.default.text for other in parsed.params):
+            yield "values:param of params"
+    for decl in parsed.inputs:
+        yield f"type:{decl.type.dtype}"
+        yield from ["type:optional"] * decl.optional + ["type:default"] * (decl.default is not None)
+        yield from ["type:expression"] * any(isinstance(axis, Number) for axis in decl.type.axes)
+    for rule in parsed.init:
+        yield f"init:{rule.how}"
+        yield from ["init:several names"] * ("|" in rule.pattern)
+    yield from ["positions"] * bool(parsed.positions)
+    yield from ["outputs:of the model"] * (len(parsed.body.outputs) > 1)
+    for value in below((parsed.body, parsed.params, parsed.positions)):
+        yield from _of_value(value)
+        if isinstance(value, recipe.Group | recipe.Repeat):
+            yield from _of_region(value)
+    yield from _of_nodes(parsed.body, every)
+
+
+def _of_value(value: Any) -> Iterator[str]:
+    """What one piece of text says."""
+    match value:
+        case recipe.NodeDecl(name=name):
+            yield from ["values:harmful name"] * (name in HARMFUL)
+        case recipe.Use(part=part, fields=entries):
+            for entry in entries:
+                yield f"field:{part.kind}.{entry.name}"
+                yield from _of_entry(f"slot:{part.kind}.{entry.name}", entry.value)
+        case recipe.MaskValue(expression=expression):
+            yield from (f"mask:{item.operator}" for item in below(expression) if isinstance(item, Binary | Unary))
+            yield from ["mask:if", "condition:mask"] * any(isinstance(item, If) for item in below(expression))
+        case recipe.ExpressionValue(expression=If()):
+            yield "condition:field"
+        case recipe.Settings(edges=edges, tie=tie, trainable=trainable):
+            yield from _of_edges(edges)
+            yield from _of_tie(tie)
+            yield from ["condition:field"] * isinstance(trainable, If)
+        case Binary(operator=operator):
+            yield f"arithmetic:{operator}"
+            yield f"condition:{operator}"
+        case Unary(operator=operator):
+            yield "arithmetic:negative" if operator == "-" else "condition:not"
+        case Step(name=name, arguments=arguments) if arguments is not None:
+            yield f"function:{name}"
+
+
+def _of_entry(slot: str, value: recipe.Written | None) -> Iterator[str]:
+    """How a field is filled."""
+    match value:
+        case recipe.SlotValue(what=recipe.Group()):
+            yield f"{slot} graph"
+        case recipe.SlotValue(what=recipe.Use()):
+            yield f"{slot} part"
+        case recipe.SlotValue(what=recipe.Choice(expression=If())):
+            yield "condition:slot"
+        case recipe.SlotValue(what=recipe.Choice(expression=Path() as path)):
+            yield f"{slot} {'none' if path.text == 'none' else 'part'}"
+        case recipe.FlagsValue():
+            yield f"{slot} by name"
+        case recipe.ExpressionValue(expression=Path() as path) if path.text == "none":
+            yield f"{slot} none"
+
+
+def _of_edges(edges: tuple[recipe.Edge, ...]) -> Iterator[str]:
+    if not edges:
+        yield "edge:implied"
+    for edge in edges:
+        if edge.port:
+            yield "edge:by port"
+        references = edge.references or ()
+        yield "edge:one" if len(references) == 1 else "edge:list"
+        for reference in references:
+            for item in below(reference):
+                match item:
+                    case If():
+                        yield "condition:edge"
+                    case Path(steps=(Step(name="none"),)):
+                        yield "edge:none"
+                    case Path(steps=steps):
+                        yield from ["edge:inside a node"] * (len(steps) > 1)
+                        yield from (which(argument) for step in steps for argument in step.arguments or ())
+
+
+def which(argument: Expression | Slice) -> str:
+    """What the brackets of a reference choose."""
+    match argument:
+        case Slice(start=None, stop=None):
+            return "pass:all"
+        case Slice(start=None, stop=Path()):
+            return "pass:up to this one"
+        case Slice():
+            return "pass:some"
+        case Unary():
+            return "pass:from the end"
+        case Binary():
+            return "pass:the one before"
+    return "pass:one"
+
+
+def _of_tie(tie: Any) -> Iterator[str]:
+    for item in below(tie if not isinstance(tie, tuple) else tuple(expression for *_, expression in tie)):
+        match item:
+            case If():
+                yield "condition:tie"
+            case Path(steps=(Step(name="none"),)):
+                yield "tie:none"
+            case Path(steps=steps):
+                yield "tie:parameter" if isinstance(tie, tuple) else "tie:node"
+                yield from ["tie:pass"] * any(step.arguments for step in steps)
+
+
+def _of_region(region: recipe.Group | recipe.Repeat) -> Iterator[str]:
+    """A graph in a graph."""
+    inner = [node.what for node in region.body.nodes]
+    if isinstance(region, recipe.Group):
+        yield "node:group"
+        yield from ["node:group in a group"] * any(isinstance(what, recipe.Group) for what in inner)
+        yield from ["outputs:of a group"] * (len(region.body.outputs) > 1)
+        yield from ["edge:of a group"] * bool(region.settings.edges and region.settings.edges[0].port)
+        return
+    yield "node:repeat"
+    yield from ["node:as"] * (region.index != "layer")
+    yield from ["node:repeat in a repeat"] * any(isinstance(what, recipe.Repeat) for what in inner)
+    yield from ["outputs:several carried"] * (len(region.body.outputs) > 1)
+    yield from ["each:several"] * (len(region.each) > 1)
+    for _, _, value in region.each:
+        if isinstance(value, document.Scalar):
+            yield "each:expression"
+            yield from (f"condition:{operator}" for operator in ("==", "!=", "<", ">") if f" {operator} " in value.text)
+            yield from ["condition:each"] * any(operator in value.text for operator in "=<>")
+            continue
+        for item in getattr(value, "items", ()):
+            if isinstance(item, document.Mapping):
+                yield "each:blocks"
+            elif isinstance(item, document.Scalar):
+                text = item.text
+                yield f"each:{'list' if text.isdigit() else 'masks' if 'causal' in text or '(' in text else 'words'}"
+
+
+def _of_nodes(body: recipe.Body, around: set[str]) -> Iterator[str]:
+    """What depends on where a node stands: references and ties that leave their graph."""
+    here = {node.name for node in body.nodes}
+    for node in body.nodes:
+        match node.what:
+            case recipe.Choice(expression=expression):
+                yield "condition:node" if isinstance(expression, If) else "node:name"
+            case recipe.Use():
+                yield "node:block"
+            case None:
+                continue
+        settings = node.what.settings
+        for item in below(settings.edges):
+            if isinstance(item, Path) and item.steps[0].name in around - here - {"input"}:
+                yield "edge:from around"
+        if isinstance(settings.tie, Path) and settings.tie.steps[0].name in around:
+            yield "tie:around"
+        for what in [node.what, *(entry.value.what for entry in getattr(node.what, "fields", ()) if slot(entry.value))]:
+            if isinstance(what, recipe.Group | recipe.Repeat):
+                yield from _of_nodes(what.body, around | here)
+
+
+def slot(value: Any) -> bool:
+    """Whether a field is a slot."""
+    return isinstance(value, recipe.SlotValue)
+
+
+# -- as it is expanded
+
+
+def _of_graph(program: ir.Program) -> Iterator[str]:
+    dropped: dict[str, set[bool]] = {}
+    for item in below(program.graph):
+        match item:
+            case ir.BlockNode(part=part):
+                yield f"part:{part.kind}"
+                yield from (f"port:{part.kind}.{wire.port or next(iter(ports(part)))}" for wire in item.wires)
+                first = next(iter(part.outputs)).rstrip("?")
+                yield from (f"output:{part.kind}.{output}" for output in (first, *item.wanted))
+                yield from ["frozen:block"] * (not item.trainable)
+            case ir.GroupNode():
+                if item.part is not None:
+                    yield f"part:{item.part.kind}"
+                    yield from (f"port:{item.part.kind}.{wire.port or 'x'}" for wire in item.wires)
+                    yield f"output:{item.part.kind}.{next(iter(item.part.outputs))}"
+                yield from ["frozen:group"] * (not item.trainable)
+            case ir.PartValue(part=part):
+                yield f"part:{part.kind}"
+                yield from (f"field:{part.kind}.{name}" for name, _ in item.fields)
+                for name, value in item.fields:
+                    if isinstance(value, ir.Known) and isinstance(value.value, ir.EdgePort):
+                        yield f"slot:{part.kind}.{name} edge"
+            case ir.RepeatNode(passes=passes):
+                for node in (node for one in passes for node in one.graph.nodes):
+                    dropped.setdefault(f"{id(item)} {node.name}", set()).add(node.dropped)
+        if isinstance(item, ir.BlockNode | ir.GroupNode) and item.dropped:
+            yield "when:dropped"
+    yield from ["when:some passes"] * any(len(both) == 2 for both in dropped.values())
+
+
+def _of_program(program: ir.Program) -> Iterator[str]:
+    """What the values come to."""
+    for item in below(program.recipe.body):
+        if isinstance(item, recipe.Settings) and item.when is not None:
+            yield "when:kept"
+    for item in below(program.graph):
+        if isinstance(item, ir.RepeatNode) and len({id(one.graph) for one in item.passes}) == len(item.passes) > 1:
+            yield "values:width that changes"
+
+
+def covering(texts: list[str]) -> list[str]:
+    """Some of the recipes, with all the features that all of them have: each time the one that adds most."""
+    have = {text: features(composer.load(text)) for text in texts}
+    missing, chosen = set().union(*have.values()), []
+    while missing:
+        chosen.append(max(have, key=lambda text: len(have[text] & missing)))
+        missing -= have[chosen[-1]]
+    return chosen

@@ -1,0 +1,143 @@
+"""What a compiled model computes, learns and costs is what its graph says."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from blocks.masks.count import visible
+from blocks.masks.mask import Mask
+from blocks.masks.plans import edges_of
+from blocks.masks.views import matrix
+from composer.cost.costs import costs
+from composer.graph.parameters import parameters
+from composer.graph.types import TensorType
+from composer.lower import Model
+from tests.conformance.cases import CASES, models
+from tests.conformance.inputs import DRAWS, blocks, draw, on, shape_of
+from tests.conformance.interpreter import Interpreter, Running
+
+each_case = pytest.mark.parametrize("case", CASES)
+
+
+@each_case
+@torch.no_grad()
+def test_generated_code_computes_what_the_graph_says(case: str, device: str) -> None:
+    """Bit for bit, for every output, with and without optional inputs; every node's shape is the one that was inferred."""
+    for model in models(case):
+        for position, lengths in enumerate(DRAWS):
+            given = on(device, draw(model.program, lengths, seed=position, optional=position == 0))
+            real = model.to(device)(**given)
+            walk = Interpreter(model, dense=False)
+            outputs = walk(**given)
+            for (field, name), value in zip(model.module.outputs, outputs.values(), strict=True):
+                assert torch.equal(getattr(real, field), value), (name, model.recipe.text)
+            for path, (node, values) in walk.seen.items():
+                for port, value in values.items():
+                    promised = node.outputs.get(port)
+                    if isinstance(promised, TensorType) and isinstance(value, torch.Tensor):
+                        assert tuple(value.shape) == shape_of(promised, lengths), (path, port, model.recipe.text)
+
+
+@each_case
+@torch.no_grad()
+def test_fast_paths_compute_what_the_masks_say(case: str) -> None:
+    """In float64, against every mask as the matrix that its predicate makes."""
+    for model in models(case):
+        wide = copy.deepcopy(model).double()
+        for optional in (False, True):
+            given = draw(model.program, DRAWS[1], seed=5, optional=optional, dtype=torch.float64)
+            real, walked = wide(**given), Interpreter(wide, dense=True)(**given)
+            for (field, _), value in zip(model.module.outputs, walked.values(), strict=True):
+                torch.testing.assert_close(
+                    getattr(real, field), value, rtol=1e-9, atol=1e-9, msg=lambda m, of=model: f"{m}\n{of.recipe.text}"
+                )
+
+
+@each_case
+def test_every_parameter_learns(case: str, device: str) -> None:
+    """A nonzero gradient for every trainable parameter, in float64, in one of a few draws; none for a frozen one.
+
+    What adds the same to every score of a softmax has no influence by construction: a parameter without a gradient must prove
+    it, by changing no output when it is moved.
+    """
+    for model in models(case):
+        wide = copy.deepcopy(model).double().to(device)
+        waiting = {name for name, parameter in wide.named_parameters() if parameter.requires_grad}
+        for seed in range(4):
+            if not waiting:
+                break
+            given = on(device, draw(wide.program, DRAWS[seed % 2], seed=seed, optional=seed % 2 == 0, dtype=torch.float64))
+            wide.zero_grad(set_to_none=True)
+            loss(wide(**given)).backward()
+            waiting -= {n for n, p in wide.named_parameters() if p.grad is not None and p.grad.abs().max() > 1e-12}
+        for name in waiting:
+            assert not moves(wide, name, device), (name, model.recipe.text)
+        assert all(p.grad is None for p in wide.parameters() if not p.requires_grad)
+
+
+def loss(output: Any) -> torch.Tensor:
+    """One number that depends on every output in its own way."""
+    parts = [value for value in output if isinstance(value, torch.Tensor) and value.dtype.is_floating_point]
+    return sum((p * torch.linspace(0.5, 1.5, p.numel(), dtype=p.dtype, device=p.device).view_as(p)).sin().sum() for p in parts)  # type: ignore[return-value]  # never empty
+
+
+@torch.no_grad()
+def moves(model: Model, name: str, device: str) -> bool:
+    """Whether a parameter has any influence on any output."""
+    given = [on(device, draw(model.program, lengths, seed=9, dtype=torch.float64)) for lengths in DRAWS]
+    before = [loss(model(**one)) for one in given]
+    parameter = model.get_parameter(name)
+    kept = parameter.clone()
+    parameter.add_(torch.randn_like(parameter))
+    after = [loss(model(**one)) for one in given]
+    parameter.copy_(kept)
+    return any((a - b).abs().item() > 1e-9 * (1 + a.abs().item()) for a, b in zip(before, after, strict=True))
+
+
+@each_case
+def test_declared_parameters_are_the_built_ones(case: str) -> None:
+    """Names, shapes, number and who owns what."""
+    for model in models(case):
+        table = parameters(model.program)
+        own = {entry.name: entry.parameter.shape for entry in table if not entry.tied_to}
+        assert own == {name: tuple(value.shape) for name, value in model.state_dict().items()}, model.recipe.text
+        assert sum(map(math.prod, own.values())) == sum(p.numel() for p in model.parameters())
+        for entry in table:
+            assert model.get_parameter(entry.name) is model.get_parameter(entry.owner)
+            assert model.get_parameter(entry.owner).requires_grad or not entry.trainable
+
+
+@each_case
+@torch.no_grad()
+def test_declared_dense_flops_are_those_that_torch_counts(case: str) -> None:
+    """To the last one, on the meta device, every mask a matrix, so that attention computes the full square whatever it hides."""
+    for model in models(case):
+        lengths = DRAWS[1]
+        empty = Interpreter(copy.deepcopy(model).requires_grad_(False).to("meta"), dense=True)
+        given = on("meta", draw(model.program, lengths, optional=False))
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            empty(**given)
+        assert costs(model.program, lengths).flops.dense == counter.get_total_flops(), model.recipe.text
+
+
+@each_case
+def test_declared_masked_flops_are_sums_over_the_masks(case: str) -> None:
+    """What a mask is said to leave, where no data decides, is what is true in its matrix."""
+    for model in models(case):
+        for block in blocks(model.program.root):
+            for mask in (value for value in vars(block.part).values() if isinstance(value, Mask)):
+                if edges_of(mask):
+                    continue
+                for queries, keys in ((7, 7), (5, 9)):
+                    seen = matrix(Running(mask, grows=queries == keys), torch.arange(queries), torch.arange(keys), {})
+                    pairs = queries * keys if seen is None else int(seen.expand(1, queries, keys).sum())
+                    assert visible(mask, queries, keys) == pairs, model.recipe.text
+        flops = costs(model.program, DRAWS[1]).flops
+        assert 0 <= flops.masked <= flops.dense

@@ -1,0 +1,204 @@
+"""What becomes of a model: it is copied, saved, loaded, sent to another process, computed in bfloat16, compiled."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import composer
+from blocks.core import standard
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.lower import Model
+from tests.conformance.cases import CASES, TINY, ZOO, models
+from tests.conformance.declared import alone, blocks, draws
+from tests.conformance.features import covering
+from tests.conformance.generator import COUNT, generated
+from tests.conformance.inputs import DRAWS, draw, on
+from tests.conformance.test_computes import loss
+
+ROOT = str(Path(composer.__file__).parent.parent)
+each_case = pytest.mark.parametrize("case", CASES)
+
+
+def tied(model: Model) -> bool:
+    """Whether every tied parameter is its owner's."""
+    return all(model.get_parameter(alias) is model.get_parameter(owner) for alias, owner in model.module.ties)
+
+
+@each_case
+@torch.no_grad()
+def test_ties_and_values_survive_copying_and_loading(case: str, tmp_path: Path) -> None:
+    """A copy, a model of the meta device that takes tensors as its own, one that is given memory and loads a file, and one
+    that was moved to another precision and back.
+    """
+    for model in models(case):
+        given = draw(model.program, DRAWS[0], seed=7)
+        state = {name: value.clone() for name, value in model.state_dict().items()}
+        save_file(state, tmp_path / "model.safetensors")
+        assigned = model.recipe.compile(device="meta").eval()
+        assigned.load_state_dict(state, strict=True, assign=True)
+        filled = model.recipe.compile(device="meta").eval().to_empty(device="cpu")
+        assert tied(filled)
+        filled.load_state_dict(load_file(tmp_path / "model.safetensors"), strict=True)
+        moved = copy.deepcopy(model).double().float()
+        for again in (copy.deepcopy(model), assigned, filled, moved):
+            assert tied(again), model.recipe.text
+            assert all(torch.equal(a, b) for a, b in zip(model(**given)[:-1], again(**given)[:-1], strict=True)), (
+                model.recipe.text
+            )
+
+
+OTHER = """
+import pickle, sys
+from pathlib import Path
+import torch
+for model, given, outputs in pickle.loads(Path(sys.argv[1]).read_bytes()):
+    assert all(model.get_parameter(alias) is model.get_parameter(owner) for alias, owner in model.module.ties)
+    with torch.no_grad():
+        again = model(**given)[:-1]
+    assert all(torch.equal(a, b) for a, b in zip(outputs, again, strict=True)), model.recipe.text
+"""
+
+
+@torch.no_grad()
+def test_models_go_to_another_process(tmp_path: Path) -> None:
+    """Pickled with their weights, ties and frozen parameters, they compute the same there."""
+    some = [model for case in CASES[:: len(CASES) // 12] for model in models(case)]
+    some += [model for case in CASES for model in models(case) if model.module.ties][::2]
+    rows = []
+    for model in some:
+        given = draw(model.program, DRAWS[0], seed=7)
+        rows.append((model, given, tuple(model(**given)[:-1])))
+    (tmp_path / "models.pkl").write_bytes(pickle.dumps(rows))
+    alone_there(OTHER, str(tmp_path / "models.pkl"))
+
+
+@each_case
+def test_bf16_autocast_is_finite(case: str, device: str) -> None:
+    """Forward and, where there is something to learn, backward."""
+    for model in models(case):
+        again = copy.deepcopy(model).to(device).train()
+        with torch.autocast(device, dtype=torch.bfloat16):
+            outputs = again(**on(device, draw(model.program, DRAWS[0], seed=8)))[:-1]
+        assert all(value.isfinite().all() for value in outputs), model.recipe.text
+        if any(value.requires_grad for value in outputs):
+            loss([value.float() for value in outputs]).backward()
+        assert all(p.grad.isfinite().all() for p in again.parameters() if p.grad is not None), model.recipe.text
+
+
+# -- torch.compile, in processes of its own, since a warm one hides what a cold one trips over
+
+COLD = """
+import json, sys
+import torch
+import composer
+from tests.conformance.inputs import DRAWS, draw
+
+device, texts = json.loads(sys.stdin.read())
+for text, settings in texts:
+    torch._dynamo.reset()
+    recipe = composer.load(text, set=settings)
+    model = recipe.compile(seed=1).eval().to(device)
+    given = {name: value.to(device) for name, value in draw(model.program, DRAWS[0], seed=2).items()}
+    with torch.no_grad():
+        before = model(**given)
+        after = torch.compile(model, fullgraph=True, backend="aot_eager")(**given)
+    for a, b in zip(before[:-1], after[:-1], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4, msg=lambda m: f"{m}\\n{recipe.text}")
+"""
+
+
+def alone_there(script: str, *arguments: str, said: str = "") -> str:
+    """What a script prints in a process of its own, which must end well."""
+    whole = f"import sys; sys.path.insert(0, {ROOT!r})\n{script}"
+    done = subprocess.run([sys.executable, "-c", whole, *arguments], input=said, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+def compiles(texts: list[tuple[str, dict[str, Any]]], device: str) -> None:
+    """Each recipe becomes one program, which computes the same."""
+    alone_there(COLD, said=json.dumps([device, texts]))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_zoo_compiles_without_a_break(name: str, device: str) -> None:
+    """Each recipe in a process that has traced nothing before."""
+    compiles([(name, dict(TINY.get(name, {})))], device)
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_generated_recipes_compile_without_a_break(half: int, device: str) -> None:
+    """As many of them as have, together, everything that any of them has; and what only a block by itself has."""
+    texts = [generated(seed) for seed in range(COUNT)]
+    texts += [alone(part, standard(), seed) for part in blocks(standard()).values() for seed in range(draws(part))]
+    compiles([(text, {}) for text in covering(texts)[half::2]], device)
+
+
+COUNTED = """
+import json, sys
+import torch
+from torch._dynamo.testing import CompileCounterWithBackend
+import composer
+from composer.lower.accelerate import accelerate
+from tests.conformance.inputs import DRAWS, draw
+
+device, texts = json.loads(sys.stdin.read())
+for text, settings in texts:
+    torch._dynamo.reset()
+    model = composer.load(text, set=settings).compile(seed=1).eval().to(device)
+    given = {name: value.to(device) for name, value in draw(model.program, DRAWS[0], optional=False).items()}
+    counter = CompileCounterWithBackend("eager")
+    with torch.no_grad():
+        before = model(**given)
+        after = accelerate(model, backend=counter)(**given)
+    for a, b in zip(before[:-1], after[:-1], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+    print(counter.frame_count)
+"""
+
+
+def test_repeats_compile_once_for_passes_that_agree(device: str) -> None:
+    """For each recipe of the zoo one program for each kind of layer. Elsewhere torch may make one more of a repeat, whose first
+    pass can be given memory that is laid out in another way than what passes hand on, and fewer, where passes differ in what no
+    code depends on.
+    """
+    expected = {name: sum(kinds(composer.load(name, set=TINY.get(name, {})))) for name in ZOO}
+    said = alone_there(COUNTED, said=json.dumps([device, [(name, dict(TINY.get(name, {}))) for name in ZOO]]))
+    assert dict(zip(ZOO, map(int, said.split()), strict=True)) == expected
+    texts = [text for text in map(generated, range(0, COUNT, 3)) if kinds(composer.load(text))]
+    said = alone_there(COUNTED, said=json.dumps([device, [(text, {}) for text in texts]]))
+    for text, count in zip(texts, map(int, said.split()), strict=True):
+        several = kinds(composer.load(text))
+        assert 1 <= count <= sum(several) + len(several), text
+
+
+def kinds(recipe: composer.Recipe) -> list[int]:
+    """For every repeat, how many different passes it has."""
+    repeats = [node for node in below(recipe.typed.root) if isinstance(node, TypedRepeat)]
+    return [len({id(one) for one in repeat.passes}) for repeat in repeats]
+
+
+def below(graph: TypedGraph) -> Iterator[TypedNode]:
+    """Every node of a graph, at any depth; what is in equal passes, once."""
+    for node in graph.nodes:
+        yield node
+        match node:
+            case TypedBlock(slots=slots):
+                inner = [slot.graph for slot in slots.values() if isinstance(slot, TypedGroup)]
+            case TypedGroup(graph=one):
+                inner = [one]
+            case TypedRepeat(passes=passes):
+                inner = list({id(one): one for one in passes}.values())
+        for one in inner:
+            yield from below(one)

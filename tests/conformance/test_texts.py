@@ -1,0 +1,147 @@
+"""Models that write texts: nothing leaks from the future, and a text that is continued is the text that is read at once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+import pytest
+import torch
+
+from blocks.masks.by_data import Documents
+from blocks.masks.by_position import Causal, Near, Window
+from blocks.masks.operators import conjuncts
+from composer.decode.session import session
+from composer.graph.types import TensorType
+from composer.lower import Model
+from tests.conformance.cases import CASES, language_models, models
+from tests.conformance.inputs import DRAWS, POSITIONS, blocks, draw, on
+
+TIME = DRAWS[1]["time"]
+WRITING = [case for case in CASES if not case.startswith("block ")]
+"""Blocks by themselves have no task."""
+each_case = pytest.mark.parametrize("case", WRITING)
+
+
+def of_time(model: Model, name: str) -> bool:
+    """Whether an input has a value for each position of the text."""
+    return "time" in map(str, model.program.inputs[name].sizes)
+
+
+def stretch(model: Model, given: Mapping[str, torch.Tensor], start: int, stop: int | None) -> dict[str, torch.Tensor]:
+    """The inputs of a stretch of tokens; what has no time is given whole, as it is with every call."""
+    return {name: value[:, start:stop] if of_time(model, name) else value for name, value in given.items()}
+
+
+def wide(model: Model, device: str) -> Model:
+    """In float64, where a difference is one of meaning and not of rounding."""
+    return copy.deepcopy(model).double().to(device)
+
+
+def inputs(model: Model, device: str, *, optional: bool, padded: bool = False) -> dict[str, torch.Tensor]:
+    """Inputs of three rows; with padding, the second starts two tokens late."""
+    given = on(device, draw(model.program, DRAWS[1], seed=4, optional=optional, dtype=torch.float64))
+    if padded and "valid" in given:
+        given["valid"][:] = True
+        given["valid"][1, :2] = False
+    return given
+
+
+def close(ours: torch.Tensor, theirs: torch.Tensor, model: Model) -> None:
+    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9, msg=lambda m: f"{m}\n{model.recipe.text}")
+
+
+@each_case
+@torch.no_grad()
+def test_causal_models_leak_nothing(case: str, device: str) -> None:
+    """What comes later changes no earlier logit: every input of the text is replaced from some position on,
+    other than where its tokens stand.
+    """
+    for model in (wide(model, device) for model in language_models(case)):
+        for optional in (False, True):
+            given = inputs(model, device, optional=optional)
+            before = model(**given).logits
+            for cut in (1, 4):
+                following = {name for name in given if of_time(model, name) and name not in POSITIONS}
+                changed = {name: later(value, cut) if name in following else value for name, value in given.items()}
+                close(model(**changed).logits[:, :cut], before[:, :cut], model)
+
+
+def later(value: torch.Tensor, cut: int) -> torch.Tensor:
+    """The value with other rows' numbers from `cut` on, each row's for itself still in order."""
+    return torch.cat([value[:, :cut], value[:, cut:].roll(1, 0)], dim=1)
+
+
+@each_case
+@torch.no_grad()
+def test_a_text_can_be_continued_at_every_split(case: str, device: str) -> None:
+    """The logits of two calls in a session, and of one call per token, are those of one call, with left padding too."""
+    for model in (wide(model, device) for model in language_models(case)):
+        for padded in (False, True):
+            given = inputs(model, device, optional=padded, padded=padded)
+            whole = model(**given).logits
+            for split in range(1, TIME):
+                close(in_pieces(model, given, [(0, split), (split, None)]), whole, model)
+            close(in_pieces(model, given, [(at, at + 1) for at in range(TIME)]), whole, model)
+
+
+def in_pieces(model: Model, given: Mapping[str, torch.Tensor], spans: list[tuple[int, int | None]]) -> torch.Tensor:
+    """The logits of several calls, one after the other; the cache starts too small for them."""
+    with session(model, capacity=3):
+        return torch.cat([model(**stretch(model, given, *span)).logits for span in spans], dim=1)
+
+
+@each_case
+@torch.no_grad()
+def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
+    """After `crop` another text goes on from there; after `reorder` each row goes on from the row that was chosen for it."""
+    for model in (wide(model, device) for model in language_models(case)):
+        given = inputs(model, device, optional=False)
+        rows = torch.tensor([2, 0, 0], device=device)
+        batched = {name for name, type_ in model.program.inputs.items() if type_.sizes and str(type_.sizes[0]) == "batch"}
+        chosen = {name: value[rows] if name in batched else value for name, value in given.items()}
+        whole, other = model(**given).logits, model(**chosen).logits
+        with session(model) as writing:
+            model(**given)
+            writing.crop(3)
+            assert writing.length in (0, 3)  # nothing to remember is no length
+            again = model(**stretch(model, given, 3, 5)).logits
+            writing.reorder(rows)
+            after = model(**stretch(model, chosen, 5, None)).logits
+        close(again, whole[:, 3:5], model)
+        close(after, other[:, 5:], model)
+
+
+@pytest.mark.parametrize("case", CASES)
+@torch.no_grad()
+def test_rows_do_not_mix(case: str, device: str) -> None:
+    """In another order of the batch, each row gives the same."""
+    for model in (wide(model, device) for model in models(case)):
+        given = inputs(model, device, optional=True)
+        batched = {name for name, type_ in model.program.inputs.items() if type_.sizes and str(type_.sizes[0]) == "batch"}
+        turned = {name: value.flip(0) if name in batched else value for name, value in given.items()}
+        for type_, before, after in zip(model.program.root.outputs.values(), model(**given), model(**turned), strict=False):
+            if isinstance(type_, TensorType) and type_.axes and str(type_.axes[0].size) == "batch":
+                close(before, after.flip(0), model)
+
+
+@each_case
+@torch.no_grad()
+def test_packed_documents_are_separate(case: str, device: str) -> None:
+    """Two documents in one row give the logits of each alone, where nothing but distances within a document counts."""
+    for model in (wide(model, device) for model in language_models(case)):
+        if not packs(model):
+            continue
+        given = inputs(model, device, optional=False)
+        documents = torch.tensor([[0] * 3 + [1] * (TIME - 3)] * 3, device=device)
+        alone = [model(**stretch(model, given, *span)).logits for span in ((0, 3), (3, None))]
+        close(model(**given, documents=documents).logits, torch.cat(alone, dim=1), model)
+
+
+def packs(model: Model) -> bool:
+    """Whether every mask keeps documents apart and else looks at distances, and no position counts in itself."""
+    masks = [block.part.mask for block in blocks(model.program.root) if hasattr(block.part, "mask")]
+    apart = [{type(term) for term in conjuncts(mask)} for mask in masks]
+    distances = {Causal, Window, Near, Documents}
+    counted = any(block.part.kind == "learned_positions" for block in blocks(model.program.root))
+    return bool(masks) and not counted and all(Documents in terms and terms <= distances for terms in apart)
