@@ -16,6 +16,7 @@ from composer.graph.infer import infer
 from composer.graph.typed import TypedProgram
 from composer.language.assignment import assign
 from composer.language.document import Document
+from composer.language.extend import extend, is_path
 from composer.language.open_source import open_source
 from composer.language.parse import parse, unknown
 from composer.language.read import read
@@ -113,6 +114,8 @@ class Recipe:
         _ = self.library  # blocks that cannot be used are no mistake of the recipe's
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._extends:  # what lies beside this recipe may not lie there where it is read again
+            return Recipe, (Source(self.source.name, self.text), (), self.blocks, self.settings_name)
         return Recipe, (self.source, self.settings, self.blocks, self.settings_name)
 
     @cached_property
@@ -123,13 +126,26 @@ class Recipe:
     @cached_property
     def document(self) -> Document:
         """The text, read, with what was set in its place."""
-        return assign(read(self.source), self.settings, self.library, name=self.settings_name)
+        whole = extend(self._read, self.library, self._beside)
+        return assign(whole, self.settings, self.library, name=self.settings_name)
+
+    @cached_property
+    def _read(self) -> Document:
+        return read(self.source)
+
+    @property
+    def _extends(self) -> bool:
+        return self._read.root is not None and "extends" in self._read.root
+
+    def _beside(self, name: str) -> Source:
+        """The text of another recipe: of the zoo, or a file whose path leads on from this one's folder."""
+        return open_source(Path(self.source.name).parent / name) if is_path(name) else text_of(name)
 
     @property
     def text(self) -> str:
-        """The recipe's text with everything that was set in it: what to keep beside a trained model."""
+        """The recipe's text with everything that was set in it and all that it extends: what to keep beside a trained model."""
         root = self.document.root
-        data = data_of(root) if self.settings and root is not None else None
+        data = data_of(root) if root is not None and (self.settings or self._extends) else None
         return write(data) if isinstance(data, dict) else self.source.text
 
     @property

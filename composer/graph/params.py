@@ -130,7 +130,6 @@ class Params:
 
     def unused(self) -> None:
         used: set[str] = set()
-        sources = set()
         stack: list[tuple[Node, bool]] = [(self.recipe.root, True)]
         while stack:
             node, top = stack.pop()
@@ -142,11 +141,10 @@ class Params:
                 stack.extend((item, False) for item in node.items)
             else:
                 used.update(IDENTIFIER.findall(node.text))
-                sources.add(node.span.source)
         for param in self.recipe.params:
             if param.name not in used and param.name != CONTEXT:
                 message = f"nothing uses `{param.name}`"
-                if sources == {param.span.source}:
+                if param.span.source == self.recipe.name_scalar.span.source:
                     self.report.error("unused-param", param.span, message, hint="remove it, or use it in the graph")
-                else:  # what was laid over the recipe has taken its place
+                else:  # what extends its recipe has taken the place of what used it
                     self.report.diagnostics.append(Diagnostic("unused-param", message, param.span, "warning"))

@@ -43,7 +43,7 @@ from composer.language.yaml_events import UNREADABLE
 
 LANGUAGE = 1
 TOP = ("recipe", "language", "doc", "source", "task", "params", "inputs", "graph", "outputs", "positions", "init", "weights")
-LATER = ("extends", "uses", "blocks", "losses")
+LATER = ("uses", "blocks", "losses")
 """Keys of the language that this composer does not build yet."""
 TASKS = ("causal_lm",)
 LATER_TASKS = (
@@ -99,7 +99,7 @@ class Parser:
 
     def recipe(self, root: Mapping) -> Recipe:
         """The recipe under the top mapping."""
-        self._keys(root, TOP, "a recipe", LATER, also=LATER)
+        self._keys(root, TOP, "a recipe", LATER, also=("extends", *LATER))
         name = root.get("recipe")
         if name is None and not _misspelt(root, "recipe"):
             self._error(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,9 +73,13 @@ def _paragraph(lines: list[str]) -> str:
 
 
 def diagnose(case: Case) -> list[Diagnostic]:
-    """What is found; where the fence says `build` or `weights`, by what comes after a check without errors."""
-    recipe = composer.load(case.text, set=case.settings)
-    found = recipe.check()
+    """What is found, what a recipe extends lying in `recipes`.
+
+    Where the fence says `build` or `weights`, by what comes after a check without errors.
+    """
+    with chdir(FOLDER):
+        recipe = composer.load(case.text, set=case.settings)
+        found = recipe.check()
     if "build" in case.recipe.words:
         found.extend(budget(recipe.typed))
     if "weights" in case.recipe.words and not found:
@@ -94,6 +99,7 @@ def shown(diagnostic: Diagnostic) -> str:
 
 
 def _place(span: Span) -> str:
-    start = "set:" if span.source.name == "--set" else ""
+    name = span.source.name
+    start = "set:" if name == "--set" else f"{Path(name).name}:" if name.endswith(".yaml") else ""
     end = "" if span.end_line == span.line else f"{span.end_line}:"
     return f"{start}{span.line}:{span.column}-{end}{span.end_column}"

@@ -1,0 +1,114 @@
+"""Recipes over recipes: what comes of two, where paths lead, and what is kept."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+import composer
+
+BASE = """
+recipe: base
+params: {wide: 8, unused_here: 2}
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  a: {type: residual, norm: layernorm, body: {type: ffn, hidden: wide}}
+  b: {type: linear, out: 8 * unused_here}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a recipe, and one below it."""
+    (tmp_path / "base.yaml").write_text(BASE, encoding="utf-8")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "over.yaml").write_text("recipe: over\nextends: ../base.yaml\nparams: {wide: 16}\n", encoding="utf-8")
+    return tmp_path
+
+
+def load(folder: Path, text: str) -> composer.Recipe:
+    """A recipe of the folder."""
+    (folder / "top.yaml").write_text(text, encoding="utf-8")
+    return composer.load(folder / "top.yaml")
+
+
+def written_out(text: str) -> str:
+    """What the composer makes of a recipe that extends none."""
+    return composer.load(text).expand()
+
+
+def test_what_comes_of_two_is_what_one_would_write(folder: Path) -> None:
+    """A node changed deep inside, one in its place between others, one deleted, and edges implied after the merge."""
+    top = """
+recipe: base
+extends: base.yaml
+graph:
+  a: {norm: rmsnorm, body: {activation: silu}}
+  between: {type: scale, by: 2}
+  b: null
+  c: {type: linear, out: unused_here}
+"""
+    same = """
+recipe: base
+params: {wide: 8, unused_here: 2}
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  a: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: wide, activation: silu}}
+  between: {type: scale, by: 2}
+  c: {type: linear, out: unused_here}
+"""
+    assert load(folder, top).expand() == written_out(same)
+
+
+def test_paths_lead_on_from_the_recipe_that_they_stand_in(folder: Path) -> None:
+    """Also back up, as far as the folder of the outermost one."""
+    recipe = load(folder, "recipe: base\nextends: below/over.yaml\n")
+    assert recipe.check() == []
+    assert recipe.expand() == written_out(BASE.replace("wide: 8", "wide: 16"))
+    (found,) = composer.load(folder / "below" / "over.yaml").check()
+    assert found.code == "outside-folder"
+
+
+def test_mistakes_are_located_in_the_file_that_holds_them(folder: Path) -> None:
+    """Two files, each with one."""
+    (folder / "base.yaml").write_text(BASE.replace("8 * unused_here", "8 * unknown_here"), encoding="utf-8")
+    found = load(folder, "recipe: top\nextends: base.yaml\ngraph: {a: {norm: rms_norm}}\n").check()
+    places = {(Path(each.span.source.name).name, each.code) for each in found if each.severity == "error"}
+    assert places == {("base.yaml", "unknown-name"), ("top.yaml", "unknown-block")}
+
+
+def test_settings_are_laid_over_the_whole(folder: Path) -> None:
+    """A param of the base is set as one's own."""
+    load(folder, "recipe: base\nextends: base.yaml\n")
+    set_ = composer.load(folder / "top.yaml", set={"wide": 12, "a.norm": "rmsnorm"})
+    assert set_.expand() == written_out(BASE.replace("wide: 8", "wide: 12").replace("layernorm", "rmsnorm"))
+
+
+def test_the_text_that_is_kept_needs_no_other_file(folder: Path) -> None:
+    """Neither saved nor pickled."""
+    recipe = load(folder, "recipe: base\nextends: below/over.yaml\n")
+    expected = recipe.expand()
+    text, pickled = recipe.text, pickle.dumps(recipe)
+    for file in folder.rglob("*.yaml"):
+        file.unlink()
+    assert "extends" not in text
+    assert composer.load(text).expand() == pickle.loads(pickled).expand() == expected
+
+
+def test_a_recipe_keeps_its_own_name(folder: Path) -> None:
+    """And must have one."""
+    assert load(folder, "recipe: mine\nextends: base.yaml\n").name == "mine"
+    (found,) = [each for each in load(folder, "extends: base.yaml\n").check() if each.severity == "error"]
+    assert (found.code, Path(found.span.source.name).name) == ("missing-key", "top.yaml")
+
+
+def test_a_long_chain_is_refused(folder: Path) -> None:
+    """With the place that goes too far."""
+    for number in range(30):
+        text = f"recipe: r{number}\nextends: r{number + 1}.yaml\n"
+        (folder / f"r{number}.yaml").write_text(text, encoding="utf-8")
+    (found,) = composer.load(folder / "r0.yaml").check()
+    assert found.code == "too-deep"
+    assert Path(found.span.source.name).name == "r19.yaml"
