@@ -28,7 +28,7 @@ def entry(part: type[Part]) -> str:
         paragraphs.append(f"*{part.source.title}*, {part.source.reference}.")
     if fields(part):
         paragraphs.append("\n".join(_field_table(part)))
-    paragraphs.append("\n".join(f"- {title}: {'; '.join(items)}" for title, items in _facts(part) if items))
+    paragraphs.append("\n".join(f"- {title}: {'; '.join(items)}" for title, items in facts(part) if items))
     return "\n\n".join(text for text in paragraphs if text) + "\n"
 
 
@@ -40,16 +40,27 @@ def _package(name: str, parts: Iterable[type[Part]]) -> Iterator[str]:
 
 
 def _field_table(part: type[Part]) -> Iterator[str]:
+    docs = docs_of(part)
+    yield "| field | takes | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, takes, default in field_rows(part):
+        cells = (f"`{name}`", takes, default, " ".join(docs.get(name, "").split()))
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def field_rows(part: type[Part]) -> Iterator[tuple[str, str, str]]:
+    """Each field with what it takes and its default."""
+    for name, field in fields(part).items():
+        yield name, f"{form_text(field.form)}, or `none`" if field.nullable else form_text(field.form), _default(field)
+
+
+def docs_of(part: type[Part]) -> dict[str, str]:
+    """The line under each field, inherited ones included."""
     docs: dict[str, str] = {}
     for owner in reversed(part.__mro__):
         if issubclass(owner, Part) and owner is not Part:
             docs.update(field_docs(owner))
-    yield "| field | takes | default | meaning |"
-    yield "|---|---|---|---|"
-    for name, field in fields(part).items():
-        takes = f"{form_text(field.form)}, or `none`" if field.nullable else form_text(field.form)
-        cells = (f"`{name}`", takes, _default(field), " ".join(docs.get(name, "").split()))
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return docs
 
 
 def form_text(form: Form) -> str:
@@ -102,7 +113,8 @@ def _default(field: Field) -> str:
     return f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
 
 
-def _facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
+def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
+    """Ports, what a part is made of, and what it learns and remembers."""
     yield "in", _typed(part.inputs)
     yield "out", _typed(part.outputs)
     yield "reads", _typed(part.edges)

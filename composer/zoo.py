@@ -14,3 +14,9 @@ def zoo() -> Path:
 def plays() -> Path:
     """Nine plays by Shakespeare as plain text, which the demo trains on."""
     return HERE / "data" / "shakespeare.txt"
+
+
+def errors_page() -> Path:
+    """The index of errors, one section for each code."""
+    installed = HERE / "docs" / "errors.md"
+    return installed if installed.is_file() else HERE.parent / "docs" / "errors.md"

@@ -1,7 +1,20 @@
 """What a recipe's author did wrong, as data, and how it is shown."""
 
 from composer.diagnostics.diagnostic import Diagnostic, Label, RecipeError, Severity
+from composer.diagnostics.machine import as_github, as_json
 from composer.diagnostics.render import concise, full, report
 from composer.diagnostics.source import Source, Span
 
-__all__ = ["Diagnostic", "Label", "RecipeError", "Severity", "Source", "Span", "concise", "full", "report"]
+__all__ = [
+    "Diagnostic",
+    "Label",
+    "RecipeError",
+    "Severity",
+    "Source",
+    "Span",
+    "as_github",
+    "as_json",
+    "concise",
+    "full",
+    "report",
+]

@@ -51,7 +51,7 @@ def full(diagnostic: Diagnostic) -> str:
 
 def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic], str] = full) -> str:
     """All of them in the order of the files, each as `style` shows it, and how many there are."""
-    ordered = sorted(diagnostics, key=lambda each: (each.span.source.name, each.span.line, each.span.column))
+    ordered = in_order(diagnostics)
     if not ordered:
         return ""
     errors = sum(each.severity == "error" for each in ordered)
@@ -60,6 +60,11 @@ def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic], str]
     ]
     between = "\n\n" if style is full else "\n"
     return between.join([*map(style, ordered), ", ".join(counts)])
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """By file, line and column."""
+    return sorted(diagnostics, key=lambda each: (each.span.source.name, each.span.line, each.span.column))
 
 
 def _quote(span: Span) -> tuple[str, int, int]:

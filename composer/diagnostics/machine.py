@@ -1,0 +1,45 @@
+"""Diagnostics for programs: JSON for editors and scripts, and the form in which GitHub marks lines of a change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from composer.diagnostics.diagnostic import Diagnostic
+from composer.diagnostics.source import Span
+
+PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+
+
+def as_json(diagnostics: Iterable[Diagnostic]) -> str:
+    """A list of objects; lines and columns count from 1 in characters, and the end column is exclusive."""
+    return json.dumps([_plain(each) for each in diagnostics], indent=2, ensure_ascii=False)
+
+
+def _plain(diagnostic: Diagnostic) -> dict[str, Any]:
+    return {
+        **_place(diagnostic.span),
+        "severity": diagnostic.severity,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "labels": [{**_place(label.span), "message": label.text} for label in diagnostic.labels],
+    }
+
+
+def _place(span: Span) -> dict[str, str | int]:
+    lines = {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}
+    return {"path": span.source.name, **lines}
+
+
+def as_github(diagnostic: Diagnostic) -> str:
+    """A workflow command: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands."""
+    span = diagnostic.span
+    last = span.end_column - 1 if span.end_line == span.line else span.end_column  # GitHub's end column is inclusive
+    places = {"file": span.source.name, "line": span.line, "col": span.column, "endLine": span.end_line, "endColumn": last}
+    properties = {**places, "title": diagnostic.code}
+    told = ",".join(f"{name}={str(value).translate(PROPERTY)}" for name, value in properties.items())
+    hint = f"\n{diagnostic.hint}" if diagnostic.hint else ""
+    return f"::{diagnostic.severity} {told}::{(diagnostic.message + hint).translate(MESSAGE)}"

@@ -1,0 +1,142 @@
+"""`explain`, `blocks` and `schema`, and reports for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from blocks.core import fields, standard
+from composer.reference import docs_of
+from composer.schema import schema
+from composer.zoo import zoo
+from tests.cases.case import FILES, Case, cases
+from tests.cli.conftest import Arco
+from tests.conformance.generator import generated
+
+EVERY_CASE = [case for file in FILES for case in cases(file)]
+OF_FORM = {
+    "empty-recipe", "init-form", "language-version", "missing-type", "node-form", "not-a-mapping", "not-built", "unknown-field",
+    "unknown-init", "unknown-param-type", "unknown-task", "value-form",
+}  # fmt: skip
+"""Mistakes that a schema sees wherever they stand, where the text is YAML at all."""
+
+
+def test_every_code_is_explained(arco: Arco) -> None:
+    """What it means, a recipe that has it, and what is said of that."""
+    listed = arco("explain")
+    assert listed.code == 0
+    codes = {case.code for case in EVERY_CASE}
+    assert {line.split()[0] for line in listed.out.splitlines()} == codes
+    for code in codes:
+        done = arco("explain", code)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith(f"{code}\n\n") and f"[{code}]: " in done.out and "```" not in done.out
+
+
+def test_a_code_is_taken_as_it_stands_in_a_report(arco: Arco) -> None:
+    """And a near miss is offered the right one."""
+    assert arco("explain", "error[cycle]") == arco("explain", "cycle")
+    done = arco("explain", "indivisble")
+    assert (done.code, done.out) == (2, "") and "did you mean indivisible?" in done.err
+
+
+def test_every_block_is_listed_and_has_an_entry(arco: Arco) -> None:
+    """With each of its fields and what the field means."""
+    listed = arco("blocks").out
+    for name in standard():
+        assert f"  {name} " in listed
+        done = arco("blocks", name)
+        assert (done.code, done.err) == (0, "")
+        words = " ".join(done.out.split())
+        for field in fields(standard()[name]):
+            assert f" {field}: " in words
+            assert " ".join(docs_of(standard()[name])[field].replace("`", "").split()) in words.replace("`", "")
+
+
+def test_blocks_of_ones_own_are_in_the_reference(arco: Arco, tmp_path: Path) -> None:
+    """And in the schema."""
+    text = '''
+from blocks.core import Block, Count
+
+class Halve(Block, kind="halve"):
+    """Half of it."""
+
+    times: Count
+    """How often."""
+
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+    def forward(self, x):
+        return x / 2**self.times
+'''
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    done = arco("blocks", "halve", "--blocks", "own.py")
+    assert done.code == 0 and "times: whole number ≥ 0; required\n    How often." in done.out
+    assert "part_halve" in json.loads(arco("schema", "--blocks", "own.py").out)["$defs"]
+    assert arco("blocks", "halve").code == arco("blocks", "--blocks", "no.py").code == 2
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    """Of the standard library."""
+    Draft202012Validator.check_schema(schema(standard()))
+    return Draft202012Validator(schema(standard()))
+
+
+def plain(text: str) -> Any:
+    """A recipe as an editor reads it; None where it is no YAML."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+
+
+def test_sound_recipes_are_valid(validator: Draft202012Validator) -> None:
+    """The zoo, and recipes that say all that can be said."""
+    texts = [file.read_text(encoding="utf-8") for file in zoo().glob("*.yaml")] + [generated(seed) for seed in range(120)]
+    for text in texts:
+        validator.validate(plain(text))
+
+
+@pytest.mark.parametrize("case", [case for case in EVERY_CASE if case.code in OF_FORM and not case.settings], ids=str)
+def test_mistakes_of_form_are_not(case: Case, validator: Draft202012Validator) -> None:
+    """A wrong key, field, block or form of a value."""
+    read = plain(case.text)
+    assert (read is None and "empty" not in case.code) or not validator.is_valid(read)
+
+
+def test_an_unknown_field_is_named(validator: Draft202012Validator) -> None:
+    """The place that an editor marks is the node."""
+    wrong = {"recipe": "r", "inputs": {"x": "float[batch, 8]"}, "graph": {"a": {"type": "linear", "out": 3, "bais": True}}}
+    (error,) = validator.iter_errors(wrong)
+    assert list(error.absolute_path) == ["graph", "a"]
+
+
+def test_a_recipe_over_another_says_only_what_changes(validator: Draft202012Validator) -> None:
+    """Neither inputs nor types."""
+    validator.validate({"recipe": "r", "extends": "gpt2", "graph": {"layers": {"graph": {"attn": {"norm": "rmsnorm"}}}}})
+
+
+def test_reports_are_read_by_programs(arco: Arco, wrong: Path) -> None:
+    """JSON holds nothing else, also where nothing is wrong."""
+    done = arco("check", "wrong.yaml", "gpt2", "--format", "json")
+    error, = [each for each in json.loads(done.out) if each["severity"] == "error"]  # fmt: skip
+    assert done.code == 1
+    place = {"path": "wrong.yaml", "line": 4, "column": 9, "end_line": 4, "end_column": 15}
+    told = {"code": "unknown-block", "message": "there is no block called `rmsnrm`", "hint": "did you mean rmsnorm?"}
+    assert error == {**place, "severity": "error", **told, "labels": []}
+    assert arco("check", "gpt2", "--format", "json") == (0, "[]\n", "")
+
+
+def test_github_is_told_the_columns_that_are_meant(arco: Arco, wrong: Path) -> None:
+    """Its last column is inclusive, and line ends and colons are escaped."""
+    done = arco("check", "wrong.yaml", "--format", "github")
+    expected = "::error file=wrong.yaml,line=4,col=9,endLine=4,endColumn=14,title=unknown-block::"
+    assert done.out == f"{expected}there is no block called `rmsnrm`%0Adid you mean rmsnorm?\n"
+    assert arco("check", "gpt2", "--format", "github") == (0, "", "")
