@@ -9,7 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from blocks.core import Library, Own, Part, fields
-from blocks.core.fields import EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word, field_docs
+from blocks.core.fields import (
+    AxisName,
+    EdgeName,
+    Field,
+    Flag,
+    FlagsBy,
+    Form,
+    Integer,
+    ListOf,
+    OrEdge,
+    Real,
+    SlotOf,
+    Text,
+    Word,
+    field_docs,
+)
 from blocks.core.weights import Linear, Slot, Tensor, Weight
 
 
@@ -78,6 +93,8 @@ def form_text(form: Form) -> str:
             return _quoted(words)
         case Text():
             return "text"
+        case AxisName():
+            return "an axis by its name, or `last`"
         case EdgeName():
             return "a node or an input"
         case OrEdge(number=number):

@@ -1,7 +1,7 @@
 """What a block is: its declaration, and nothing of recipes, graphs or files."""
 
 from blocks.core.cost import Cost
-from blocks.core.fields import Count, Edge, Field, Positive, Probability, Size, derived, fields
+from blocks.core.fields import Axis, Count, Edge, Field, Positive, Probability, Size, derived, fields
 from blocks.core.keep import keep
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
@@ -12,6 +12,7 @@ __all__ = [
     "ONES",
     "ZEROS",
     "Activation",
+    "Axis",
     "Block",
     "Call",
     "Cost",

@@ -72,6 +72,15 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisName:
+    """The name of an axis of the first input, or `last`."""
+
+
+Axis: TypeAlias = Annotated[str, AxisName()]
+"""The annotation of a field that names an axis."""
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeName:
     """A reference to a node or an input."""
 
@@ -104,7 +113,7 @@ class FlagsBy:
     names: tuple[str, ...]
 
 
-Form: TypeAlias = Integer | Real | Flag | Word | Text | EdgeName | OrEdge | SlotOf | ListOf | FlagsBy
+Form: TypeAlias = Integer | Real | Flag | Word | Text | AxisName | EdgeName | OrEdge | SlotOf | ListOf | FlagsBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +183,7 @@ def _form(annotation: Any, metadata: list[Any]) -> Form:
     if annotation is Edge:
         return EdgeName()
     if annotation is str:
-        return Text()
+        return next((item for item in metadata if isinstance(item, AxisName)), Text())
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return SlotOf(annotation)
     raise TypeError(f"a field cannot be a {annotation}")

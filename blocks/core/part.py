@@ -27,12 +27,16 @@ class Paper:
 
 
 class Reject(Exception):
-    """A part's own no: a sentence in the user's words, the field that it is about, and the code of the error where it has
-    one of its own."""
+    """A part's own no: a sentence in the user's words, the field or the port that it is about, and the code of the error where
+    it has one of its own."""
 
-    def __init__(self, message: str, *, field: str | None = None, hint: str = "", code: str = "") -> None:
+    def __init__(
+        self, message: str, *, field: str | None = None, hint: str = "", code: str = "", port: str = "", index: int | None = None
+    ) -> None:
         super().__init__(message)
-        self.message, self.field, self.hint, self.code = message, field, hint, code
+        self.message, self.field, self.hint, self.code, self.port = message, field, hint, code, port
+        self.index = index
+        """Which of the values at a port that takes several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ class Part(BaseModel):
     weights: ClassVar[Weights | Callable[..., Weights]] = {}
     """Name to weight; or a method of (sizes, wired ports) that returns the mapping."""
     forward: ClassVar[Callable[..., Any] | None] = None
+    named_by: ClassVar[str] = ""
+    """A field that lists the names of the outputs, where `outputs` is empty."""
     broadcasts: ClassVar[bool] = False
     """Whether inputs match by the names of their axes, the missing ones expanded before `forward` sees them."""
 
@@ -98,9 +104,18 @@ class Part(BaseModel):
         """What is sound and probably not meant."""
         return ()
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str] | None:
-        """Output port to type where `outputs` cannot say it (ports that depend on fields)."""
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any] | None:
+        """Output port to type where `outputs` cannot say it (ports that depend on fields): as text, or as the type of an input
+        with other axes."""
         return None
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        """What `forward` and `cost` need to know of the types of the inputs beside `sizes`, by name: plain values."""
+        return {}
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        """Sizes of the axes along which one position depends on others, other than by a mask or by what is kept."""
+        return ()
 
     def prepared(self, wired: frozenset[str]) -> Mapping[str, Prepared]:
         """Keyword argument of `forward` to the slot that is prepared for it."""
@@ -141,6 +156,9 @@ class Norm(Part):
 
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["dim"],)
 
 
 class Activation(Part):

@@ -12,6 +12,7 @@ from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.broadcast import concatenate, expand_axes
 from composer.graph.dims import Symbolic, symbol
+from composer.graph.dims import names as dim_names
 from composer.graph.doubts import doubts
 from composer.graph.ir import (
     BlockNode,
@@ -53,6 +54,7 @@ def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]
     """The typed graph, and what is wrong with it, or doubtful where nothing is wrong; no graph where something is."""
     inference = Inference(program)
     inputs = inference.inputs()
+    inference.grows = inference.growing(inputs)
     root = inference.graph(program.graph, inputs)
     inference.whole(root)
     errors = [diagnostic for diagnostic in inference.diagnostics if diagnostic.severity == "error"]
@@ -76,6 +78,18 @@ class Inference:
         """The blocks and groups around what is being typed."""
         self.around: TypedGraph | None = None
         """The graph that is being typed, as far as it is."""
+        self.root: TypedGraph | None = None
+        """The whole model's graph, as far as it is typed."""
+        self.grows: Symbolic | None = None
+        """The axis of the tokens of a causal_lm."""
+
+    def growing(self, inputs: Mapping[str, Type]) -> Symbolic | None:
+        """The axis along which a model of texts writes."""
+        tokens = inputs.get("tokens")
+        if self.program.recipe.task != "causal_lm" or not isinstance(tokens, TensorType) or len(tokens.axes) != 2:
+            return None
+        last = tokens.sizes[-1]
+        return last if isinstance(last, Symbolic) else None
 
     def inputs(self) -> dict[str, Type]:
         """The types of the model's inputs; an axis that no param names is a symbol of the model."""
@@ -147,6 +161,7 @@ class Inference:
             typed = TypedGraph(graph, types, (), {}, {})
             nodes: dict[str, TypedNode] = {}
             partial = TypedGraph(graph, types, (), {}, nodes)
+            self.root = self.root or partial
             for node in graph.nodes:
                 self.around = partial
                 nodes[node.name] = self.node(node, partial)
@@ -246,6 +261,7 @@ class Inference:
         part = part_class.model_construct(**values)
         if any(field.derived for field in known_fields.values()):
             part.reject(env, wired)
+        env = {**env, **part.known(given, env)}
         for port, type_ in given.items():
             text = _port_type(part_class, port)
             if text and not isinstance(type_, tuple) and isinstance(type_, TensorType):
@@ -254,8 +270,24 @@ class Inference:
         for no in part.warn(env, wired):
             self._rejected(node, no, "warning")
         outputs, expansions = self._outputs(node, part, given, env)
+        self._while_writing(node, part, given, outputs, env)
         parameters, modules, slots = self._weights(node, part, given, env)
         return TypedBlock(node, part, env, given, outputs, parameters, modules, slots, expansions)
+
+    def _while_writing(self, node: BlockNode, part: Part, given: Given, outputs: Mapping[str, Type], env: dict[str, Any]) -> None:
+        """Refuses what needs tokens that a model of texts has not written yet, or gives more or fewer values than tokens."""
+        if self.grows is None or node.dropped:
+            return
+        kind, axis = self._kind(node), str(self.grows)
+        if self.grows in part.mixes(env):
+            message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while causal_lm writes a text"
+            self._report(
+                Diagnostic("not-causal", message, node.name_span, hint="make it causal, where it can be, or use another axis")
+            )
+        for size_ in (size_ for type_ in outputs.values() if isinstance(type_, TensorType) for size_ in type_.sizes):
+            if size_ != self.grows and dim_names(size_) & dim_names(self.grows):
+                message = f"{kind} gives {size_} values for `{axis}` tokens, and causal_lm writes token by token"
+                self._report(Diagnostic("not-causal", message, node.name_span, hint="every token needs a value of its own"))
 
     def _symbols(self, node: BlockNode, given: Given) -> dict[str, Any]:
         """The axis symbols of the block's inputs, bound by what is wired."""
@@ -283,7 +315,17 @@ class Inference:
         for name, other in part.unbound.items():
             if name not in symbols and other in symbols:
                 symbols[name] = symbols[other]
+        for port, name in part.counts.items():
+            if port not in given and isinstance(named := self._positions(str(symbols.get(name))), TensorType):
+                symbols.setdefault("...", named.axes[:-1])
         return symbols
+
+    def _positions(self, axis: str) -> Type | tuple[Type, ...] | None:
+        """The type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
+        ref = dict(self.program.positions).get(axis)
+        if ref is None or self.root is None or not {ref.node} & {*self.root.inputs, *self.root.by_name}:
+            return None
+        return self.root.type_of(ref)
 
     def _fields(self, node: BlockNode, symbols: Mapping[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -387,7 +429,7 @@ class Inference:
         table = declared_types if declared_types is not None else type(part).outputs
         outputs: dict[str, Type] = {}
         for name, text in table.items():
-            outputs[name.rstrip("?")] = fill(pattern(text), env)
+            outputs[name.rstrip("?")] = fill(pattern(text), env) if isinstance(text, str) else text
         return outputs, ()
 
     def _weights(
@@ -542,7 +584,10 @@ class Inference:
                 seconds = labels(value.origins, span)
                 if isinstance(value, Known) and value.origins:
                     note = str(value.value)
-        code = getattr(no, "code", "") or "rejected"
+        code = no.code or "rejected"
+        if no.port:
+            self._edge(node, no.port, code, f"{self._kind(node)} {no.message}", no.hint, index=no.index)
+            return
         self._report(Diagnostic(code, no.message, span, severity, note, seconds, no.hint))
 
     def _written(self, node: BlockNode, field: str) -> FieldValue | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from composer.diagnostics import Label, Span
 from composer.graph.builders import GraphBuilder, NodeBuilder, PendingEdge, PendingTie
-from composer.graph.ir import GraphInput, Ref, Tie, Wire
+from composer.graph.ir import GraphInput, Items, Known, Ref, Tie, Wire
 from composer.graph.report import Stop, TooMuch
 from composer.graph.scope import Declaration, Scope
 from composer.language.evaluate import as_int
@@ -245,8 +245,10 @@ class Wiring:
         assert node.part is not None
         step = steps[0]
         known = {name.rstrip("?"): name for name in node.part.outputs}
-        dynamic = "types" in vars(node.part)
-        if len(steps) > 1 or (step.name not in known and not dynamic):
+        match node.fields.get(node.part.named_by):
+            case Items(items=items):
+                known = {item.value: item.value for item in items if isinstance(item, Known)}
+        if len(steps) > 1 or step.name not in known:
             bad = steps[1] if step.name in known else step
             self.report.diagnostics.append(unknown("unknown-port", bad.span, f"output of {node.part.kind}", bad.name, known))
             raise Stop

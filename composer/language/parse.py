@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
 
 from blocks.core import Library, Part, fields
-from blocks.core.fields import FlagsBy, ListOf, SlotOf, Text
+from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
@@ -428,7 +428,7 @@ class Parser:
 
     def _form(self, node: Node, form: Any, name: str) -> Written | None:
         match form:
-            case Text():
+            case Text() | AxisName():
                 scalar = self._scalar(node, f"`{name}` is text")
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case ListOf():

@@ -88,7 +88,7 @@ def _kept(text: str, block: TypedBlock, axis: Dim | None) -> Kept:
 
 def _part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[Keeper]:
     if isinstance(part, Plan) and attributes.get("grows"):
-        names = {name: Kept(-1, text.startswith(("int[batch", "bool[batch"))) for name, text in kept(part).items()}
+        names = {name: Kept(-1, text.startswith(("int[batch", "bool[batch", "int[..."))) for name, text in kept(part).items()}
         if names:
             yield Keeper(path, attribute, names)
     elif type(part).keeps and not isinstance(part, Plan):

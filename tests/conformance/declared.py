@@ -9,7 +9,7 @@ from typing import Any
 
 import composer
 from blocks.core import Library, Part, fields
-from blocks.core.fields import EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
+from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
 from blocks.masks.mask import Mask, Pair
 from blocks.masks.plans import edges_of
 from composer.graph.patterns import pattern
@@ -19,8 +19,12 @@ from composer.language.write import write
 
 RUNNING = ("batch", "time", "source")
 """Axes whose lengths are known only when the model runs; every other one is drawn."""
-ENOUGH = {("learned_positions", "max_length"): (23, 29)}
-"""Fields whose right values no declaration can say: here, at least as many positions as any test has."""
+ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
+    ("learned_positions", "max_length"): ("23", "29"),
+    ("split", "into"): (["a", "b"], ["left", "middle", "right"]),
+    ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
+}
+"""Fields whose right values no declaration can say: at least as many positions as any test has, names and their lengths."""
 WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
 EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length"}
 """The model's inputs that the edges of a mask read, by their types."""
@@ -55,7 +59,7 @@ class Declared:
         if field.nullable and not isinstance(field.form, EdgeName) and self.random.random() < 0.15:
             return "none"
         if (part.kind, field.name) in ENOUGH:
-            return str(self.random.choice(ENOUGH[part.kind, field.name]))
+            return self.random.choice(ENOUGH[part.kind, field.name])
         return self.form(field.form, depth)
 
     def form(self, form: Form, depth: int) -> Any:
@@ -71,6 +75,8 @@ class Declared:
                 return self.random.choice(["true", "false"])
             case Word(of=words):
                 return self.random.choice(words)
+            case AxisName():
+                return self.random.choice(["last", "time"])
             case ListOf(item=item):
                 return [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
             case FlagsBy(names=of):
@@ -202,6 +208,7 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
     inputs.update({name: INPUTS[name] for name in sorted(declared.read)})
     inputs = inputs or {"unused": "float[batch, time]"}
     outputs = {name: f"block.{name}" for name in (output.rstrip("?") for output in part.outputs)}
+    outputs = outputs or {name: f"block.{name}" for name in node[part.named_by]}
     first = next(iter(outputs))
     read = {name: path for name, path in outputs.items() if name in (first, output) or random.random() < 0.3}
     if wires:

@@ -272,7 +272,7 @@ def _of_graph(program: ir.Program) -> Iterator[str]:
             case ir.BlockNode(part=part):
                 yield f"part:{part.kind}"
                 yield from (f"port:{part.kind}.{wire.port or next(iter(ports(part)))}" for wire in item.wires)
-                first = next(iter(part.outputs)).rstrip("?")
+                first = next(iter(part.outputs), "").rstrip("?")
                 yield from (f"output:{part.kind}.{output}" for output in (first, *item.wanted))
                 yield from ["frozen:block"] * (not item.trainable)
             case ir.GroupNode():

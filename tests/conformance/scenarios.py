@@ -194,6 +194,151 @@ def positions_of_one_block(draft: Draft) -> None:
     draft.add({**draft.attention(positions="rotary", mask=mask), "in": {"x": before, "at": "columns", "memory_at": "columns"}})
 
 
+@scenario
+def position_bias(draft: Draft) -> None:
+    """One bias of scores for two layers, from counted positions or from those that the model is given."""
+    if draft.pick(0, 1):
+        draft.inputs["positions_given"] = "int[batch, time]"
+        draft.positions = {"time": "positions_given"}
+    heads, before = draft.pick("2", "3"), draft.above
+    t5 = {"type": "t5_bias", "buckets": "8", "max_distance": "5", "bidirectional": draft.pick("true", "false")}
+    bias = draft.add({**draft.pick(t5, {"type": "alibi"}), "heads": heads})
+    fields = {"heads": heads, "head_dim": "4", "mask": draft.declared.mask()}
+    first = draft.add({"type": "attention", **fields, "in": {"x": before, "bias": bias}})
+    draft.add({"type": "attention", **fields, "in": {"x": first, "bias": bias}})
+
+
+@scenario
+def alibi(draft: Draft) -> None:
+    """A bias by columns, where something else says where queries and keys stand."""
+    draft.inputs["columns"] = "int[batch, time]"
+    before = draft.above
+    where = {"at": "columns", "memory_at": "columns"}
+    bias = draft.add({"type": draft.pick("alibi", "t5_bias"), "heads": "3", "in": {"x": before, **where}})
+    fields = {"heads": "3", "head_dim": "4", "mask": "causal" if draft.causal else "near(3)"}
+    draft.add({"type": "attention", **fields, "in": {"x": before, "bias": bias, **where}})
+
+
+@scenario
+def t5_bias(draft: Draft) -> None:
+    """A bias between two sequences."""
+    draft.inputs["memory"] = "float[batch, source, 10]"
+    before = draft.above
+    bias = draft.add(
+        {"type": "t5_bias", "heads": "2", "buckets": "4", "max_distance": "3", "in": {"x": before, "memory": "memory"}}
+    )
+    draft.add({"type": "attention", "heads": "2", "in": {"x": before, "memory": "memory", "bias": bias}})
+
+
+# -- other shapes than the stream's
+
+
+def beside(draft: Draft, before: str, out: str) -> None:
+    """A vector for each text, or a value of another shape, as an output of its own; a model of texts has none."""
+    draft.outputs[f"beside_{out}"] = out
+    draft.add({"type": "identity", "in": before})
+
+
+@scenario
+def pool(draft: Draft) -> None:
+    """One vector for each sequence, added to every position of it or read by itself."""
+    if draft.causal:
+        draft.add(draft.feed())
+        return
+    before = draft.above
+    draft.inputs["valid"] = "bool[batch, time]?"
+    given = draft.pick({"x": before}, {"x": before, "valid": "valid"})
+    beside(draft, before, draft.add({"type": "pool", "how": draft.pick("first", "last", "mean", "max"), "in": given}))
+
+
+@scenario
+def prepend_token(draft: Draft) -> None:
+    """One position more, which the next attention counts."""
+    if draft.causal:
+        draft.add(draft.feed())
+        return
+    before = draft.above
+    draft.add("prepend_token")
+    draft.add("sinusoidal_positions")
+    beside(draft, before, draft.add(draft.attention(mask=draft.pick("full", "near(2)", "first(1)"))))
+
+
+@scenario
+def groupnorm(draft: Draft) -> None:
+    """All positions together, which a model of texts cannot do."""
+    draft.add(draft.feed() if draft.causal else {"type": "groupnorm", "groups": draft.pick("1", "4", "width")})
+
+
+@scenario
+def additive_attention(draft: Draft) -> None:
+    """A vector that is the same for every position, from another sequence."""
+    draft.inputs |= {"state": "float[batch, 6]", "memory": "float[batch, source, 10]", "memory_valid": "bool[batch, source]?"}
+    before = draft.above
+    given = {"query": "state", "memory": "memory", **draft.pick({}, {"valid": "memory_valid"})}
+    read = draft.add({"type": "additive_attention", "hidden": draft.pick("5", "width"), "in": given})
+    draft.outputs |= draft.pick({}, {"alignment": f"{read}.weights"})
+    wide = draft.add({"type": "linear", "out": "width", "in": read})
+    draft.add({"type": "add", "in": [before, wide]})
+
+
+@scenario
+def conv1d(draft: Draft) -> None:
+    """Convolutions, deep ones with a dilation that grows; in a model of texts they see nothing that is later."""
+    causal = "true" if draft.causal else draft.pick("true", "false")
+    fields = {"type": "conv1d", "out": "width", "kernel": draft.pick("1", "2", "3", "4"), "causal": causal}
+    groups = draft.pick("1", "2", "width")
+    body = draft.body(draft.residual({**fields, "groups": groups, "dilation": "2 ** layer", "bias": draft.pick("true", "false")}))
+    draft.add({"repeat": "2", "graph": body})
+
+
+@scenario
+def stack(draft: Draft) -> None:
+    """Streams side by side, of which the mean, the largest or one is taken."""
+    before = draft.above
+    draft.add(draft.feed())
+    axis, where = draft.pick(("last", "last"), ("time", "inputs"), ("last", "inputs"))
+    stacked = draft.add({"type": "stack", "axis": axis, "in": [before, draft.above, "embed"]})
+    draft.add({"type": draft.pick("softmax", "l2norm", "identity"), "in": stacked})
+    draft.add(
+        {**draft.pick({"type": "mean"}, {"type": "max"}, {"type": "select", "index": draft.pick("0", "-1")}), "axis": where}
+    )
+
+
+@scenario
+def mean(draft: Draft) -> None:
+    """What is taken along an axis of the stream itself, as an output of its own."""
+    before, axis = draft.above, "last" if draft.causal else draft.pick("last", "time")
+    taken = draft.pick({"type": "mean"}, {"type": "max"}, {"type": "select", "index": "1"})
+    beside(draft, before, draft.add({**taken, "axis": axis}))
+
+
+SCENARIOS["max"] = SCENARIOS["select"] = mean
+
+
+@scenario
+def split(draft: Draft) -> None:
+    """A stream whose channels are cut in two or three: one gates the other, or they are put together in another order."""
+    gated = {"type": "split", "into": ["up", "gate"], "in": draft.add({"type": "linear", "out": "2 * width"})}
+    pieces = draft.add({**gated, "sizes": ["width", "width"]} if draft.pick(0, 1) else gated)
+    gate = draft.add({"type": "sigmoid", "in": f"{pieces}.gate"})
+    draft.add({"type": "multiply", "in": [f"{pieces}.up", gate]})
+    three = draft.add({"type": "split", "into": ["a", "b", "c"], "sizes": ["1", "2", "width - 3"], "axis": "last"})
+    draft.add({"type": "concat", "in": [f"{three}.c", three, f"{three}.b"]})
+
+
+@scenario
+def patch_embedding(draft: Draft) -> None:
+    """An image that the tokens look at."""
+    draft.inputs["image"] = f"float[batch, 3, {draft.pick('4, 6', '5, 7', 'source, 4')}]"
+    before = draft.above
+    patches = draft.add(
+        {"type": "patch_embedding", "patch": "2", "dim": "10", "bias": draft.pick("true", "false"), "in": "image"}
+    )
+    looked = {"type": "cross_attention", "heads": "2", "in": {"x": before, "memory": patches}}
+    seen = draft.add(looked)
+    draft.add({"type": "add", "in": [before, seen]})
+
+
 # -- structure
 
 

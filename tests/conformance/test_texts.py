@@ -47,8 +47,8 @@ def inputs(model: Model, device: str, *, optional: bool, padded: bool = False) -
     return given
 
 
-def close(ours: torch.Tensor, theirs: torch.Tensor, model: Model) -> None:
-    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9, msg=lambda m: f"{m}\n{model.recipe.text}")
+def close(ours: torch.Tensor, theirs: torch.Tensor, model: Model, tolerance: float = 1e-9) -> None:
+    torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance, msg=lambda m: f"{m}\n{model.recipe.text}")
 
 
 @each_case
@@ -135,13 +135,18 @@ def test_packed_documents_are_separate(case: str, device: str) -> None:
         given = inputs(model, device, optional=False)
         documents = torch.tensor([[0] * 3 + [1] * (TIME - 3)] * 3, device=device)
         alone = [model(**stretch(model, given, *span)).logits for span in ((0, 3), (3, None))]
-        close(model(**given, documents=documents).logits, torch.cat(alone, dim=1), model)
+        # Rotary tables are float32, so a distance gives the same only to that precision wherever it lies.
+        close(model(**given, documents=documents).logits, torch.cat(alone, dim=1), model, tolerance=1e-5)
 
 
 def packs(model: Model) -> bool:
-    """Whether every mask keeps documents apart and else looks at distances, and no position counts in itself."""
+    """Whether every mask keeps documents apart and else looks at distances, no position counts in itself, and nothing else
+    looks at other positions.
+    """
     masks = [block.part.mask for block in blocks(model.program.root) if hasattr(block.part, "mask")]
     apart = [{type(term) for term in conjuncts(mask)} for mask in masks]
     distances = {Causal, Window, Near, Documents}
-    counted = any(block.part.kind == "learned_positions" for block in blocks(model.program.root))
+    counted = any(
+        block.part.kind in ("learned_positions", "sinusoidal_positions", "conv1d") for block in blocks(model.program.root)
+    )
     return bool(masks) and not counted and all(Documents in terms and terms <= distances for terms in apart)

@@ -1,0 +1,39 @@
+"""Attention whose scores come from a small network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from blocks.core import Block, Cost, Linear, Paper, Size, Sizes, torch
+
+
+class AdditiveAttention(Block, kind="additive_attention"):
+    """One query takes a mean of a memory, each position by the weight that a small network gives it:
+    `y = Σₛ softmaxₛ(v · tanh(q(query) + k(memoryₛ))) memoryₛ`, with q, k and v linear.
+
+    Positions where `valid` is false have no weight. The paper's query is the state of the decoder before the current word.
+    """
+
+    hidden: Size
+    """Width inside the network."""
+
+    source = Paper("Neural Machine Translation by Jointly Learning to Align and Translate", "arXiv:1409.0473")
+    inputs = {"query": "float[batch, dim]", "memory": "float[batch, source, memory_dim]", "valid?": "bool[batch, source]"}
+    outputs = {"y": "float[batch, memory_dim]", "weights?": "float[batch, source]"}
+    weights = {"q": Linear("dim", "hidden"), "k": Linear("memory_dim", "hidden"), "v": Linear("hidden", "1")}
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["source"],)
+
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
+        per_position = "memory_dim * hidden + hidden + memory_dim"
+        return Cost(f"2 * batch * dim * hidden + 2 * batch * source * ({per_position})")
+
+    def forward(self: Any, query: torch.Tensor, memory: torch.Tensor, valid: torch.Tensor | None = None) -> Any:
+        scores = self.v(torch.tanh(self.q(query)[:, None] + self.k(memory)))[..., 0]  # [B, S]
+        if valid is not None:
+            scores = scores.masked_fill(~valid, torch.finfo(scores.dtype).min)
+        weights = torch.softmax(scores, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(memory.dtype)
+        y = (weights[:, None] @ memory)[:, 0]  # [B, D]
+        return (y, weights) if "weights" in self.wanted else y

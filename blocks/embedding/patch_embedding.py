@@ -1,0 +1,49 @@
+"""An image as a sequence of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import Block, Cost, F, Init, Paper, Reject, Size, Sizes, Tensor, torch
+
+
+class PatchEmbedding(Block, kind="patch_embedding"):
+    """An affine map of each square of pixels, row by row from the top left: `y = patches(image) Wᵀ + b`.
+
+    It is a convolution whose stride is its kernel. Pixels at the right and at the bottom that fill no patch are left out.
+    """
+
+    patch: Size
+    """Height and width of a patch, in pixels."""
+    dim: Size
+    """Width of a vector."""
+    bias: bool = True
+    """Whether `b` is added."""
+
+    source = Paper("An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale", "arXiv:2010.11929")
+    inputs = {"image": "float[batch, channels, height, width]"}
+    outputs = {"y": "float[batch, time, dim]"}
+    weights = {
+        "weight": Tensor(("dim", "channels", "patch", "patch"), "matrix", Init("uniform", "1 / sqrt(channels * patch * patch)")),
+        "bias": Tensor(("dim",), "bias", Init("uniform", "1 / sqrt(channels * patch * patch)"), when="bias"),
+    }
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        for name in ("height", "width"):
+            if isinstance(sizes[name], int) and sizes[name] < self.patch:
+                raise Reject(f"a patch of {self.patch} pixels does not fit in a {name} of {sizes[name]}", field="patch")
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        batch, channels, height, _ = inputs["image"].axes
+        patches = (sizes["height"] // self.patch) * (sizes["width"] // self.patch)
+        axes = (batch, replace(height, name="time", size=patches), replace(channels, name="dim", size=self.dim))
+        return {"y": replace(inputs["image"], axes=axes)}
+
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
+        return Cost("2 * batch * (height // patch) * (width // patch) * dim * channels * patch * patch")
+
+    def forward(self: Any, image: torch.Tensor) -> torch.Tensor:
+        y = F.conv2d(image, self.weight, self.bias, stride=self.patch)  # [B, D, rows, columns]
+        return y.flatten(2).transpose(1, 2)  # [B, T, D]

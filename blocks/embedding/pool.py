@@ -1,0 +1,38 @@
+"""One vector for a whole sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from blocks.core import Block, Sizes, torch
+
+
+class Pool(Block, kind="pool"):
+    """One vector for each sequence: that of its first or last position, or the mean or the largest number of each channel.
+
+    Padding, where `valid` is false, does not count; a sequence is at least one position long.
+    """
+
+    how: Literal["first", "last", "mean", "max"]
+    """Which: BERT reads the first, a classifier on a causal model the last."""
+
+    inputs = {"x": "float[batch, time, dim]", "valid?": "bool[batch, time]"}
+    outputs = {"y": "float[batch, dim]"}
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["time"],)
+
+    def forward(self: Any, x: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
+        if valid is None:
+            valid = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)  # [B, T]
+        match self.how:
+            case "mean":
+                return (x * valid[..., None]).sum(1) / valid.sum(1, keepdim=True).clamp(min=1)  # [B, D]
+            case "max":
+                return x.masked_fill(~valid[..., None], torch.finfo(x.dtype).min).amax(1)
+            case "first":
+                chosen = valid.int().argmax(1)  # [B]; the first of the largest
+            case _:
+                chosen = x.shape[1] - 1 - valid.int().flip(1).argmax(1)
+        return x.gather(1, chosen[:, None, None].expand(-1, 1, x.shape[-1])).squeeze(1)

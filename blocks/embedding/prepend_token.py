@@ -1,0 +1,25 @@
+"""A learned vector before a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import Block, Init, Paper, Sizes, Tensor, torch
+
+
+class PrependToken(Block, kind="prepend_token"):
+    """Put a learned vector before the first position, the same for every sequence: what BERT and ViT classify by."""
+
+    source = Paper("BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", "arXiv:1810.04805")
+    inputs = {"x": "float[batch, time, dim]"}
+    outputs = {"y": "float[batch, time + 1, dim]"}
+    weights = {"weight": Tensor((1, "dim"), "embedding", Init("normal", 0.02))}
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        batch, time, dim = inputs["x"].axes
+        return {"y": replace(inputs["x"], axes=(batch, replace(time, size=time.size + 1), dim))}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.weight.to(x.dtype).expand(x.shape[0], 1, -1), x], dim=1)  # [B, 1 + T, D]

@@ -1,0 +1,46 @@
+"""Normalisation of groups of channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from blocks.attention.heads import nearest_divisors
+from blocks.core import ONES, ZEROS, F, Norm, Paper, Positive, Reject, Size, Sizes, Tensor, torch
+
+
+class GroupNorm(Norm, kind="groupnorm"):
+    """Bring each group of channels, over all positions of a row together, to mean 0 and variance 1:
+    `y = (x - mean) / √(variance + eps) · weight + bias`.
+
+    With one group it is a layer norm of the whole row; with as many groups as channels, an instance norm.
+    """
+
+    groups: Size
+    """How many parts the channels have."""
+    eps: Positive = 1e-5
+    """Keeps the quotient finite where all numbers are the same."""
+    affine: bool = True
+    """Whether there is a learned gain and a learned shift."""
+
+    source = Paper("Group Normalization", "arXiv:1803.08494")
+    weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        dim = sizes["dim"]
+        if isinstance(dim, int) and dim % self.groups:
+            raise Reject(
+                f"{dim} channels cannot be split into {self.groups} groups",
+                field="groups",
+                hint=nearest_divisors(dim, self.groups),
+                code="indivisible",
+            )
+        if not sizes["..."]:
+            raise Reject("a single vector has no rows to normalise one by one")
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["dim"], *(axis.size for axis in sizes["..."][1:]))
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        y = F.group_norm(x.movedim(-1, 1), self.groups, self.weight, self.bias, self.eps)  # torch has the channels second
+        return y.movedim(1, -1)

@@ -1,0 +1,115 @@
+"""Positions as numbers that are added to the scores of attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from blocks.core import Block, F, Init, Paper, Reject, Size, Sizes, Tensor, keep, torch
+from blocks.positions.positions import reject_leading_axes
+
+
+class ScoreBias(Block):
+    """What is added to the score that a query gives to a key, for every head, from where the two stand.
+
+    The output is for the port `bias` of attention; one node may serve every layer. `x` says which positions ask, and `memory`,
+    where there is one, which are asked.
+    """
+
+    heads: Size
+    """How many heads the attention has."""
+
+    inputs = {
+        "x": "float[batch, time, dim]",
+        "memory?": "float[batch, source, memory_dim]",
+        "at?": "int[..., time]",
+        "memory_at?": "int[..., source]",
+    }
+    outputs = {"y": "float[..., heads, time, source]"}
+    unbound = {"source": "time"}
+    counts = {"at": "time", "memory_at": "source"}
+    keeps = {"seen_at": "int[batch, source]"}
+
+
+def reject_positions(sizes: Sizes, wired: frozenset[str]) -> None:
+    """Raises `Reject` where queries and keys are the same tokens and only the queries are told where they stand."""
+    reject_leading_axes(sizes)
+    if "at" in wired and "memory_at" not in wired and sizes["source"] == sizes["time"]:
+        raise Reject("the queries stand where `at` says, and the keys are counted from 0", hint="wire `memory_at` too")
+
+
+class Alibi(ScoreBias, kind="alibi"):
+    """The further away a key is, the less it scores, each head by its own slope: `y = -slope · |at - memory_at|`.
+
+    The slopes of n heads are `2^(-8i / n)` for i = 1 … n. Where n is no power of two they are those of the power of two below
+    it, followed by every other one of those of twice as many heads, as in the paper's code. The paper is about causal
+    attention; here keys after the query score less, too.
+    """
+
+    source = Paper("Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation", "arXiv:2108.12409")
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        reject_positions(sizes, wired)
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"slopes": slopes(self.heads)}
+
+    def forward(self: Any, x: torch.Tensor, at: torch.Tensor, memory_at: torch.Tensor) -> torch.Tensor:
+        memory_at = keep(self, "seen_at", memory_at)
+        distance = (at[..., :, None] - memory_at[..., None, :]).abs()[..., None, :, :]  # [1, T, S] or [B, 1, T, S]
+        slope = torch.tensor(self.slopes, dtype=torch.float32, device=x.device)[:, None, None]  # [H, 1, 1]
+        return (-slope * distance).to(x.dtype)
+
+
+def slopes(heads: int) -> tuple[float, ...]:
+    """How fast the scores of each head fall, per position."""
+    power = 2 ** int(math.log2(heads))
+    first = [2 ** (-8 * i / power) for i in range(1, power + 1)]
+    between = [2 ** (-8 * i / (2 * power)) for i in range(1, 2 * power + 1, 2)]
+    return (*first, *between[: heads - power])
+
+
+class T5Bias(ScoreBias, kind="t5_bias"):
+    """A learned number for every head and distance: `y = weight[bucket(memory_at - at)]`.
+
+    Half of the buckets hold one distance each; the others grow with the logarithm of the distance up to `max_distance`, and all
+    that is further away shares the last one.
+    """
+
+    buckets: Size = 32
+    """How many numbers a head learns."""
+    max_distance: Size = 128
+    """Distance from which on all keys share a bucket."""
+    bidirectional: bool = True
+    """Whether keys after the query have half of the buckets; otherwise they count as those at the query itself."""
+
+    source = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
+    weights = {"weight": Tensor(("buckets", "heads"), "table", Init("normal", 0.02))}
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        reject_positions(sizes, wired)
+        parts = 4 if self.bidirectional else 2
+        if self.buckets % parts:
+            where = "of each direction" if self.bidirectional else "of all"
+            raise Reject(f"{self.buckets} buckets have no half {where}", field="buckets", hint=f"a multiple of {parts}")
+        if self.max_distance <= self.buckets // parts:
+            raise Reject(
+                f"up to a distance of {self.buckets // parts} every distance has a bucket of its own",
+                field="max_distance",
+                hint="a larger max_distance, or fewer buckets",
+            )
+
+    def forward(self: Any, x: torch.Tensor, at: torch.Tensor, memory_at: torch.Tensor) -> torch.Tensor:
+        memory_at = keep(self, "seen_at", memory_at)
+        offset = memory_at[..., None, :] - at[..., :, None]  # [T, S] or [B, T, S]; negative before the query
+        buckets = self.buckets // 2 if self.bidirectional else self.buckets
+        distance = offset.abs() if self.bidirectional else -offset.clamp(max=0)
+        exact = buckets // 2
+        # Distances below `exact` are their own bucket; the logarithm of 0 is never used.
+        growth = torch.log(distance.clamp(min=1).float() / exact) / math.log(self.max_distance / exact)
+        far = (exact + (growth * (buckets - exact)).long()).clamp(max=buckets - 1)
+        bucket = torch.where(distance < exact, distance, far)
+        if self.bidirectional:
+            bucket = bucket + buckets * (offset > 0)
+        return F.embedding(bucket, self.weight).movedim(-1, -3).to(x.dtype)  # [H, T, S] or [B, H, T, S]

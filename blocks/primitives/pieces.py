@@ -1,0 +1,93 @@
+"""Several streams on an axis of their own, and an axis cut into several streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from blocks.core import Axis, Block, Reject, Size, Sizes, torch
+from blocks.primitives.axes import place
+
+
+class Stack(Block, kind="stack"):
+    """The inputs side by side on a new axis, called `inputs`; all have the same axes."""
+
+    axis: Axis = "last"
+    """The axis before which the new one stands, or `last`: the new one is the last."""
+
+    inputs = {"xs*": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        first, *others = of_port(inputs["xs"])
+        for index, other in enumerate(others, start=1):
+            if not first.agrees(other):
+                raise Reject(f"cannot stack {first} and {other}", port="xs", index=index, code="type-mismatch")
+        return {"dim": -1 if self.axis == "last" else place(first.axes, self.axis) - 1}
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        several = of_port(inputs["xs"])
+        axes = several[0].axes
+        new = replace(axes[0], name="inputs", size=len(several))
+        index = len(axes) + 1 + sizes["dim"]
+        return {"y": replace(several[0], axes=(*axes[:index], new, *axes[index:]))}
+
+    def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
+        return torch.stack(xs, dim=self.dim)
+
+
+def of_port(given: Any) -> tuple[Any, ...]:
+    """The types at a port that takes several."""
+    return given if isinstance(given, tuple) else (given,)
+
+
+class Split(Block, kind="split"):
+    """An axis cut into pieces, each an output with a name of its own: `name.a`, `name.b`."""
+
+    into: tuple[str, ...]
+    """The names of the pieces, in their order."""
+    axis: Axis = "last"
+    """The axis that is cut: its name, or `last`."""
+    sizes: tuple[Size, ...] | None = None
+    """How long each piece is; without it, all are of the same length."""
+
+    inputs = {"x": "float[...]"}
+    named_by = "into"
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if len(self.into) < 2:
+            raise Reject("a split has at least two pieces", field="into", hint="into: [first, second]")
+        for before, after in pairwise(sorted(self.into)):
+            if before == after:
+                raise Reject(f"two pieces are called `{before}`", field="into")
+        if self.sizes is not None and len(self.sizes) != len(self.into):
+            raise Reject(f"there are {len(self.into)} pieces and {len(self.sizes)} sizes", field="sizes")
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        dim = place(sizes["..."], self.axis)
+        whole, count = inputs["x"].sizes[dim], len(self.into)
+        if not isinstance(whole, int):
+            raise Reject(f"`{whole}` is known only when the model runs", field="axis", hint="cut an axis that is a number")
+        if self.sizes is None and whole % count:
+            raise Reject(
+                f"{whole} cannot be split into {count} pieces of one length",
+                field="into",
+                hint="write `sizes`",
+                code="indivisible",
+            )
+        if self.sizes is not None and sum(self.sizes) != whole:
+            raise Reject(f"the sizes sum to {sum(self.sizes)}, and the axis is {whole} long", field="sizes")
+        return {"dim": dim, "parts": self.sizes if self.sizes is not None else (whole // count,) * count}
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        x, dim = inputs["x"], sizes["dim"]
+        index = len(x.axes) + dim
+        return {
+            name: replace(x, axes=(*x.axes[:index], replace(x.axes[index], size=part), *x.axes[index + 1 :]))
+            for name, part in zip(self.into, sizes["parts"], strict=True)
+        }
+
+    def forward(self: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.split(x, self.parts, dim=self.dim)

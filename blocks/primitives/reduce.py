@@ -1,0 +1,62 @@
+"""Blocks that leave one number of an axis: the mean, the largest, one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import Axis, Block, Reject, Sizes, torch
+from blocks.primitives.axes import place
+
+
+class Reduction(Block):
+    """One number in place of all along an axis, which the output no longer has."""
+
+    axis: Axis
+    """The axis that goes: its name, or `last`."""
+
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        axes = list(sizes["..."])
+        del axes[sizes["dim"]]
+        return {"y": replace(inputs["x"], axes=tuple(axes))}
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"dim": place(sizes["..."], self.axis)}
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return (sizes["..."][sizes["dim"]].size,)
+
+
+class Mean(Reduction, kind="mean"):
+    """The mean along an axis: `y = Σᵢ xᵢ / n`."""
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.mean(self.dim)
+
+
+class Max(Reduction, kind="max"):
+    """The largest number along an axis: `y = maxᵢ xᵢ`; numbers that are equal share the gradient."""
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.amax(self.dim)
+
+
+class Select(Reduction, kind="select"):
+    """What stands at one place of an axis: `y = x[index]`."""
+
+    index: int
+    """The place, from 0 on; from the end where it is negative."""
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        count = sizes["..."][place(sizes["..."], self.axis)].size
+        if isinstance(count, int) and not -count <= self.index < count:
+            raise Reject(
+                f"there is no place {self.index} in an axis of {count}", field="index", hint=f"places run from 0 to {count - 1}"
+            )
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.select(self.dim, self.index)
