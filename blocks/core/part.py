@@ -74,6 +74,9 @@ class Part(BaseModel):
     """Optional ports that receive the positions of an axis unless something else is wired: `{"at": "time"}`."""
     keeps: ClassVar[Mapping[str, str]] = {}
     """What outlives a call while decoding, name to type; it grows along the axis that the model grows."""
+    carries: ClassVar[Mapping[str, str]] = {}
+    """What each call leaves to the next while decoding, name to type: a state, whose first axis is the batch. It is replaced at
+    each call, so there is no way back."""
     edges: ClassVar[Mapping[str, str]] = {}
     """Fields that name nodes (a mask's `m`), each with the type it takes over the axes `batch`, `query`, `key`."""
     graph: ClassVar[str] = ""
@@ -97,6 +100,11 @@ class Part(BaseModel):
     def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
         """What is sound and probably not meant."""
         return ()
+
+    def looks_ahead(self) -> Reject | None:
+        """Why what it gives at a position depends on later ones, whatever masks there are; such a part has no place where a
+        text is written."""
+        return None
 
     def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str] | None:
         """Output port to type where `outputs` cannot say it (ports that depend on fields)."""

@@ -10,6 +10,7 @@ from blocks.core import Block, Edge, Linear, Own, Part, Reject, Slot, Tensor, fi
 from blocks.core.fields import Field, FlagsBy
 from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph.ahead import looking_ahead
 from composer.graph.broadcast import concatenate, expand_axes
 from composer.graph.dims import Symbolic, symbol
 from composer.graph.doubts import doubts
@@ -124,6 +125,8 @@ class Inference:
         if not isinstance(tokens, TensorType) or tokens.dtype != "int" or len(tokens.axes) != 2:
             self._report(Diagnostic("task", "causal_lm needs an input `tokens` of type int[batch, time]", span))
             return
+        for block, no in looking_ahead(root, tokens.axes[-1].size):
+            self._rejected(block.node, no)
         logits = root.outputs.get("logits")
         if logits is None:
             self._report(Diagnostic("task", "causal_lm needs an output `logits`", span, hint="outputs: {logits: head}"))

@@ -17,7 +17,7 @@ from blocks.core.fields import SlotOf
 from blocks.core.lazy import F, nn, torch
 from composer.lower.construct import literal
 
-DECLARATION = frozenset({"weights", "prepared", "cost", "reject", "warn", "types", "build", "inline"})
+DECLARATION = frozenset({"weights", "prepared", "cost", "reject", "warn", "looks_ahead", "types", "build", "inline"})
 """Methods that declare, and have no place in a model."""
 HEADER = '''
 

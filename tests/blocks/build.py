@@ -13,7 +13,7 @@ from torch import nn
 from blocks.core import Linear, Part, Slot, Tensor, fields, lazy
 from blocks.masks.plans import kept, plan
 
-DECLARATION = ("weights", "prepared", "cost", "reject", "warn", "types", "build", "inline")
+DECLARATION = ("weights", "prepared", "cost", "reject", "warn", "looks_ahead", "types", "build", "inline")
 
 
 def plain(part: Part, **known: Any) -> Any:

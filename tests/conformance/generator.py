@@ -181,7 +181,7 @@ def void(_: Any) -> None:
     """Nothing, whatever it is given."""
 
 
-GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-mismatch"})
+GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-mismatch", "looks-ahead"})
 """What scenarios may get wrong together, one overwriting what another reads or choosing heads that do not fit."""
 
 
