@@ -141,6 +141,8 @@ def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
     yield title, [_weight(name, weight) for name, weight in _weights(part).items()]
     if part.keeps and part.kind:
         yield "remembers while a text is written", _typed(part.keeps)
+    if part.carries and part.kind:
+        yield "carries on while a text is written", _typed(part.carries)
 
 
 def _weights(part: type[Part]) -> Mapping[str, Weight]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, get_args
 
 from blocks.core import Block, Library, Part, fields
-from blocks.core.fields import EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
+from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
 from blocks.masks.mask import Mask
 from composer.language.parse import TASKS, is_node
 from composer.language.recipe import ParamType
@@ -178,7 +178,7 @@ def _form(form: Form, parts: Mapping[str, type[Part]]) -> Schema:
             return {"type": ["boolean", "string"]}
         case Word(of=words):
             return {"anyOf": [{"enum": list(words)}, {"type": "string"}]}  # the words to choose from, or a name that holds one
-        case Text() | EdgeName():
+        case Text() | AxisName() | EdgeName():
             return dict(TEXT)
         case ListOf(item=item):
             return {"type": "array", "items": _form(item, parts)}

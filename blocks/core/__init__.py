@@ -2,7 +2,7 @@
 
 from blocks.core.cost import Cost
 from blocks.core.fields import Axis, Count, Edge, Field, Positive, Probability, Size, derived, fields
-from blocks.core.keep import keep
+from blocks.core.keep import keep, leave, recall
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
 from blocks.core.part import Activation, Block, Call, Norm, Own, Paper, Part, Prepared, Reject, Sizes
@@ -41,7 +41,9 @@ __all__ = [
     "derived",
     "fields",
     "keep",
+    "leave",
     "nn",
+    "recall",
     "standard",
     "torch",
 ]

@@ -12,3 +12,19 @@ def keep(holder: Any, name: str, value: Any) -> Any:
     """
     cache = holder.cache
     return value if cache is None else cache.append(name, value)
+
+
+def recall(holder: Any, name: str) -> Any:
+    """The state that the call before left under `name`; None in the first call of a session, and outside of one."""
+    cache = holder.cache
+    return None if cache is None else cache.recall(name)
+
+
+def leave(holder: Any, positions: int, **states: Any) -> None:
+    """Leaves states to the next call of the session, `positions` further on; outside a session, nothing.
+
+    The holder declares their names under `carries`.
+    """
+    cache = holder.cache
+    if cache is not None:
+        cache.leave(positions, states)

@@ -78,6 +78,9 @@ class Part(BaseModel):
     """Optional ports that receive the positions of an axis unless something else is wired: `{"at": "time"}`."""
     keeps: ClassVar[Mapping[str, str]] = {}
     """What outlives a call while decoding, name to type; it grows along the axis that the model grows."""
+    carries: ClassVar[Mapping[str, str]] = {}
+    """What each call leaves to the next while decoding, name to type: a state, whose first axis is the batch. It is replaced at
+    each call, so there is no way back."""
     edges: ClassVar[Mapping[str, str]] = {}
     """Fields that name nodes (a mask's `m`), each with the type it takes over the axes `batch`, `query`, `key`."""
     graph: ClassVar[str] = ""

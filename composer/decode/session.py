@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import torch
 
+from composer.decode.problem import DecodeError
 from composer.lower.keepers import Kept
 from composer.lower.model import Model
 
@@ -19,6 +20,7 @@ class Cache:
         self.names, self.capacity = names, capacity
         self.buffers: dict[str, torch.Tensor] = {}
         self.lengths: dict[str, int] = {}
+        self.states: dict[str, torch.Tensor] = {}
         self.counted = 0
 
     def count(self, more: int) -> int:
@@ -43,14 +45,26 @@ class Cache:
         self.lengths[name] = start + more
         return buffer.narrow(axis, 0, start + more)
 
+    def recall(self, name: str) -> torch.Tensor | None:
+        """The state that the call before left."""
+        return self.states.get(name)
+
+    def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
+        """New states, `more` tokens after those before."""
+        self.states.update(states)
+        self.counted += more
+
     def reorder(self, rows: torch.Tensor) -> None:
         """Rows of the batch, chosen or repeated: what a beam needs."""
+        self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
         for name, buffer in self.buffers.items():
             if self.names[name].batch and buffer.dim() > 1:
                 self.buffers[name] = buffer.index_select(0, rows.to(buffer.device))
 
     def crop(self, length: int) -> None:
-        """Forgets all after the first `length` tokens."""
+        """Forgets all after the first `length` tokens; a state, only where that is all."""
+        if length == 0:
+            self.states = {}
         self.counted = min(self.counted, length)
         self.lengths = {name: min(kept, length) for name, kept in self.lengths.items()}
 
@@ -108,7 +122,16 @@ class Session:
             cache.reorder(rows)
 
     def crop(self, length: int) -> None:
-        """Forgets all after the first `length` tokens."""
+        """Forgets all after the first `length` tokens.
+
+        Raises:
+            DecodeError: where a part carries a state, which does not say what it was before.
+        """
+        if 0 < length < self.length and any(cache.states for cache in self._caches):
+            raise DecodeError(
+                f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
+                "begin again with crop(0), or open another session"
+            )
         for cache in self._caches:
             cache.crop(length)
 

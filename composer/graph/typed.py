@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from blocks.core import Init, Part, Role
+from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode
 from composer.graph.types import UNKNOWN, Ports, TensorType, Type
 
@@ -129,6 +130,12 @@ class TypedProgram:
 def output(outputs: Ports, port: str) -> Type:
     """An output by its name; the first for no name."""
     return outputs.get(port, UNKNOWN) if port else next(iter(outputs.values()), UNKNOWN)
+
+
+def along(block: TypedBlock, axis: Dim | None) -> bool:
+    """Whether an axis is among those of what a block is given."""
+    given = [one for type_ in block.inputs.values() for one in (type_ if isinstance(type_, tuple) else (type_,))]
+    return any(isinstance(one, TensorType) and axis in one.sizes for one in given)
 
 
 def children(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:

@@ -10,7 +10,7 @@ from blocks.core import Part
 from blocks.masks.plans import Plan, kept
 from composer.graph.dims import Dim
 from composer.graph.patterns import pattern
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, along
 from composer.language.expression import Path
 from composer.lower.flatten import flatten
 from composer.lower.hoist import Hoisted, Hoisting
@@ -68,9 +68,11 @@ def _graph(graph: TypedGraph, hoisted: Hoisted, path: str, hoisting: Hoisting, a
 
 def _block(block: TypedBlock, path: str, hoisting: Hoisting, axis: Dim | None) -> Iterator[Keeper]:
     names = {name: _kept(text, block, axis) for name, text in type(block.part).keeps.items()}
-    grown = {name: kept for name, kept in names.items() if kept.axis is not None}
-    if grown:
-        yield Keeper(path, (), grown)
+    held = {name: kept for name, kept in names.items() if kept.axis is not None}
+    if along(block, axis) and axis not in block.part.mixes(block.sizes):
+        held |= {name: Kept(None, True) for name in type(block.part).carries}
+    if held:
+        yield Keeper(path, (), held)
     for name, slot in block.slots.items():
         match slot:
             case TypedBlock():

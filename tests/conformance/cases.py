@@ -33,6 +33,8 @@ TINY: Mapping[str, dict[str, Any]] = {
         "period": 3,
     },
     "gpt_mini": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2},
+    "lstm_lm": {"vocab": 11, "d_model": 6, "hidden": 7, "n_layers": 2, "dropout": 0.1},
+    "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
 }
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""
 ZOO = zoo_names()

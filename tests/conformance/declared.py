@@ -16,6 +16,7 @@ from composer.graph.patterns import pattern
 from composer.language.express import names
 from composer.language.parse import is_node, ports
 from composer.language.write import write
+from tests.conformance.features import of_field
 
 RUNNING = ("batch", "time", "source")
 """Axes whose lengths are known only when the model runs; every other one is drawn."""
@@ -41,11 +42,14 @@ class Declared:
         """The inputs that masks have read so far."""
 
     def use(self, part: type[Part], depth: int = 0, *, surely: str = "") -> dict[str, Any]:
-        """A block with some of its fields: all that it needs, the one that is asked for, and others by chance."""
+        """A block with some of its fields: all that it needs, the one that is asked for, and others by chance. What is asked for
+        may say in which way: `norm none`, `body graph`.
+        """
         written = {"type": part.kind}
+        asked, _, way = surely.partition(" ")
         for name, field in fields(part).items():
-            wanted = field.required or name == surely or self.sees(field) or self.random.random() < 0.4
-            value = self.value(field, part, depth) if wanted else None
+            wanted = field.required or name == asked or self.sees(field) or self.random.random() < 0.4
+            value = self.value(field, part, depth, way if name == asked else "") if wanted else None
             if value is not None:
                 written[name] = value
         return written
@@ -54,8 +58,12 @@ class Declared:
         """Whether a field must be written for the model to be causal."""
         return self.causal and isinstance(field.form, SlotOf) and field.form.family is Mask
 
-    def value(self, field: Field, part: type[Part], depth: int = 0) -> Any:
+    def value(self, field: Field, part: type[Part], depth: int = 0, way: str = "") -> Any:
         """Something for a field; None where nothing can be drawn, such as text."""
+        if way == "none":
+            return "none"
+        if way in ("part", "graph") and isinstance(field.form, SlotOf):
+            return self.slot(field.form.family, depth, way)
         if field.nullable and not isinstance(field.form, EdgeName) and self.random.random() < 0.15:
             return "none"
         if (part.kind, field.name) in ENOUGH:
@@ -88,13 +96,13 @@ class Declared:
                 return self.mask() if family is Mask else self.slot(family, depth)
         return None
 
-    def slot(self, family: type[Part], depth: int) -> Any:
+    def slot(self, family: type[Part], depth: int, way: str = "") -> Any:
         """A part of a family by its name, with its fields, or as a graph of several."""
         known = self.library.of(family)
         simple = [kind for kind, part in known.items() if not is_node(part) or single(part)]
         if not simple:
             return None
-        if is_node(family) and depth == 0 and self.random.random() < 0.3:
+        if way == "graph" or (not way and is_node(family) and depth == 0 and self.random.random() < 0.3):
             return {"graph": {name: self.use(known[self.random.choice(simple)], 1) for name in ("first", "then")}}
         part = known[self.random.choice(simple)]
         required = any(field.required for field in fields(part).values())
@@ -178,9 +186,10 @@ def draws(part: type[Part]) -> int:
 
 
 def _choices(part: type[Part]) -> tuple[list[str], list[str], list[str]]:
-    """The fields, the ports and the outputs that may be left out."""
+    """The fields, each in every way that means something else, and the ports and outputs that may be left out."""
     optional = [port for port, mark in ports(part).items() if mark == "?"]
-    return list(fields(part)), optional, [name[:-1] for name in part.outputs if name.endswith("?")]
+    ways = [[way.partition(".")[2] for way in of_field(part.kind, name, field)] or [name] for name, field in fields(part).items()]
+    return [way for each in ways for way in each], optional, [name[:-1] for name in part.outputs if name.endswith("?")]
 
 
 def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, causal: bool) -> dict[str, Any]:

@@ -662,9 +662,11 @@ def conditions(draft: Draft) -> None:
 @scenario
 def numbers(draft: Draft) -> None:
     """Arithmetic, and the sizes of what flows in."""
-    hidden = draft.pick("4 * dim", "max(dim, 10) - 3", "dim // 3 + 2 ** 3", "round(dim * 1.3)", "ceil_to(dim, 5)")
-    draft.add(draft.residual({"type": "gated_ffn", "hidden": hidden, "bias": "true"}))
-    draft.add({"type": "scale", "by": draft.pick("-0.5", "exp(-1)", "log(3)", "min(abs(-2), 3)", "floor(2.5) % 3")})
+    hidden = "4 * dim", "max(dim, 10) - 3", "dim // 3 + 2 ** 3", "round(dim * 1.3)", "ceil_to(dim, 5)"
+    factors = "-0.5", "exp(-1)", "log(3)", "min(abs(-2), 3)", "floor(2.5) % 3"
+    for width, factor in zip(hidden, factors, strict=True):
+        draft.add(draft.residual({"type": "gated_ffn", "hidden": width, "bias": "true"}))
+        draft.add({"type": "scale", "by": factor})
 
 
 @scenario

@@ -11,6 +11,7 @@ import torch
 from blocks.masks.by_data import Documents
 from blocks.masks.by_position import Causal, Near, Window
 from blocks.masks.operators import conjuncts
+from composer.decode import DecodeError
 from composer.decode.session import session
 from composer.graph.types import TensorType
 from composer.lower import Model
@@ -94,7 +95,9 @@ def in_pieces(model: Model, given: Mapping[str, torch.Tensor], spans: list[tuple
 @each_case
 @torch.no_grad()
 def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
-    """After `crop` another text goes on from there; after `reorder` each row goes on from the row that was chosen for it."""
+    """After `crop` another text goes on from there; after `reorder` each row goes on from the row that was chosen for it.
+    Where a block carries a state, there is no way back, and the session says so.
+    """
     for model in (wide(model, device) for model in language_models(case)):
         given = inputs(model, device, optional=False)
         rows = torch.tensor([2, 0, 0], device=device)
@@ -102,8 +105,15 @@ def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
         chosen = {name: value[rows] if name in batched else value for name, value in given.items()}
         whole, other = model(**given).logits, model(**chosen).logits
         with session(model) as writing:
-            model(**given)
-            writing.crop(3)
+            if any(type(block.part).carries for block in blocks(model.program.root)):
+                model(**stretch(model, given, 0, 4))
+                with pytest.raises(DecodeError, match="cannot go back to 3"):
+                    writing.crop(3)
+                writing.crop(0)
+                model(**stretch(model, given, 0, 3))
+            else:
+                model(**given)
+                writing.crop(3)
             assert writing.length in (0, 3)  # nothing to remember is no length
             again = model(**stretch(model, given, 3, 5)).logits
             writing.reorder(rows)

@@ -1,0 +1,32 @@
+"""The gated recurrent unit."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from blocks.core import Paper, leave, torch
+from blocks.recurrent.recurrent import Recurrent
+
+
+class GRU(Recurrent, kind="gru"):
+    """A recurrent layer with gates that say how much of the state stays: `h = (1 - z) · n + z · h'`, with h' the state before,
+    `z = σ(W_iz x + b_iz + W_hz h' + b_hz)`, `r = σ(W_ir x + b_ir + W_hr h' + b_hr)` and
+    `n = tanh(W_in x + b_in + r · (W_hn h' + b_hn))`; y is h at every position.
+
+    The maps of r, z and n stand below one another in one matrix, in this order. The paper multiplies h' with r before the map,
+    and has z and 1 - z the other way round; this is torch's form. With `biases: one` there are no b_hz, b_hr and b_hn.
+    """
+
+    gates: ClassVar[int] = 3
+
+    source = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
+    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]"}
+    outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
+    carries = {"h": "float[batch, layers, hidden]"}
+
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> Any:
+        before, weights = self.before("h", h, x), self.parameters_in_order()
+        y, h = torch.gru(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        h = h.transpose(0, 1)  # [B, layers · directions, hidden]
+        leave(self, x.shape[1], h=h)
+        return (y, h) if "h" in self.wanted else y

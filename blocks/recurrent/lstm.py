@@ -1,0 +1,42 @@
+"""Long short-term memory."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from blocks.core import Paper, leave, torch
+from blocks.recurrent.recurrent import Recurrent
+
+
+class LSTM(Recurrent, kind="lstm"):
+    """A recurrent layer with a memory that gates write, keep and show: `c = f · c' + i · g` and `h = o · tanh(c)`, with c' and
+    h' those before, `i, f, o = σ(W x + b + U h' + d)` each with maps of its own, and `g = tanh(W_g x + b_g + U_g h' + d_g)`; y is
+    h at every position.
+
+    The maps of i, f, g and o stand below one another in one matrix, in this order. With `biases: one` there is no d. The paper
+    has no f, which was added in 2000.
+    """
+
+    gates: ClassVar[int] = 4
+
+    source = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")
+    inputs = {
+        "x": "float[batch, time, dim]",
+        "h?": "float[batch, states, hidden]",
+        "c?": "float[batch, states, hidden]",
+    }
+    outputs = {
+        "y": "float[batch, time, hidden]",
+        "h?": "float[batch, layers, hidden]",
+        "c?": "float[batch, layers, hidden]",
+    }
+    carries = {"h": "float[batch, layers, hidden]", "c": "float[batch, layers, hidden]"}
+
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, c: torch.Tensor | None = None) -> Any:
+        before, weights = (self.before("h", h, x), self.before("c", c, x)), self.parameters_in_order()
+        y, h, c = torch.lstm(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        h, c = h.transpose(0, 1), c.transpose(0, 1)  # [B, layers · directions, hidden]
+        leave(self, x.shape[1], h=h, c=c)
+        if not self.wanted:
+            return y
+        return (y, *(state for name, state in (("h", h), ("c", c)) if name in self.wanted))

@@ -1,0 +1,89 @@
+"""What all recurrent layers have in common: stacked layers, two directions, and states that are carried from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from blocks.core import Block, Init, Probability, Reject, Size, Sizes, Tensor, Weights, recall, torch
+
+
+class Recurrent(Block):
+    """Everything of a recurrent layer but its cell.
+
+    Parameters are named as those of torch's own layers: `weight_ih_l0` is the map of the input in the first layer, `weight_hh_l0`
+    that of the state, `_reverse` that of the direction from the end.
+    """
+
+    hidden: Size
+    """Width of the state, and of the output of each direction."""
+    layers: Size = 1
+    """How many layers there are, each reading the output of the one below."""
+    bidirectional: bool = False
+    """Whether each layer also reads from the end; the outputs of both directions stand side by side."""
+    biases: Literal["two", "one"] = "two"
+    """Whether a layer adds a learned vector to the map of the input and another to that of the state, or one to their sum."""
+    dropout: Probability = 0.0
+    """Probability of a zero in what a layer gives to the next one, in training."""
+
+    gates: ClassVar[int] = 1
+    """How many maps of the hidden width a cell has."""
+
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        start = Init("uniform", "1 / sqrt(hidden)")
+        rows = f"{self.gates} * hidden"
+        weights: dict[str, Tensor] = {}
+        for layer in range(self.layers):
+            width = "dim" if layer == 0 else f"{self.directions()} * hidden"
+            for end in ("", "_reverse")[: self.directions()]:
+                weights[f"weight_ih_l{layer}{end}"] = Tensor((rows, width), "matrix", start)
+                weights[f"weight_hh_l{layer}{end}"] = Tensor((rows, "hidden"), "matrix", start)
+                weights[f"bias_ih_l{layer}{end}"] = Tensor((rows,), "bias", start)
+                if self.biases == "two":
+                    weights[f"bias_hh_l{layer}{end}"] = Tensor((rows,), "bias", start)
+        return weights
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
+        states = f"float[batch, {self.layers * self.directions()}, hidden]"
+        y = f"float[batch, time, {self.directions()} * hidden]"
+        return {name: y if name == "y" else states for name in self.outputs}
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        states, wanted = sizes.get("states"), self.layers * self.directions()
+        if states is not None and states != wanted:
+            each = "each layer and direction" if self.bidirectional else "each layer"
+            raise Reject(f"{wanted} states are wanted, one for {each}, not {states}", code="type-mismatch")
+
+    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
+        if self.dropout and self.layers == 1:
+            hint = "for what leaves the layer, write a `dropout` after it"
+            return [Reject("dropout stands between layers, and here is one", field="dropout", hint=hint, code="no-effect")]
+        return ()
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return [sizes["time"]] if self.bidirectional else []  # the direction from the end shows what follows
+
+    def directions(self: Any) -> int:
+        return 2 if self.bidirectional else 1
+
+    def before(self: Any, name: str, given: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor:
+        """The states before the first position, [layers · directions, B, hidden]: those that the call before left, else what is
+        wired, else zeros.
+        """
+        left = recall(self, name)
+        states = given if left is None else left
+        if states is None:
+            return x.new_zeros(self.layers * self.directions(), x.shape[0], self.hidden)
+        return states.to(x.dtype).transpose(0, 1).contiguous()
+
+    def parameters_in_order(self: Any) -> list[torch.Tensor]:
+        """What torch's kernels take: for each layer and direction two maps and two biases, the second of them zero where there
+        is one.
+        """
+        found = []
+        for layer in range(self.layers):
+            for end in ("", "_reverse")[: self.directions()]:
+                bias = getattr(self, f"bias_ih_l{layer}{end}")
+                found += [getattr(self, f"weight_ih_l{layer}{end}"), getattr(self, f"weight_hh_l{layer}{end}"), bias]
+                found.append(getattr(self, f"bias_hh_l{layer}{end}") if self.biases == "two" else torch.zeros_like(bias))
+        return found

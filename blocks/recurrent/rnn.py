@@ -1,0 +1,33 @@
+"""The plain recurrent layer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from blocks.core import Paper, leave, torch
+from blocks.recurrent.recurrent import Recurrent
+
+
+class RNN(Recurrent, kind="rnn"):
+    """Mix each position with the state before it, and bend: `h = activation(W_ih x + b_ih + W_hh h' + b_hh)`, with h' the state
+    before; y is h at every position.
+
+    With `biases: one` there is one b in place of b_ih + b_hh. The outputs `h` and the ports are the states of all layers and
+    directions, those of one layer next to each other.
+    """
+
+    activation: Literal["tanh", "relu"] = "tanh"
+    """The curve."""
+
+    source = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
+    inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]"}
+    outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
+    carries = {"h": "float[batch, layers, hidden]"}
+
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> Any:
+        run = torch.rnn_relu if self.activation == "relu" else torch.rnn_tanh
+        before, weights = self.before("h", h, x), self.parameters_in_order()
+        y, h = run(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
+        h = h.transpose(0, 1)  # [B, layers · directions, hidden]
+        leave(self, x.shape[1], h=h)
+        return (y, h) if "h" in self.wanted else y
