@@ -282,7 +282,7 @@ class Inference:
         if self.grows in part.mixes(env):
             message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while causal_lm writes a text"
             self._report(
-                Diagnostic("not-causal", message, node.name_span, hint="make it causal, where it can be, or use another axis")
+                Diagnostic("not-causal", message, node.name_span, hint="use another axis, or a causal form where there is one")
             )
         for size_ in (size_ for type_ in outputs.values() if isinstance(type_, TensorType) for size_ in type_.sizes):
             if size_ != self.grows and dim_names(size_) & dim_names(self.grows):

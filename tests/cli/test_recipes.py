@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import composer
+from composer.recipe import zoo_names
 from tests.cli.conftest import Arco
 
-ZOO = ["gemma3", "gpt2", "gpt_mini", "llama3"]
+ZOO = zoo_names()
 MISTAKE = "wrong.yaml:4:9: error[unknown-block]: there is no block called `rmsnrm`"
 
 

@@ -29,11 +29,9 @@ PLACE_OF_CODE = {
 BY_EVENT = {"anchor", "tag"}
 """Codes that the reader takes from the YAML event."""
 ELSEWHERE = {
-    "missing-file": "tests/language/test_open_source.py",
     "not-a-file": "tests/language/test_open_source.py",
     "not-utf8": "tests/language/test_open_source.py",
     "unreadable-file": "tests/weights/test_checkpoint.py",
-    "unknown-recipe": "tests/diagnostics/test_cases.py",
     "block-file": "tests/diagnostics/test_cases.py",
     "name-clash": "tests/diagnostics/test_cases.py",
     "too-large": "tests/language/test_hostile.py",
