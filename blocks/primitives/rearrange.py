@@ -15,7 +15,8 @@ class Rearrange(Block, kind="rearrange"):
     """The same numbers on other axes: `batch time (heads dim) -> batch heads time dim`.
 
     On the left stands a name for each axis of the input, in order; an axis in brackets is taken apart into the ones that are
-    named there, the first of which is the slowest. On the right stand the same names, those in brackets put together.
+    named there, the first of which is the slowest. On the right stand the same names; those in brackets are put together, and
+    the axis that they make is called by the last of them.
     """
 
     pattern: str
@@ -42,7 +43,7 @@ class Rearrange(Block, kind="rearrange"):
         needed = sum(len(group) - 1 for group in left)
         if len(self.sizes) != needed:
             raise Reject(f"the pattern has {needed} new axes that need a size, and {len(self.sizes)} are given", field="sizes")
-        for group, axis, new in zip(left, axes, self._given(left), strict=True):
+        for group, axis, new in zip(left, axes, new_axes(left, self.sizes), strict=True):
             if isinstance(axis.size, int) and axis.size % prod(new):
                 known = " · ".join(map(str, new))
                 raise Reject(f"{axis.size} is no multiple of {known}, for `{' '.join(group)}`", field="sizes", code="indivisible")
@@ -51,7 +52,7 @@ class Rearrange(Block, kind="rearrange"):
         left, right = sides(self.pattern)
         names = [name for group in left for name in group]
         # From the last, so that the places of those before stay: what torch unflattens and flattens by.
-        apart = [(index, (*new, -1)) for index, new in enumerate(self._given(left)) if new]
+        apart = [(index, (*new, -1)) for index, new in enumerate(new_axes(left, self.sizes)) if new]
         order = [names.index(name) for group in right for name in group]
         together = [(index, index + len(group) - 1) for index, group in enumerate(right) if len(group) > 1]
         return {"apart": tuple(reversed(apart)), "order": tuple(order), "together": tuple(together)}
@@ -59,20 +60,15 @@ class Rearrange(Block, kind="rearrange"):
     def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         left, right = sides(self.pattern)
         lengths: dict[str, Any] = {}
-        for group, axis, new in zip(left, sizes["..."], self._given(left), strict=True):
+        for group, axis, new in zip(left, sizes["..."], new_axes(left, self.sizes), strict=True):
             lengths.update(zip(group, (*new, axis.size // prod(new) if new else axis.size), strict=True))
         axes = []
         for group in right:
             size = lengths[group[0]]
             for name in group[1:]:
                 size = size * lengths[name]
-            axes.append(replace(sizes["..."][0], name=" ".join(group), size=size))
+            axes.append(replace(sizes["..."][0], name=group[-1], size=size))
         return {"y": replace(inputs["x"], axes=tuple(axes))}
-
-    def _given(self, left: list[tuple[str, ...]]) -> list[tuple[int, ...]]:
-        """For each axis of the input, the sizes of the axes that it is taken apart into, but for the last."""
-        rest = list(self.sizes)
-        return [tuple(rest.pop(0) for _ in group[1:]) for group in left]
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         for place, sizes in self.apart:
@@ -81,6 +77,12 @@ class Rearrange(Block, kind="rearrange"):
         for first, last in self.together:
             x = x.flatten(first, last)
         return x
+
+
+def new_axes(left: list[tuple[str, ...]], sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """For each axis of the input, the sizes of the axes that it is taken apart into, but for the last."""
+    rest = list(sizes)
+    return [tuple(rest.pop(0) for _ in group[1:]) for group in left]
 
 
 def sides(pattern: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:

@@ -28,7 +28,7 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("einsum", "pattern"): ("b t d, b s d -> b t s", "b t d -> b d", "b t d, b t e -> b t d e", "b t d, b t d -> b"),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
 }
-"""Fields whose right values no declaration can say: at least as many positions as any test has, places that every axis has, names."""
+"""Fields whose right values no declaration can say: at least as many positions as any test has, places, names."""
 WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
 EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length"}
 """The model's inputs that the edges of a mask read, by their types."""
