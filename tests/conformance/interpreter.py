@@ -105,9 +105,8 @@ class Interpreter:
         keywords = {port: given[port] for port in given if port + "?" in part.inputs and port in taken} | self.needs(block, given)
         walked = {self.model.get_submodule(f"{path}.{n}"): (n, s) for n, s in block.slots.items() if isinstance(s, TypedGroup)}
         for module, (name, slot) in walked.items():
-            vars(module)["forward"] = partial(
-                self.slot, slot, f"{path}.{name}."
-            )  # in place of its code; a node may have the name
+            # In place of its code, among the instance's own attributes: a node may be called `forward`.
+            vars(module)["forward"] = partial(self.slot, slot, f"{path}.{name}.")
         result = forward(*several, *required, **keywords)
         for module in walked:
             del vars(module)["forward"]
