@@ -50,7 +50,7 @@ class Split(Block, kind="split"):
     """The names of the pieces, in their order."""
     axis: Axis = "last"
     """The axis that is cut: its name, or `last`."""
-    sizes: tuple[Size, ...] | None = None
+    sizes: tuple[Size, ...] = ()
     """How long each piece is; without it, all are of the same length."""
 
     inputs = {"x": "float[...]"}
@@ -62,7 +62,7 @@ class Split(Block, kind="split"):
         for before, after in pairwise(sorted(self.into)):
             if before == after:
                 raise Reject(f"two pieces are called `{before}`", field="into")
-        if self.sizes is not None and len(self.sizes) != len(self.into):
+        if self.sizes and len(self.sizes) != len(self.into):
             raise Reject(f"there are {len(self.into)} pieces and {len(self.sizes)} sizes", field="sizes")
 
     def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
@@ -70,16 +70,16 @@ class Split(Block, kind="split"):
         whole, count = inputs["x"].sizes[dim], len(self.into)
         if not isinstance(whole, int):
             raise Reject(f"`{whole}` is known only when the model runs", field="axis", hint="cut an axis that is a number")
-        if self.sizes is None and whole % count:
+        if not self.sizes and whole % count:
             raise Reject(
                 f"{whole} cannot be split into {count} pieces of one length",
                 field="into",
                 hint="write `sizes`",
                 code="indivisible",
             )
-        if self.sizes is not None and sum(self.sizes) != whole:
+        if self.sizes and sum(self.sizes) != whole:
             raise Reject(f"the sizes sum to {sum(self.sizes)}, and the axis is {whole} long", field="sizes")
-        return {"dim": dim, "parts": self.sizes if self.sizes is not None else (whole // count,) * count}
+        return {"dim": dim, "parts": self.sizes or (whole // count,) * count}
 
     def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         x, dim = inputs["x"], sizes["dim"]

@@ -22,10 +22,14 @@ RUNNING = ("batch", "time", "source")
 """Axes whose lengths are known only when the model runs; every other one is drawn."""
 ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("learned_positions", "max_length"): ("23", "29"),
+    ("select", "index"): ("0", "1", "-1"),
     ("split", "into"): (["a", "b"], ["left", "middle", "right"]),
+    ("rearrange", "pattern"): ("b t (h d) -> b h t d", "b t d -> d b t", "b t (g h d) -> b (h t) (d g)"),
+    ("rearrange", "sizes"): (["2"], ["3"], ["2", "1"], ["1", "4"]),
+    ("einsum", "pattern"): ("b t d, b s d -> b t s", "b t d -> b d", "b t d, b t e -> b t d e", "b t d, b t d -> b"),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
 }
-"""Fields whose right values no declaration can say: at least as many positions as any test has, names and their lengths."""
+"""Fields whose right values no declaration can say: at least as many positions as any test has, places, names."""
 WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
 EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length"}
 """The model's inputs that the edges of a mask read, by their types."""
@@ -182,7 +186,7 @@ def alone(part: type[Part], library: Library, seed: int, *, causal: bool = False
 
 def draws(part: type[Part]) -> int:
     """How many seeds it takes until everything that is declared has been written."""
-    return max(3, *map(len, _choices(part)))
+    return 2 * max(3, *map(len, _choices(part)))  # twice, since a field may be written in several ways
 
 
 def _choices(part: type[Part]) -> tuple[list[str], list[str], list[str]]:

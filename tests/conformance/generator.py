@@ -12,7 +12,7 @@ from blocks.core import standard
 from composer.language.write import write
 from tests.conformance.declared import INPUTS, TRIES, Declared, single
 
-COUNT = 240
+COUNT = 384
 Graph = dict[str, Any]
 HARMFUL = [
     "norm",

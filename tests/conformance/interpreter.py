@@ -105,10 +105,11 @@ class Interpreter:
         keywords = {port: given[port] for port in given if port + "?" in part.inputs and port in taken} | self.needs(block, given)
         walked = {self.model.get_submodule(f"{path}.{n}"): (n, s) for n, s in block.slots.items() if isinstance(s, TypedGroup)}
         for module, (name, slot) in walked.items():
-            module.forward = partial(self.slot, slot, f"{path}.{name}.")  # type: ignore[method-assign]  # in place of its code
+            # In place of its code, among the instance's own attributes: a node may be called `forward`.
+            vars(module)["forward"] = partial(self.slot, slot, f"{path}.{name}.")
         result = forward(*several, *required, **keywords)
         for module in walked:
-            del module.forward
+            del vars(module)["forward"]
         first, *others = [name.rstrip("?") for name in (block.outputs or ("y",))]
         names = [first, *(name for name in others if name in block.node.wanted or name + "?" not in part.outputs)]
         return dict(zip(names, as_tuple(result), strict=True))

@@ -316,10 +316,33 @@ SCENARIOS["max"] = SCENARIOS["select"] = mean
 
 
 @scenario
+def rearrange(draft: Draft) -> None:
+    """Channels as heads, normalised one by one, and back; a stream that is turned over."""
+    heads = draft.pick("2", "4")
+    draft.add({"type": "rearrange", "pattern": "batch time (heads dim) -> batch heads time dim", "sizes": [heads]})
+    draft.add(draft.pick("rmsnorm", "l2norm", {"type": "linear", "out": "dim"}))
+    draft.add({"type": "rearrange", "pattern": "b h t d -> b t ( d h )"})
+
+
+@scenario
+def einsum(draft: Draft) -> None:
+    """A bilinear map by a learned matrix for each head, and the products of two streams."""
+    before = draft.above
+    draft.add({"type": "rearrange", "pattern": "b t (h d) -> b t h d", "sizes": ["2"]})
+    weight = draft.add({"type": "parameter", "shape": ["2", "width // 2", "width // 2"], "std": "0.3"})
+    mixed = {"type": "einsum", "pattern": "batch time head dim, head dim out -> batch time head out"}
+    draft.add({**mixed, "in": [list(draft.graph)[-2], weight]})
+    joined = draft.add({"type": "rearrange", "pattern": "batch time head out -> batch time (head out)"})
+    each = draft.add({"type": "einsum", "pattern": "b t d, b t d -> b t", "in": [joined, before]})
+    back = draft.add({"type": "einsum", "pattern": "b t, b t d -> b t d", "in": [each, before]})
+    draft.add({"type": "add", "in": [back, joined]})
+
+
+@scenario
 def split(draft: Draft) -> None:
     """A stream whose channels are cut in two or three: one gates the other, or they are put together in another order."""
     gated = {"type": "split", "into": ["up", "gate"], "in": draft.add({"type": "linear", "out": "2 * width"})}
-    pieces = draft.add({**gated, "sizes": ["width", "width"]} if draft.pick(0, 1) else gated)
+    pieces = draft.add({**gated, **draft.pick({}, {"sizes": ["width", "width"]})})
     gate = draft.add({"type": "sigmoid", "in": f"{pieces}.gate"})
     draft.add({"type": "multiply", "in": [f"{pieces}.up", gate]})
     three = draft.add({"type": "split", "into": ["a", "b", "c"], "sizes": ["1", "2", "width - 3"], "axis": "last"})
@@ -353,8 +376,9 @@ def placements(draft: Draft) -> None:
 
 @scenario
 def residual_with_all(draft: Draft) -> None:
-    norms = {"branch_norm": "layernorm", "post_norm": {"type": "rmsnorm", "eps": "1e-5"}}
-    factors = {"scale": "0.5", "skip_scale": "2", "layer_scale": "0.3", "dropout": "0.1"}
+    last = draft.pick({"type": "rmsnorm", "eps": "1e-5"}, {"graph": draft.body("rmsnorm")})
+    norms = {"branch_norm": "layernorm", "post_norm": last}
+    factors = {"scale": "0.5", "skip_scale": "2", "layer_scale": draft.pick("0.3", "none"), "dropout": "0.1"}
     draft.add(draft.residual(draft.feed(), **norms, **factors))
 
 

@@ -1,0 +1,89 @@
+"""Sums of products over axes by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from string import ascii_letters
+from typing import Any
+
+from blocks.core import Block, Cost, Reject, Sizes, torch
+from blocks.primitives.pieces import of_port
+
+
+class Einsum(Block, kind="einsum"):
+    """Multiply along equal names, and sum over those that the output does not have:
+    `batch query dim, batch key dim -> batch query key`.
+
+    There are one or two inputs, with a name for each of their axes; no name stands twice in one of them. Names are given here,
+    whatever the axes were called before.
+    """
+
+    pattern: str
+    """The axes of each input, with a comma between two, `->`, and those of the output."""
+
+    inputs = {"xs*": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        given = of_port(inputs["xs"])
+        terms, out = operands(self.pattern)
+        if len(terms) != len(given):
+            raise Reject(f"the pattern has {len(terms)} inputs, and {len(given)} are wired", field="pattern")
+        lengths: dict[str, Any] = {}
+        for index, (names, x) in enumerate(zip(terms, given, strict=True)):
+            if len(names) != len(x.axes):
+                raise Reject(f"takes {' '.join(names)}, not {x}", port="xs", index=index, code="type-mismatch")
+            for name, axis in zip(names, x.axes, strict=True):
+                if lengths.setdefault(name, axis.size) != axis.size:
+                    message = f"takes {' '.join(names)} with {name} = {lengths[name]}, not {x}"
+                    raise Reject(message, port="xs", index=index, code="type-mismatch")
+        if strange := next((name for name in out if name not in lengths), None):
+            raise Reject(f"no input has an axis `{strange}`", field="pattern")
+        letter = dict(zip(lengths, ascii_letters, strict=False))
+        written = ["".join(letter[name] for name in names) for names in (*terms, out)]
+        equation = f"{','.join(written[:-1])}->{written[-1]}"
+        return {"equation": equation, "lengths": lengths} | {f"axis_{name}": size for name, size in lengths.items()}
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        first = of_port(inputs["xs"])[0]
+        axes = [replace(first.axes[0], name=name, size=sizes["lengths"][name]) for name in operands(self.pattern)[1]]
+        return {"y": replace(first, axes=tuple(axes))}
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        lengths, out = sizes["lengths"], operands(self.pattern)[1]
+        every = list(lengths.values())
+        return [size for name, size in lengths.items() if name not in out or every.count(size) > 1]
+
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
+        """A product of matrices, unless nothing is summed that both inputs have."""
+        terms, out = operands(self.pattern)
+        shared = set(terms[0]).intersection(*terms[1:])
+        if len(terms) < 2 or shared <= set(out):
+            return Cost("0")
+        return Cost(" * ".join(["2", *(f"axis_{name}" for name in sizes["lengths"] if name in shared or name in out)]))
+
+    def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
+        return torch.einsum(self.equation, *xs)
+
+
+def operands(pattern: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """The names of each input's axes, and of the output's.
+
+    Raises:
+        Reject: where it is not written so.
+    """
+    left, arrow, right = pattern.partition("->")
+    terms, out = [tuple(term.split()) for term in left.split(",")], tuple(right.split())
+    sound = arrow and len(terms) <= 2 and all(terms) and all(re.fullmatch(r"[A-Za-z_]\w*", n) for n in (*sum(terms, ()), *out))
+    if not sound:
+        raise Reject(
+            "a pattern is the axes of one input or two, with a comma between, `->`, and the axes of the output",
+            field="pattern",
+            hint="pattern: batch query dim, batch key dim -> batch query key",
+        )
+    for names in (*terms, out):
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise Reject(f"`{twice}` stands twice in `{' '.join(names)}`", field="pattern")
+    return terms, out

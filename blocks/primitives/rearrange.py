@@ -1,0 +1,102 @@
+"""Axes in another order, put together or taken apart, by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from blocks.core import Block, Paper, Reject, Size, Sizes, torch
+
+
+class Rearrange(Block, kind="rearrange"):
+    """The same numbers on other axes: `batch time (heads dim) -> batch heads time dim`.
+
+    On the left stands a name for each axis of the input, in order; an axis in brackets is taken apart into the ones that are
+    named there, the first of which is the slowest. On the right stand the same names; those in brackets are put together, and
+    the axis that they make is called by the last of them.
+    """
+
+    pattern: str
+    """The names before and after `->`; they are given here, whatever the axes were called before."""
+    sizes: tuple[Size, ...] = ()
+    """How long the new axes are, in the order of the pattern: of each bracket on the left all but the last."""
+
+    source = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
+    inputs = {"x": "float[...]"}
+    outputs = {"y": "float[...]"}
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        left, right = sides(self.pattern)
+        axes = sizes["..."]
+        if len(left) != len(axes):
+            shown = ", ".join(str(axis.size) for axis in axes)
+            raise Reject(f"the pattern takes {len(left)} axes, and there are {len(axes)}: [{shown}]", field="pattern")
+        before, after = [name for group in left for name in group], [name for group in right for name in group]
+        if twice := next((name for name in before if before.count(name) > 1), None):
+            raise Reject(f"two axes are called `{twice}`", field="pattern")
+        if sorted(before) != sorted(after):
+            odd = sorted(set(before) ^ set(after)) or sorted(name for name in after if after.count(name) > 1)
+            raise Reject(f"`{odd[0]}` does not stand once on each side of `->`", field="pattern")
+        needed = sum(len(group) - 1 for group in left)
+        if len(self.sizes) != needed:
+            raise Reject(f"the pattern has {needed} new axes that need a size, and {len(self.sizes)} are given", field="sizes")
+        for group, axis, new in zip(left, axes, new_axes(left, self.sizes), strict=True):
+            if isinstance(axis.size, int) and axis.size % prod(new):
+                known = " · ".join(map(str, new))
+                raise Reject(f"{axis.size} is no multiple of {known}, for `{' '.join(group)}`", field="sizes", code="indivisible")
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        left, right = sides(self.pattern)
+        names = [name for group in left for name in group]
+        # From the last, so that the places of those before stay: what torch unflattens and flattens by.
+        apart = [(index, (*new, -1)) for index, new in enumerate(new_axes(left, self.sizes)) if new]
+        order = [names.index(name) for group in right for name in group]
+        together = [(index, index + len(group) - 1) for index, group in enumerate(right) if len(group) > 1]
+        return {"apart": tuple(reversed(apart)), "order": tuple(order), "together": tuple(together)}
+
+    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        left, right = sides(self.pattern)
+        lengths: dict[str, Any] = {}
+        for group, axis, new in zip(left, sizes["..."], new_axes(left, self.sizes), strict=True):
+            lengths.update(zip(group, (*new, axis.size // prod(new) if new else axis.size), strict=True))
+        axes = []
+        for group in right:
+            size = lengths[group[0]]
+            for name in group[1:]:
+                size = size * lengths[name]
+            axes.append(replace(sizes["..."][0], name=group[-1], size=size))
+        return {"y": replace(inputs["x"], axes=tuple(axes))}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        for place, sizes in self.apart:
+            x = torch.unflatten(x, place, sizes)
+        x = x.permute(self.order)
+        for first, last in self.together:
+            x = x.flatten(first, last)
+        return x
+
+
+def new_axes(left: list[tuple[str, ...]], sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """For each axis of the input, the sizes of the axes that it is taken apart into, but for the last."""
+    rest = list(sizes)
+    return [tuple(rest.pop(0) for _ in group[1:]) for group in left]
+
+
+def sides(pattern: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The names of the axes before and after the arrow; what stands in one bracket together.
+
+    Raises:
+        Reject: where it is not written so.
+    """
+    pieces = pattern.split("->")
+    if len(pieces) != 2 or not all(re.fullmatch(r"(\s*(\([\w\s]*\w[\w\s]*\)|\w+\b))+\s*", piece) for piece in pieces):
+        raise Reject(
+            "a pattern is names of axes, with brackets where several are one, on both sides of `->`",
+            field="pattern",
+            hint="pattern: batch time (heads dim) -> batch heads time dim",
+        )
+    left, right = (re.findall(r"\(([^)]*)\)|(\w+)", piece) for piece in pieces)
+    return [tuple((a or b).split()) for a, b in left], [tuple((a or b).split()) for a, b in right]

@@ -1,0 +1,88 @@
+"""Positions that are added to the stream or to the scores, against their formulas and transformers."""
+
+import math
+
+import pytest
+import torch
+from transformers import T5Config
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+from transformers.models.t5.modeling_t5 import T5Attention
+
+from tests.blocks.alone import alone, refusal
+
+B, T, S, D = 2, 7, 5, 6
+STREAM = f"float[batch, time, {D}]"
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """The same numbers in every run."""
+    torch.manual_seed(0)
+
+
+def test_sinusoidal_positions_are_the_paper_s_formula():
+    """Number by number, at positions that do not start at 0."""
+    model = alone("type: sinusoidal_positions, base: 100", "{x: x, at: at}", x=STREAM, at="int[batch, time]")
+    x, at = torch.randn(B, T, D), torch.arange(T) + torch.tensor([[3], [500]])
+    y = model(x, at)[0]
+    for row in range(B):
+        for t in range(T):
+            for i in range(D):
+                angle = at[row, t].item() / 100 ** (2 * (i // 2) / D)
+                wave = math.cos(angle) if i % 2 else math.sin(angle)
+                assert y[row, t, i].item() == pytest.approx(x[row, t, i].item() + wave, abs=1e-4)
+
+
+def test_sinusoidal_halves_are_marian_s():
+    """Sines first, then cosines, from position 0."""
+    table = MarianSinusoidalPositionalEmbedding(T, D).create_weight()
+    y = alone("type: sinusoidal_positions, layout: halves", x=STREAM)(torch.zeros(1, T, D))[0]
+    torch.testing.assert_close(y[0], table)
+
+
+def test_sinusoidal_dropout_is_of_the_sum():
+    """In training, a number is zero or grows by the others' share."""
+    model = alone("type: sinusoidal_positions, dropout: 0.5", x=STREAM)
+    x = torch.randn(B, T, D)
+    whole, dropped = model(x)[0], model.train()(x)[0]
+    kept = dropped != 0
+    assert 0 < kept.sum() < kept.numel()
+    torch.testing.assert_close(dropped[kept], 2 * whole[kept])
+
+
+@pytest.mark.parametrize("heads", [1, 3, 8, 12])
+def test_alibi_differs_from_bloom_s_by_a_number_per_query(heads):
+    """Bloom counts from the first key, which a softmax does not see; also where heads are no power of two."""
+    ours = alone(f"type: alibi, heads: {heads}", x=STREAM)(torch.randn(B, T, D))[0]
+    theirs = build_alibi_tensor(torch.ones(1, T), heads, torch.float32).view(heads, 1, T)
+    assert ours.shape == (heads, T, T)
+    for query in range(T):
+        ours_from_first = ours[:, query, : query + 1] - ours[:, query, :1]
+        torch.testing.assert_close(ours_from_first, theirs[:, 0, : query + 1] - theirs[:, 0, :1])
+    assert torch.equal(ours, ours.mT)  # a key after the query is as far away as one before it
+    assert torch.equal(ours.diagonal(dim1=1, dim2=2), torch.zeros(heads, T))
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_t5_bias_is_that_of_transformers(bidirectional):
+    """At distances on both sides of the last bucket, for other numbers of queries and keys."""
+    heads, queries, keys = 3, 40, 50
+    config = T5Config(num_heads=heads, relative_attention_num_buckets=8, relative_attention_max_distance=20, d_model=D, d_kv=2)
+    config.is_decoder = not bidirectional
+    theirs = T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
+    fields = f"type: t5_bias, heads: {heads}, buckets: 8, max_distance: 20, bidirectional: {str(bidirectional).lower()}"
+    ours = alone(fields, "{x: x, memory: memory}", x=STREAM, memory="float[batch, source, 4]")
+    with torch.no_grad():
+        theirs.relative_attention_bias.weight.copy_(ours.block.weight)
+        expected = theirs.compute_bias(queries, keys)[0]
+    assert torch.equal(ours(torch.randn(B, queries, D), torch.randn(B, keys, 4))[0], expected)
+
+
+def test_what_cannot_be_a_position_is_refused_where_it_stands():
+    """An odd width, buckets without halves, distances that are all exact, and keys that are counted where queries are not."""
+    assert "5 channels" in refusal("type: sinusoidal_positions", x="float[batch, time, 5]")
+    assert refusal("type: t5_bias, heads: 2, buckets: 6", x=STREAM).startswith("6: 6 buckets")
+    assert refusal("type: t5_bias, heads: 2, max_distance: 8", x=STREAM).startswith("8: up to a distance of 8")
+    wired = "{x: x, at: at}"
+    assert "counted from 0" in refusal("type: alibi, heads: 2", wired, x=STREAM, at="int[batch, time]")
