@@ -48,3 +48,33 @@ class Prefix(Mask, kind="prefix"):
             return k < self.length
         length = edges[self.length]
         return True if length is None else k < length.key
+
+
+class Chosen(Mask, kind="chosen"):
+    """Positions that the data picks see all and are seen by all, such as the words of a question: `flags[q]` or `flags[k]`."""
+
+    flags: Edge
+    """True for the positions that are global."""
+
+    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    edges = {"flags": "bool[batch, key]"}
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        flags = edges[self.flags]
+        return True if flags is None else flags.query | flags.key
+
+
+class Given(Mask, kind="given"):
+    """The data says of each pair whether it is seen: `pairs[q, k]`.
+
+    While a text is written, each call is given the rows of its own tokens; columns of keys that are still to come are not read.
+    """
+
+    pairs: Edge
+    """A row for each query: true for the keys that it sees."""
+
+    edges = {"pairs": "bool[batch, query, key]"}
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        pairs = edges[self.pairs]
+        return True if pairs is None else pairs.key
