@@ -28,6 +28,7 @@ class Documents(Mask, kind="documents"):
     """A number for each position: equal within a document, different between the documents of a row."""
 
     edges = {"ids": "int[batch, key]"}
+    one_sequence = True
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         ids = edges[self.ids]
@@ -58,6 +59,7 @@ class Chosen(Mask, kind="chosen"):
 
     source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     edges = {"flags": "bool[batch, key]"}
+    one_sequence = True
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         flags = edges[self.flags]

@@ -14,6 +14,9 @@ class Mask(Part):
     needs_ends: ClassVar[bool] = False
     """Whether it asks for the `ends`, which are not known while a text is written."""
 
+    one_sequence: ClassVar[bool] = False
+    """Whether an edge of it is read at queries and at keys, which then are positions of one sequence."""
+
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         """Whether the query at position `q` sees the key at position `k`: elementwise on ints or on tensors that broadcast,
         hence `&`, `|` and `^ True`. Each edge arrives as a `Pair`, or as None where its optional input is absent: then the
