@@ -28,6 +28,7 @@ class Documents(Mask, kind="documents"):
     """A number for each position: equal within a document, different between the documents of a row."""
 
     edges = {"ids": "int[batch, key]"}
+    one_sequence = True
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         ids = edges[self.ids]
@@ -48,3 +49,34 @@ class Prefix(Mask, kind="prefix"):
             return k < self.length
         length = edges[self.length]
         return True if length is None else k < length.key
+
+
+class Chosen(Mask, kind="chosen"):
+    """Positions that the data picks see all and are seen by all, such as the words of a question: `flags[q]` or `flags[k]`."""
+
+    flags: Edge
+    """True for the positions that are global."""
+
+    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    edges = {"flags": "bool[batch, key]"}
+    one_sequence = True
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        flags = edges[self.flags]
+        return True if flags is None else flags.query | flags.key
+
+
+class Given(Mask, kind="given"):
+    """The data says of each pair whether it is seen: `pairs[q, k]`.
+
+    While a text is written, each call is given the rows of its own tokens; columns of keys that are still to come are not read.
+    """
+
+    pairs: Edge
+    """A row for each query: true for the keys that it sees."""
+
+    edges = {"pairs": "bool[batch, query, key]"}
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        pairs = edges[self.pairs]
+        return True if pairs is None else pairs.key

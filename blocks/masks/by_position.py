@@ -22,6 +22,18 @@ class Causal(Mask, kind="causal"):
         return k <= q
 
 
+class Lookahead(Mask, kind="lookahead"):
+    """A query also sees a few keys after its own position, such as a recogniser that may wait a little: `k ≤ q + count`."""
+
+    count: Count
+    """How many positions ahead a query sees."""
+
+    source = Paper("Transformer Transducer: A Streamable Speech Recognition Model", "arXiv:2002.02562")
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        return k <= q + self.count
+
+
 class Window(Mask, kind="window"):
     """A query sees the keys less than `width` away: `|q − k| < width`; with `and causal`, the `width` latest.
 
@@ -59,3 +71,19 @@ class First(Mask, kind="first"):
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (q < self.count) | (k < self.count)
+
+
+class Last(Mask, kind="last"):
+    """The last `count` positions see all and are seen by all: `q > last q − count` or `k > last k − count`.
+
+    Which ones are the last is known once all are there, so a text cannot be written with it.
+    """
+
+    count: Size
+    """How many positions are global."""
+
+    needs_ends = True
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        ends = edges["ends"]
+        return (q > ends.query - self.count) | (k > ends.key - self.count)

@@ -1,95 +1,97 @@
-"""How many pairs a mask leaves, in closed form."""
+"""How many pairs a mask leaves, without looking at each."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+import random
+from collections import Counter
+from functools import cache
 
+from blocks.masks.by_block import BlockWindow, Chunk, Dilated, Strided
+from blocks.masks.by_chance import Random
 from blocks.masks.by_data import Prefix
-from blocks.masks.by_position import Causal, First, Full, Near, Window
+from blocks.masks.by_position import Causal, First, Full, Last, Lookahead, Near, Window
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Not, Or
+from blocks.masks.squares import All, Band, Below, Blocks, Drawn, Multiple, No, Shape, Some, placed
+
+MOST = 5_000
+"""Kinds of squares of one size that are told apart. Where there are more (long texts under `random`, or under chunks of several
+lengths), the count is an estimate.
+"""
+SAMPLED = 100
+"""Queries that an estimate looks at."""
 
 
+@cache
 def visible(mask: Mask, queries: int, keys: int) -> int:
     """The number of (query, key) pairs that a mask allows among positions 0 … queries − 1 and 0 … keys − 1.
 
-    What only data decides counts as seen. The borders of a mask are straight lines in the plane of q and k: they cut it
-    into cells that are seen as a whole or not at all, and one pair of each cell tells which. The cost does not depend on
-    the number of positions.
+    What only data decides counts as seen. Masks too irregular for that are counted at queries drawn from all over the text.
     """
-    mask = _at_most(mask, True)
-    borders = _borders(mask)
-    lines = [_Line(1, start) for start in borders.diagonals] + [_Line(0, start) for start in borders.keys | {0, keys}]
-    crossings = {flat.start - steep.start for flat in lines for steep in lines if flat.slope < steep.slope}
-    turns = sorted({0, queries} | {q for q in borders.queries | crossings if 0 < q < queries})
-    return sum(_visible_between(mask, lines, first, stop, keys) for first, stop in pairwise(turns))
+    size = 1 << (max(queries, keys) - 1).bit_length()
+    shape = All((Below("q", queries), Below("k", keys), _shape(mask, queries, keys, True)))
+    exact = _count(placed(shape, 0, 0, size, size), size, size, MOST)
+    if exact is not None:
+        return exact
+    draw = random.Random(0)
+    rows = [int((stretch + draw.random()) * queries / SAMPLED) for stretch in range(SAMPLED)]
+    return sum(_count(placed(shape, q, 0, 1, size), 1, size) or 0 for q in rows) * queries // SAMPLED
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Where a row of the plane is cut: at key `start + slope · q`."""
+def _count(shape: Shape | bool, height: int, width: int, most: int | None = None) -> int | None:
+    """The pairs of a shape in a rectangle, None where there are more kinds of pieces than `most`.
 
-    slope: int
-    start: int
-
-    def at(self, q: int) -> int:
-        return self.start + self.slope * q
-
-
-@dataclass(frozen=True, slots=True)
-class _Borders:
-    """Where a mask may change: across `k = q + diagonal`, across `k = key`, across `q = query`."""
-
-    diagonals: frozenset[int] = frozenset()
-    keys: frozenset[int] = frozenset()
-    queries: frozenset[int] = frozenset()
-
-    def __or__(self, other: _Borders) -> _Borders:
-        return _Borders(self.diagonals | other.diagonals, self.keys | other.keys, self.queries | other.queries)
+    What is neither seen nor hidden as a whole is cut in half on each side, down to single pairs. Pieces in which the shape looks
+    the same are counted together: along a diagonal there are few kinds, however long it is.
+    """
+    total, pieces = 0, Counter({shape: 1})
+    while pieces and (most is None or len(pieces) <= most):
+        smaller: Counter[Shape | bool] = Counter()
+        rows, columns = {0, height // 2}, {0, width // 2}
+        for found, times in pieces.items():
+            if found is True:
+                total += times * height * width
+            elif found is not False:
+                for q in rows:
+                    for k in columns:
+                        smaller[placed(found, q, k, -(-height // 2), -(-width // 2))] += times
+        pieces, height, width = smaller, -(-height // 2), -(-width // 2)
+    return None if pieces else total
 
 
-def _visible_between(mask: Mask, lines: list[_Line], first: int, stop: int, keys: int) -> int:
-    """The visible pairs of the queries `first` … `stop − 1`, among which no two lines cross."""
-    last = stop - 1
-    total = 0
-    for low, high in pairwise(sorted(lines, key=lambda line: (line.at(first), line.slope))):
-        q = first if low.slope > high.slope else last  # where the cell is widest
-        k = low.at(q)
-        if 0 <= k < min(keys, high.at(q)) and mask.allows(q, k):
-            widths = high.at(first) - low.at(first), high.at(last) - low.at(last)
-            total += (stop - first) * sum(widths) // 2  # an arithmetic series
-    return total
-
-
-def _borders(mask: Mask) -> _Borders:
-    match mask:
-        case And(left=left, right=right) | Or(left=left, right=right):
-            return _borders(left) | _borders(right)
-        case Not(mask=inner):
-            return _borders(inner)
-        case Causal():
-            return _Borders(diagonals=frozenset({1}))
-        case Window(width=width):
-            return _Borders(diagonals=frozenset({1 - width, width}))
-        case Near(radius=radius):
-            return _Borders(diagonals=frozenset({-radius, radius + 1}))
-        case First(count=count):
-            return _Borders(keys=frozenset({count}), queries=frozenset({count}))
-        case Prefix(length=int(length)):
-            return _Borders(keys=frozenset({length}))
-    return _Borders()
-
-
-def _at_most(mask: Mask, seen: bool) -> Mask:
-    """The mask with `seen` for what has no borders that are known: data, and kinds that come from elsewhere."""
+def _shape(mask: Mask, queries: int, keys: int, seen: bool) -> Shape | bool:
+    """What a mask looks like in the plane; `seen` for what has no shape that is known: data, and kinds from elsewhere."""
     match mask:
         case And(left=left, right=right):
-            return And(left=_at_most(left, seen), right=_at_most(right, seen))
+            return All((_shape(left, queries, keys, seen), _shape(right, queries, keys, seen)))
         case Or(left=left, right=right):
-            return Or(left=_at_most(left, seen), right=_at_most(right, seen))
+            return Some((_shape(left, queries, keys, seen), _shape(right, queries, keys, seen)))
         case Not(mask=inner):
-            return Not(mask=_at_most(inner, not seen))
-        case Full() | Causal() | Window() | Near() | First() | Prefix(length=int()):
-            return mask
-    return Full() if seen else Not(mask=Full())
+            return No(_shape(inner, queries, keys, not seen))
+        case Full():
+            return True
+        case Causal():
+            return Band(0, None)
+        case Lookahead(count=count):
+            return Band(-count, None)
+        case Window(width=width):
+            return Band(1 - width, width - 1)
+        case Near(radius=radius):
+            return Band(-radius, radius)
+        case Dilated(width=width, step=step):
+            return All((Band(1 - width * step, width * step - 1), Multiple(step, 0)))
+        case Strided(step=step):
+            return Multiple(step, 0)
+        case Chunk(length=length):
+            return Blocks(length, 0, 0, 0)
+        case BlockWindow(block=block, radius=radius):
+            return Blocks(block, radius, 0, 0)
+        case First(count=count):
+            return Some((Below("q", count), Below("k", count)))
+        case Last(count=count):
+            return Some((No(Below("q", queries - count)), No(Below("k", keys - count))))
+        case Prefix(length=int(length)):
+            return Below("k", length)
+        case Random(count=count, block=block, seed=seed):
+            return Drawn(count, block, seed, 0, 0)
+    return seen

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from blocks.core import Edge, Part, Size, keep, torch
+from blocks.masks.by_block import Chunk
 from blocks.masks.by_data import Documents
 from blocks.masks.by_position import Causal, Full, Near, Window
 from blocks.masks.mask import Mask, Pair
 from blocks.masks.operators import And, Not, Or, conjuncts
-from blocks.masks.views import CausalView, DenseView, DocumentsView, FullView, WindowView, matrix
+from blocks.masks.views import CausalView, ChunkView, DenseView, DocumentsView, FullView, WindowView, matrix
 
 
 class Plan(Part):
@@ -75,6 +76,24 @@ class WindowPlan(Plan):
         return WindowView(self.mask, at, self.width, 0 if self.causal else 1)
 
 
+class ChunkPlan(Plan):
+    """Each chunk by itself, where positions are counted and there is more than one."""
+
+    length: Size
+    """Positions in a chunk."""
+    causal: bool
+    """Whether a query sees none after its own position."""
+
+    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+        keys_at = with_earlier(self, "at", keys_at)
+        time = at.shape[-1]
+        if not self.counted or not self.grows or time != keys_at.shape[-1]:
+            return dense_view(self.mask, at, keys_at, {})
+        if time <= self.length:
+            return CausalView(self.mask, at, {}) if self.causal else FullView()
+        return ChunkView(self.mask, at, self.length, self.causal)
+
+
 class DocumentsPlan(Plan):
     """Each packed document by itself."""
 
@@ -87,7 +106,7 @@ class DocumentsPlan(Plan):
 
     def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
         keys_at = with_earlier(self, "at", keys_at)
-        pairs = {name: pair(self, name, value) for name, value in edges.items()}
+        pairs = {name: pair(self, name, value, keys_at.shape[-1]) for name, value in edges.items()}
         ids = edges[self.ids]
         if ids is None:
             alone = self.counted and self.grows and at.shape[-1] == keys_at.shape[-1]
@@ -109,7 +128,7 @@ class DensePlan(Plan):
 
     def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
         keys_at = with_earlier(self, "at", keys_at)
-        pairs = {name: pair(self, name, value) for name, value in edges.items()}
+        pairs = {name: pair(self, name, value, keys_at.shape[-1]) for name, value in edges.items()}
         return dense_view(self.mask, at, keys_at, pairs)
 
 
@@ -124,12 +143,15 @@ def with_earlier(plan: Any, name: str, value: torch.Tensor) -> torch.Tensor:
     return keep(plan, name, value) if plan.grows else value
 
 
-def pair(plan: Any, name: str, value: torch.Tensor | None) -> Pair | None:
-    """What an edge carries, [B] or [B, T], at queries and keys."""
+def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | None:
+    """What an edge carries, [B], [B, T] or [B, T, S], at queries and at as many keys."""
     if value is None:
         return None
     if value.dim() == 1:  # one number for each row
         return Pair(value[:, None, None], value[:, None, None])
+    if value.dim() == 3:
+        value = value.narrow(2, 0, keys)  # a row may know of keys that are still to come, but no fewer than there are
+        return Pair(value, value)
     return Pair(value[:, :, None], with_earlier(plan, name, value)[:, None, :])
 
 
@@ -175,15 +197,16 @@ def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
 def _plan(mask: Mask) -> Plan:
     terms = set(conjuncts(mask)) - {Full()}
     widths = [term.width if isinstance(term, Window) else term.radius + 1 for term in terms if isinstance(term, Window | Near)]
-    documents = [term for term in terms if isinstance(term, Documents)]
     causal = Causal() in terms
-    match len(terms) - causal, widths, documents:
+    match len(terms) - causal, widths, [term for term in terms if isinstance(term, Documents | Chunk)]:
         case 0, _, _:
             return CausalPlan(mask=mask) if causal else FullPlan(mask=mask)
         case count, [*_], [] if count == len(widths):
             return WindowPlan(mask=mask, width=min(widths), causal=causal)
-        case 1, [], [only]:
-            return DocumentsPlan(mask=mask, ids=only.ids, causal=causal)
+        case 1, [], [Documents(ids=ids)]:
+            return DocumentsPlan(mask=mask, ids=ids, causal=causal)
+        case 1, [], [Chunk(length=length)]:
+            return ChunkPlan(mask=mask, length=length, causal=causal)
     return DensePlan(mask=mask)
 
 
@@ -205,7 +228,7 @@ def without_edges(mask: Mask) -> Mask:
 
 def kept(plan: Plan) -> Mapping[str, str]:
     """What a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
-    grows = {name: type for name, type in edges_of(plan.mask).items() if "key" in type}
+    grows = {name: type for name, type in edges_of(plan.mask).items() if type.endswith("[batch, key]")}
     return {**plan.keeps, **grows} if plan.keeps else {}
 
 

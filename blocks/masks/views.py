@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.core import F, torch
-from blocks.masks.mask import Pair
+from blocks.masks.mask import Ends, Pair
 
 
 def dot_product_attention(
@@ -34,7 +34,8 @@ def dot_product_attention(
 
 def matrix(mask: Any, at: torch.Tensor, keys_at: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
     """The mask as bools that broadcast to [B, 1, T, S], or None where all is seen, for positions [T] or [B, T]."""
-    allowed = mask.allows(at[..., :, None], keys_at[..., None, :], **pairs)  # [T, S] or [B, T, S]
+    q, k = at[..., :, None], keys_at[..., None, :]
+    allowed = mask.allows(q, k, ends=Ends(q, k), **pairs)  # [T, S] or [B, T, S]
     if isinstance(allowed, bool):
         return None if allowed else at.new_zeros(at.shape[-1], keys_at.shape[-1], dtype=torch.bool)
     return allowed if allowed.dim() == 2 else allowed[:, None]
@@ -127,6 +128,31 @@ def neighbours(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
     chunks = torch.unflatten(x[:, :, : count * width], 2, (count, width)).transpose(1, 2)  # [B, count, K, width, D]
     shifted = [chunks[:, shift : count - 1 - ahead + shift] for shift in range(2 + ahead)]
     return torch.cat(shifted, dim=3).flatten(0, 1)
+
+
+class ChunkView:
+    """Chunks of `length` positions, each attended by itself, all whole ones at once: the cost grows with T · length."""
+
+    def __init__(self, mask: Any, at: torch.Tensor, length: int, causal: bool) -> None:
+        self.mask, self.at, self.length, self.causal = mask, at, length, causal
+
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
+        count, rest = divmod(q.shape[2], self.length)
+        whole = [chunks(x[:, :, : count * self.length], count) for x in (q, k, v)]
+        y = dot_product_attention(*whole, scale=scale, causal=self.causal, dropout=dropout)  # [B · chunks, H, length, D]
+        y = torch.unflatten(y, 0, (q.shape[0], count)).transpose(1, 2).flatten(2, 3)
+        if rest == 0:
+            return y
+        last = [x[:, :, count * self.length :] for x in (q, k, v)]
+        return torch.cat([y, dot_product_attention(*last, scale=scale, causal=self.causal, dropout=dropout)], dim=2)
+
+    def dense(self) -> Any:
+        return matrix(self.mask, self.at, self.at, {})
+
+
+def chunks(x: torch.Tensor, count: int) -> torch.Tensor:
+    """[B, K, T, D] as [B · count, K, T / count, D]."""
+    return torch.unflatten(x, 2, (count, -1)).transpose(1, 2).flatten(0, 1)
 
 
 class DocumentsView:

@@ -9,7 +9,9 @@ from typing import Any
 from blocks.core import Block, Edge, Linear, Own, Part, Reject, Slot, Tensor, fields
 from blocks.core.fields import Field, FlagsBy
 from blocks.core.weights import Init
+from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph import dims
 from composer.graph.broadcast import concatenate, expand_axes
 from composer.graph.dims import Symbolic, symbol
 from composer.graph.dims import names as dim_names
@@ -519,6 +521,7 @@ class Inference:
             if not isinstance(mask, PartValue) or len(prepared.ports) < 2:
                 continue
             query, key = (part.counts[port] for port in prepared.ports[:2])
+            self._mask_axes(mask, env[query], env[key])
             for port, text in mask.wires():
                 sizes = {"batch": env.get("batch"), "query": env.get(query), "key": env.get(key)}
                 known = {name: size for name, size in sizes.items() if size is not None}
@@ -530,6 +533,30 @@ class Inference:
                     except Mismatch as wrong:
                         self._edge(node, port, "type-mismatch", f"the mask {predicate} {wrong.message}")
                         raise _Reported from None
+
+    def _mask_axes(self, mask: PartValue, query: Any, key: Any) -> None:
+        """What a mask needs to know of the axes of queries and keys."""
+        grows = self._grows()
+        for one in mask.parts():
+            if not issubclass(one.part, Mask):
+                continue
+            if one.part.needs_ends and grows in dims.names(query) | dims.names(key):
+                message = f"`{one.part.kind}` asks which positions are the last ones, which is not known while a text is written"
+                hint = f"the axis {grows} of a causal_lm grows by each token; `first` and `chosen` do not look ahead"
+                self._report(Diagnostic("unknown-end", message, one.span, hint=hint))
+                raise _Reported
+            if one.part.one_sequence and query != key:
+                message = f"`{one.part.kind}` is about positions of one sequence; here queries are {query}, keys are {key}"
+                hint = "`valid` and `given` are for a memory too"
+                self._report(Diagnostic("two-sequences", message, one.span, hint=hint))
+                raise _Reported
+
+    def _grows(self) -> str | None:
+        """The axis along which a text is written."""
+        tokens = next((item.type for item in self.program.inputs if item.name == "tokens"), None)
+        if self.program.recipe.task != "causal_lm" or tokens is None or not tokens.axes:
+            return None
+        return tokens.axes[-1].text if isinstance(tokens.axes[-1], Path) else None
 
     def _kind(self, node: BlockNode) -> str:
         """The block that a recipe names: for a node of a block's own expansion, that block."""

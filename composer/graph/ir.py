@@ -71,13 +71,19 @@ class PartValue:
     fields: tuple[tuple[str, FieldValue], ...]
     span: Span = field(compare=False)
 
+    def parts(self) -> Iterator[PartValue]:
+        """Itself and all parts below."""
+        yield self
+        for _, value in self.fields:
+            if isinstance(value, PartValue):
+                yield from value.parts()
+
     def wires(self) -> Iterator[tuple[str, str]]:
         """Every edge field below: the port that carries it, and the type it takes."""
-        for name, value in self.fields:
-            if isinstance(value, PartValue):
-                yield from value.wires()
-            elif isinstance(value, Known) and isinstance(value.value, EdgePort):
-                yield value.value.port, self.part.edges[name]
+        for part in self.parts():
+            for name, value in part.fields:
+                if isinstance(value, Known) and isinstance(value.value, EdgePort):
+                    yield value.value.port, part.part.edges[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 
 from blocks.core import Edge
-from blocks.masks.by_data import Documents, Prefix, Valid
-from blocks.masks.by_position import Causal, First, Full, Near, Window
+from blocks.masks.by_block import BlockWindow, Chunk, Dilated, Strided
+from blocks.masks.by_chance import Random, drawn
+from blocks.masks.by_data import Chosen, Documents, Given, Prefix, Valid
+from blocks.masks.by_position import Causal, First, Full, Last, Lookahead, Near, Window
 from blocks.masks.count import visible
 from blocks.masks.describe import describe
 from blocks.masks.mask import Mask, Pair
@@ -25,7 +30,35 @@ BATCH = 2
 REAL = [[True] * 9, [False, True, True, False, True, True, True, True, False]]
 IDS = [[4, 4, 4, 1, 1, 1, 1, 1, 1], [3, 3, 7, 7, 7, 7, 7, 3, 3]]  # in the second row document 3 comes back
 LENGTHS = [2, 0]
-EDGES = {"real": torch.tensor(REAL), "doc": torch.tensor(IDS), "n": torch.tensor(LENGTHS)}
+IMPORTANT = [[False] * 8 + [True], [False, True, False, False, True, False, False, False, False]]
+PAIRS = [[[(q * k + b) % 3 != 1 for k in range(9)] for q in range(13)] for b in range(BATCH)]
+EDGES = {
+    "real": torch.tensor(REAL),
+    "doc": torch.tensor(IDS),
+    "n": torch.tensor(LENGTHS),
+    "important": torch.tensor(IMPORTANT),
+    "pairs": torch.tensor(PAIRS)[:, :9],
+}
+
+
+@cache
+def by_the_book(count: int, b: int, seed: int) -> set[int]:
+    """Floyd's algorithm as in Bentley 1987, on a hash in unsigned 32-bit arithmetic."""
+    if b + 1 <= count:
+        return set(range(b + 1))
+
+    def mixed(number: int) -> int:
+        value = np.array([number % 2**32], np.uint32)  # an array wraps around without a warning
+        for _ in range(2):
+            value = (value ^ (value >> 16)) * np.uint32(0x45D9F3B)
+        return int((value ^ (value >> 16))[0])
+
+    chosen: set[int] = set()
+    for number, last in enumerate(range(b + 1 - count, b + 1)):
+        block = mixed(mixed(seed + number * 0x9E3779B9) + b) % (last + 1)
+        chosen.add(last if block in chosen else block)
+    return chosen
+
 
 # Each mask beside what its definition says of row b, query q and key k.
 PREDICATES: dict[str, tuple[Mask, Callable[[int, int, int], bool]]] = {
@@ -38,8 +71,23 @@ PREDICATES: dict[str, tuple[Mask, Callable[[int, int, int], bool]]] = {
     "prefix(n)": (Prefix(length=Edge("n")), lambda b, q, k: k in range(LENGTHS[b])),
     "valid(real)": (Valid(flags=Edge("real")), lambda b, q, k: REAL[b][k]),
     "documents(doc)": (Documents(ids=Edge("doc")), lambda b, q, k: IDS[b][q] == IDS[b][k]),
+    "lookahead(2)": (Lookahead(count=2), lambda b, q, k: k in range(q + 3)),
+    "chunk(3)": (Chunk(length=3), lambda b, q, k: any({q, k} <= {c, c + 1, c + 2} for c in (0, 3, 6, 9, 12))),
+    "block_window(2, 1)": (BlockWindow(block=2, radius=1), lambda b, q, k: k in range(q - q % 2 - 2, q - q % 2 + 4)),
+    "strided(3)": (Strided(step=3), lambda b, q, k: k in range(q % 3, 99, 3)),
+    "dilated(2, 3)": (Dilated(width=2, step=3), lambda b, q, k: k in (q - 3, q, q + 3)),
+    "random(2, 3, 7)": (Random(count=2, block=3, seed=7), lambda b, q, k: k // 3 in by_the_book(2, q // 3, 7)),
+    "last(2)": (Last(count=2), lambda b, q, k: q in (7, 8) or k in (7, 8)),
+    "chosen(important)": (Chosen(flags=Edge("important")), lambda b, q, k: IMPORTANT[b][q] or IMPORTANT[b][k]),
+    "given(pairs)": (Given(pairs=Edge("pairs")), lambda b, q, k: PAIRS[b][q][k]),
 }
-STATIC = ("full", "causal", "window(3)", "near(1)", "first(2)", "prefix(4)")
+ONE_LENGTH = ("documents(doc)", "chosen(important)", "last(2)")
+"""Of one sequence, or told for nine positions."""
+BY_POSITION = (
+    *("causal", "window(3)", "near(1)", "first(2)", "prefix(4)", "lookahead(2)", "chunk(3)"),
+    *("block_window(2, 1)", "strided(3)", "dilated(2, 3)", "random(2, 3, 7)"),
+)
+STATIC = ("full", *BY_POSITION)
 
 
 def view(mask: Mask, queries: int, keys: int, *, counted: bool = True, **edges: Any) -> Any:
@@ -62,11 +110,38 @@ def used(mask: Mask) -> dict[str, torch.Tensor]:
 def test_the_matrix_is_what_the_definition_says_pair_by_pair(name: str) -> None:
     """Every kind, over one sequence and over queries that outnumber the keys."""
     mask, says = PREDICATES[name]
-    for queries, keys in ((9, 9),) if "doc" in name else ((8, 8), (13, 9)):
-        edges = {"real": EDGES["real"][:, :keys], "doc": EDGES["doc"], "n": EDGES["n"]}
+    for queries, keys in ((9, 9),) if name in ONE_LENGTH else ((8, 8), (13, 9)):
+        edges = {**EDGES, "real": EDGES["real"][:, :keys], "pairs": torch.tensor(PAIRS)[:, :queries, :keys]}
         found = dense(mask, queries, keys, **{edge: edges[edge] for edge in used(mask)})
         for b, q, k in product(range(BATCH), range(queries), range(keys)):
             assert found[b, q, k] == says(b, q, k), (b, q, k)
+
+
+def test_the_last_positions_are_those_of_queries_and_of_keys() -> None:
+    """Each of its own sequence."""
+    found = dense(Last(count=2), 13, 9)
+    assert all(found[0, q, k] == (q in (11, 12) or k in (7, 8)) for q in range(13) for k in range(9))
+
+
+def test_random_blocks_are_drawn_as_they_are_said_to_be() -> None:
+    """One by one for ints; for tensors, positions in 32 bits too."""
+    for count, seed, b in product((1, 3, 32), (0, 7, 10**30), (0, 1, 2, 31, 40, 10**6)):
+        assert {block for block in drawn(count, b, seed) if block >= 0} == by_the_book(count, b, seed)
+    mask = Random(count=3, block=2, seed=2**40)
+    q, k = torch.arange(60, dtype=torch.int32)[:, None], torch.arange(50, dtype=torch.int32)
+    assert mask.allows(q, k).tolist() == [[mask.allows(q, k) for k in range(50)] for q in range(60)]
+
+
+def test_random_blocks_are_drawn_evenly() -> None:
+    """Each of the ten pairs of five blocks about as often as any other, whatever the seed; four standard deviations."""
+    found = Counter(frozenset(drawn(2, 4, seed)) for seed in range(20_000))
+    assert len(found) == 10 and all(abs(times - 2000) < 4 * (20_000 * 0.1 * 0.9) ** 0.5 for times in found.values())
+
+
+def test_a_longer_text_changes_no_draw() -> None:
+    """What was drawn for a block stays."""
+    mask = Random(count=2, block=4, seed=1)
+    assert (dense(mask, 64, 64)[:, :24, :24] == dense(mask, 24, 24)).all()
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(PREDICATES, repeat=2)))
@@ -95,6 +170,8 @@ def test_an_absent_input_hides_nothing() -> None:
     assert dense(mask, 9, 9, real=None, doc=None).all()
     assert dense(And(left=Causal(), right=mask), 9, 9, real=None, doc=None).sum() == BATCH * 45
     assert dense(And(left=Causal(), right=Documents(ids=Edge("doc"))), 9, 9, doc=None).sum() == BATCH * 45
+    for other in (Chosen(flags=Edge("important")), Given(pairs=Edge("pairs"))):
+        assert dense(And(left=other, right=Chunk(length=3)), 9, 9, **dict.fromkeys(used(other))).sum() == BATCH * 27
 
 
 def random_mask(rng: random.Random, depth: int) -> tuple[Mask, Callable[[int, int, int], bool]]:
@@ -118,12 +195,30 @@ def test_the_count_of_visible_pairs_is_exact(seed: int) -> None:
         assert visible(mask, queries, keys) == sum(says(0, q, k) for q in range(queries) for k in range(keys))
 
 
+def test_the_last_positions_are_counted() -> None:
+    """Those of queries and those of keys."""
+    assert visible(Last(count=2), 13, 9) == 2 * 9 + 11 * 2
+    assert visible(And(left=Causal(), right=Last(count=20)), 13, 9) == sum(min(q + 1, 9) for q in range(13))
+
+
+def test_a_count_of_too_many_kinds_is_an_estimate() -> None:
+    """Close to what it is: blocks of 16 that each see three, and of the first ones as many as there are."""
+    exact = {time: 256 * (3 * time // 16 - 3) for time in (16_384, 2**20)}
+    assert visible(Random(count=3, block=16, seed=0), 16_384, 16_384) == exact[16_384]
+    assert visible(Random(count=3, block=16, seed=0), 2**20, 2**20) == pytest.approx(exact[2**20], rel=0.01)
+    assert visible(Or(left=Chunk(length=359), right=Chunk(length=1)), 10**9, 10**9) == pytest.approx(359 * 10**9, rel=0.01)
+
+
 def test_the_count_holds_for_long_sequences() -> None:
     """Sums that are known in closed form."""
     time, width = 131072, 4096
     assert visible(Causal(), time, time) == time * (time + 1) // 2
     assert visible(And(left=Causal(), right=Window(width=width)), time, time) == width * time - width * (width - 1) // 2
     assert visible(Near(radius=256), time, time) == 513 * time - 256 * 257
+    assert visible(Chunk(length=100), time, time) == 1310 * 100**2 + 72**2
+    assert visible(Strided(step=128), time, time) == time * time // 128
+    assert visible(And(left=Causal(), right=Dilated(width=4, step=8)), time, time) == 4 * time - 8 - 16 - 24
+    assert visible(BlockWindow(block=64, radius=1), time, time) == (3 * 2048 - 2) * 64**2
 
 
 def test_what_only_data_decides_counts_as_seen() -> None:
@@ -142,6 +237,7 @@ def test_what_only_data_decides_counts_as_seen() -> None:
         (And(left=Causal(), right=Or(left=Near(radius=2), right=First(count=1))), "causal and (near(2) or first(1))"),
         (Or(left=And(left=Causal(), right=Near(radius=2)), right=Full()), "causal and near(2) or full"),
         (Not(mask=And(left=Causal(), right=Not(mask=Full()))), "not (causal and not full)"),
+        (Not(mask=Random(count=2, block=3, seed=7)), "not random(2, 3, 7)"),
     ],
 )
 def test_a_mask_reads_as_it_was_written(mask: Mask, text: str) -> None:
@@ -155,6 +251,13 @@ def test_a_mask_reads_as_it_was_written(mask: Mask, text: str) -> None:
         (Full(), "FullPlan"),
         (And(left=Full(), right=Causal()), "CausalPlan"),
         (And(left=Window(width=4), right=Causal()), "WindowPlan"),
+        (Chunk(length=4), "ChunkPlan"),
+        (And(left=Chunk(length=4), right=Causal()), "ChunkPlan"),
+        (And(left=Chunk(length=4), right=Window(width=4)), "DensePlan"),
+        (And(left=Chunk(length=4), right=Documents(ids=Edge("doc"))), "DensePlan"),
+        (And(left=Chunk(length=4), right=Chunk(length=6)), "DensePlan"),
+        (Or(left=Chunk(length=4), right=Causal()), "DensePlan"),
+        (Not(mask=Chunk(length=4)), "DensePlan"),
         (Near(radius=4), "WindowPlan"),
         (Documents(ids=Edge("doc")), "DocumentsPlan"),
         (And(left=Documents(ids=Edge("doc")), right=Causal()), "DocumentsPlan"),
@@ -203,6 +306,18 @@ def test_a_window_in_chunks_equals_its_matrix(time: int, causal: bool) -> None:
 
 
 @pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("time", [1, 2, 3, 4, 6, 7, 8, 30, 31])
+def test_chunk_by_chunk_equals_its_matrix(time: int, causal: bool) -> None:
+    """One chunk or less, several, and a last one that is shorter."""
+    mask = And(left=Causal(), right=Chunk(length=3)) if causal else Chunk(length=3)
+    found = view(mask, time, time)
+    allowed = torch.tensor([[q // 3 == k // 3 and (k <= q or not causal) for k in range(time)] for q in range(time)])
+    assert (type(found).__name__ == "ChunkView") == (time > 3)
+    assert found.dense() is None or found.dense().equal(allowed)
+    matches_formula(found, allowed, time, time)
+
+
+@pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(
     ("ids", "split"),
     [
@@ -236,7 +351,7 @@ def test_positions_that_start_anew_in_each_document_still_split() -> None:
     matches_formula(found, torch.block_diag(torch.ones(20, 20), torch.ones(20, 20)).triu().bool(), 40, 40, batch=1)
 
 
-@pytest.mark.parametrize("name", ["causal", "window(3)", "near(1)", "first(2)", "prefix(4)"])
+@pytest.mark.parametrize("name", BY_POSITION)
 def test_masks_judge_by_positions_not_by_places(name: str) -> None:
     """Left padding: the second row's positions start late."""
     mask, says = PREDICATES[name]
@@ -268,7 +383,17 @@ def test_a_query_that_sees_no_key_gives_zeros(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["full", "causal", "causal and window(3)", "causal and documents(doc)", "causal and valid(real)", "causal or prefix(n)"],
+    [
+        *("full", "causal", "causal and window(3)", "causal and documents(doc)", "causal and valid(real)", "causal or prefix(n)"),
+        *(
+            "causal and chunk(3)",
+            "chunk(3)",
+            "causal and strided(3)",
+            "causal and dilated(2, 3)",
+            "causal and block_window(2, 1)",
+        ),
+        *("causal and lookahead(2)", "causal and random(2, 3, 7)", "causal and chosen(important)", "causal and given(pairs)"),
+    ],
 )
 @pytest.mark.parametrize("cuts", [[4], [1, 2, 3, 4, 5, 6, 7, 8], [7, 8], [2, 5]])
 def test_a_session_sees_what_one_call_sees(name: str, cuts: list[int]) -> None:
@@ -285,8 +410,19 @@ def test_a_session_sees_what_one_call_sees(name: str, cuts: list[int]) -> None:
         matches_formula(found, expected, stop - start, stop)
 
 
+def test_rows_of_pairs_that_lack_keys_are_refused() -> None:
+    """Rather than spread over all keys: a later call that gives the pairs of its own tokens alone."""
+    chosen = plan(Given(pairs=Edge("pairs")))
+    run = plain(chosen, counted=True, grows=True)
+    run.cache = Cache(dict.fromkeys(kept(chosen), -1))
+    run.prepare(torch.arange(3), torch.arange(3), pairs=EDGES["pairs"][:, :3, :3])
+    with pytest.raises(RuntimeError, match="exceeds dimension size"):
+        run.prepare(torch.arange(3, 4), torch.arange(3, 4), pairs=EDGES["pairs"][:, 3:4, :1])
+
+
 def test_only_the_key_side_of_what_grows_is_kept() -> None:
-    """One number per row arrives anew with every call."""
+    """One number per row arrives anew with every call, and so do whole rows of pairs."""
+    assert kept(plan(Given(pairs=Edge("pairs")))) == {"at": "int[..., key]"}
     assert kept(plan(Full())) == {}
     mask = And(left=Or(left=Causal(), right=Prefix(length=Edge("n"))), right=Valid(flags=Edge("real")))
     assert kept(plan(mask)) == {"at": "int[..., key]", "real": "bool[batch, key]"}

@@ -31,9 +31,14 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
 }
 """Fields whose right values no declaration can say: at least as many positions as any test has, places, names."""
 WHOLE, REAL = (1, 2, 3, 4, 6, 8, 12), (0.25, 0.5, 1.5, 3.0)
-EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length"}
+EDGES = {"bool[batch, key]": "valid", "int[batch, key]": "documents", "int[batch]": "length", "bool[batch, query, key]": "pairs"}
 """The model's inputs that the edges of a mask read, by their types."""
-INPUTS = {"valid": "bool[batch, time]?", "documents": "int[batch, time]?", "length": "int[batch]?"}
+INPUTS = {
+    "valid": "bool[batch, time]?",
+    "documents": "int[batch, time]?",
+    "length": "int[batch]?",
+    "pairs": "bool[batch, time, time]?",
+}
 TRIES = 400
 
 
@@ -133,7 +138,8 @@ class Declared:
         return f"not {inner}" if self.random.random() < 0.2 else inner
 
     def predicate(self) -> str:
-        part = self.random.choice(list(self.library.of(Mask).values()))
+        known = [part for part in self.library.of(Mask).values() if not (self.causal and part.needs_ends)]
+        part = self.random.choice(known)
         arguments = []
         for name, field in fields(part).items():
             edge = isinstance(field.form, EdgeName) or (isinstance(field.form, OrEdge) and self.random.random() < 0.5)
@@ -154,14 +160,17 @@ def leaves_a_choice(text: str) -> bool:
     edges = edges_of(mask)
 
     def seen(q: int, given: bool) -> int:
-        return sum(bool(mask.allows(q, k, **{name: example(name, q, k) if given else None for name in edges})) for k in range(6))
+        ends = {"ends": Pair(5, 5)}
+        read = [{name: example(name, q, k) if given else None for name in edges} for k in range(6)]
+        return sum(bool(mask.allows(q, k, **ends, **carried)) for k, carried in enumerate(read))
 
     return all(sum(seen(q, given) > 1 for q in range(6)) > 3 for given in (True, False))
 
 
 def example(name: str, q: int, k: int) -> Pair:
     """What an edge might carry at a query and at a key."""
-    values = {"valid": (q % 4 != 0, k % 4 != 0), "documents": (q // 3, k // 3), "length": (2, 2)}
+    pairs = (q * k % 4 != 1, q * k % 4 != 1)
+    values = {"valid": (q % 4 != 0, k % 4 != 0), "documents": (q // 3, k // 3), "length": (2, 2), "pairs": pairs}
     return Pair(*next(value for edge, value in values.items() if edge in name))
 
 

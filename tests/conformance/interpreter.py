@@ -152,7 +152,7 @@ class Interpreter:
         sizes = [block.sizes[block.part.counts[port]] for port in ports]
         grows = sizes[0] == sizes[-1]
         if self.dense:
-            pairs = {name: pair(Running(mask, grows=grows), name, value) for name, value in edges.items()}
+            pairs = {name: pair(Running(mask, grows=grows), name, value, at[-1].shape[-1]) for name, value in edges.items()}
             allowed = matrix(mask, *at, pairs)
             return FullView() if allowed is None else DenseView(allowed)
         overridden = [port in given or str(axis) in dict(self.program.positions) for port, axis in zip(ports, sizes, strict=True)]

@@ -110,7 +110,8 @@ def memory(draft: Draft) -> None:
     positions = draft.pick({}, {"positions": {"type": "rotary", "fraction": "0.5"}}) if draft.width // 4 % 4 == 0 else {}
     looks = draft.pick("full", "valid(memory_valid)", "near(3) or valid(memory_valid)")
     fields = {"heads": "4", "mask": looks, "in": {"x": before, "memory": "memory"}, **positions}
-    seen = [draft.add({"type": kind, **fields}) for kind in ("attention", "cross_attention")]
+    out = draft.pick({}, {"out": {"type": "linear", "out": "width"}, "output_gate": "none"})
+    seen = [draft.add({"type": kind, **fields, **out}) for kind in ("attention", "cross_attention")]
     draft.add({"type": "add", "in": [before, *seen]})
 
 
@@ -583,8 +584,8 @@ def passes_from_outside(draft: Draft) -> None:
     draft.graph[layers] = {"repeat": "4", "graph": body}
     before = draft.above
     several = [f"{layers}(:)", f"{layers}(1:3)", f"{layers}(:-1).{attn}", f"{layers}(2:).{ffn}.body"]
-    singles = [f"{layers}(0)", f"{layers}(-2)", f"{layers}(3).{attn}", f"{layers}(1).{ffn}.norm", f"{layers}.{ffn}"]
-    chosen = [*draft.random.sample(several, 2), *draft.random.sample(singles, 2)]
+    singles = [f"{layers}(0)", f"{layers}(3).{attn}", f"{layers}(1).{ffn}.norm", f"{layers}.{ffn}"]
+    chosen = [*draft.random.sample(several, 2), draft.pick(*singles), f"{layers}(-2)"]
     joined = draft.add({"type": draft.pick("weighted_sum", "add"), "in": [before, *chosen]})
     draft.add({"type": "concat", "in": [joined, f"{layers}(:).{attn}"]})
     draft.add({"type": "linear", "out": "width"})

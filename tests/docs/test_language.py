@@ -23,7 +23,12 @@ PAGE = ROOT / "docs" / "language.md"
 ALL = examples(PAGE)
 RECIPES = [example for example in ALL if example.language == "yaml"]
 PARAMS = {"n_layers": 4}
-INPUTS = {"valid": "bool[batch, time]?", "documents": "int[batch, time]?"}
+INPUTS = {
+    "valid": "bool[batch, time]?",
+    "documents": "int[batch, time]?",
+    "important": "bool[batch, time]",
+    "pairs": '"bool[batch, time, time]"',
+}
 LENGTHS = {"batch": 2, "time": 5}
 
 
@@ -143,8 +148,6 @@ def test_what_is_not_read_is_refused(what: str, name: str, code: str) -> None:
         text = f"{start}{graph}task: {name}\n"
     elif "repeat" in what:
         text = f"{start}graph: {{a: {{repeat: 2, {name}: x, graph: {{b: {{type: linear, out: 32}}}}}}}}\n"
-    elif "masks" in what:
-        text = f"{start}graph: {{a: {{type: attention, heads: 4, mask: {name}}}}}\n"
     else:
         text = f"{start}graph: {{a: {{type: {name}}}}}\n"
     assert {mistake.code for mistake in composer.load(text).check()} == {code}

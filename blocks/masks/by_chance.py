@@ -1,0 +1,62 @@
+"""Masks that are drawn once, by a seed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+
+from blocks.core import Count, Paper, Size
+from blocks.masks.mask import Mask
+
+
+class Random(Mask, kind="random"):
+    """The queries of a block see a few blocks of keys, drawn by the seed: `⌊k / block⌋` is one of the `count` that are drawn
+    for `⌊q / block⌋`.
+
+    For block b they are drawn among blocks 0 … b without repetition, all sets being equally likely (Floyd's algorithm on a
+    hash of seed, b and the number of the draw); where there are fewer than `count`, all of them. So a draw depends on nothing
+    that comes later: a longer text changes none, and a text can be written with it.
+
+    Big Bird draws among all blocks of a text of fixed length, later ones too.
+    """
+
+    count: Annotated[int, Ge(1), Le(32)]
+    """How many blocks of keys a query sees."""
+    block: Size
+    """Positions in a block."""
+    seed: Count
+    """Which draw it is."""
+
+    source = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
+
+    def allows(self, q: Any, k: Any, **edges: Any) -> Any:
+        if not isinstance(q, int):
+            q = q.long()  # positions may come in 32 bits, the hash needs 64
+        key, seen = k // self.block, False
+        for block in drawn(self.count, q // self.block, self.seed):
+            seen = (key == block) | seen
+        return seen
+
+
+def drawn(count: int, b: Any, seed: int) -> list[Any]:
+    """The blocks that are drawn for block b, elementwise: `count` different ones of 0 … b, or as many as there are; the rest is
+    negative.
+    """
+    found: list[Any] = []
+    for number in range(count):
+        last = b + 1 - count + number  # draw among 0 … last; a block that is taken gives way to `last`, which is new
+        block = mixed(mixed(seed + number * 0x9E3779B9) + b) % (last * (last > 0) + 1)
+        taken = False
+        for other in found:
+            taken = (block == other) | taken
+        found.append(block + (last - block) * taken)
+    return found
+
+
+def mixed(number: Any) -> Any:
+    """A hash to 32 bits, elementwise; no product leaves 64 bits."""
+    number = number & 0xFFFFFFFF
+    number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
+    number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
+    return number ^ (number >> 16)
