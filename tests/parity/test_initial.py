@@ -15,6 +15,7 @@ WIDE = {"vocab": 128, "d_model": 96, "n_layers": 2, "n_heads": 4}
 SIZES: dict[str, dict[str, Any]] = {
     "gpt2": {**WIDE, "context": 64},
     "llama3": {**WIDE, "n_kv_heads": 2, "hidden": 160},
+    "mixtral": {**WIDE, "n_kv_heads": 2, "hidden": 96, "n_experts": 3},
     "gemma3": {**WIDE, "n_kv_heads": 2, "head_dim": 32, "hidden": 160},
 }
 

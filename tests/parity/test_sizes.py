@@ -13,7 +13,10 @@ from composer.weights import mapping
 from tests.parity.reference import REFERENCE
 
 
-@pytest.mark.parametrize(("name", "published"), [("gpt2", 124_439_808), ("llama3", 8_030_261_248), ("gemma3", 999_885_952)])
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("gpt2", 124_439_808), ("llama3", 8_030_261_248), ("gemma3", 999_885_952), ("mixtral", 46_702_792_704)],
+)
 def test_default_sizes_are_the_published_ones(name: str, published: int) -> None:
     """Counted in the typed graph, in transformers' model on the meta device, and as published."""
     typed = composer.load(name).typed

@@ -17,6 +17,10 @@ VOCAB, T = 53, 11
 TINY: dict[str, dict[str, Any]] = {
     "gpt2": {"vocab": VOCAB, "context": 16, "d_model": 24, "n_layers": 3, "n_heads": 3},
     "llama3": {"vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 40, "theta": 300},
+    "mixtral": {
+        "vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 20, "n_experts": 5, "top_k": 3,
+        "theta": 300,
+    },
     # A window of 4 in 11 positions; the third layer sees all of them.
     "gemma3": {
         "vocab": VOCAB, "d_model": 40, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "head_dim": 16, "hidden": 56,
