@@ -6,6 +6,7 @@ from typing import Any
 
 from blocks.core import Block, Expert, Linear, Paper, Reject, Size, Sizes, Slot, Weights, torch
 from blocks.experts.router import Router
+from blocks.experts.top_k import TopK
 
 
 class MixtureOfExperts(Block, kind="moe"):
@@ -22,7 +23,7 @@ class MixtureOfExperts(Block, kind="moe"):
     """How many experts there are."""
     expert: Expert
     """What each of them computes: one declaration for all, each with weights of its own."""
-    router: Router
+    router: Router = TopK(top_k=2)
     """Who visits whom."""
     shared: Block | None = None
     """What every position visits besides."""

@@ -17,6 +17,7 @@ from transformers import (
     MixtralForCausalLM,
     PreTrainedModel,
 )
+from transformers.core_model_loading import revert_weight_conversion
 
 
 def gpt2(params: Mapping[str, Any]) -> PreTrainedModel:
@@ -94,6 +95,11 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral}
+
+
+def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """The tensors by the names and in the shapes of published files, which for Mixtral are not those that transformers runs."""
+    return {name: tensor.contiguous() for name, tensor in revert_weight_conversion(model, model.state_dict()).items()}
 
 
 def perturbed(model: PreTrainedModel) -> PreTrainedModel:
