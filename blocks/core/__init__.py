@@ -5,7 +5,7 @@ from blocks.core.fields import Axis, Count, Edge, Field, Positive, Probability, 
 from blocks.core.keep import keep, leave, recall
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
-from blocks.core.part import Activation, Block, Call, Norm, Own, Paper, Part, Prepared, Reject, Sizes
+from blocks.core.part import Activation, Block, Call, Expert, Norm, Own, Paper, Part, Prepared, Reject, Sizes
 from blocks.core.weights import ONES, ZEROS, Init, Linear, Role, Slot, Tensor, Weights
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Cost",
     "Count",
     "Edge",
+    "Expert",
     "F",
     "Field",
     "Init",

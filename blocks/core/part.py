@@ -154,6 +154,14 @@ class Block(Part):
     """A node of a graph that is none of the narrower families."""
 
 
+class Expert(Block):
+    """A block that can also stand in many copies, of which each computes a part of the rows."""
+
+    many: ClassVar[type[Part]]
+    """Its form as many copies: the same settings, every parameter with the copies along a first axis, and a `forward` that is
+    given the rows in the order of the copies and how many each has."""
+
+
 class Norm(Part):
     """Brings what it is given to a common scale; the type does not change."""
 

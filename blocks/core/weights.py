@@ -55,6 +55,8 @@ class Slot:
     """The type of what the block feeds it, over the block's sizes."""
     outputs: str = ""
     """The type it must return; without it, the type it is given."""
+    count: str = ""
+    """How many copies of an `Expert` there are; without it, one part by itself."""
 
 
 Weight: TypeAlias = Tensor | Linear | Slot

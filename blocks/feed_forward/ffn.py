@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.activations.self_gated import Gelu
-from blocks.core import Activation, Block, F, Linear, Paper, Probability, Size, Sizes, Slot, Weights, derived, torch
+from blocks.core import Activation, Expert, F, Linear, Paper, Probability, Size, Sizes, Slot, Weights, derived, torch
+from blocks.feed_forward.many import FeedForwards
 
 
-class FeedForward(Block, kind="ffn"):
+class FeedForward(Expert, kind="ffn"):
     """Widen, bend, narrow again; each position on its own: `y = down(activation(up(x)))`."""
 
     hidden: Size = derived("4 * dim")
@@ -20,6 +21,7 @@ class FeedForward(Block, kind="ffn"):
     dropout: Probability = 0.0
     """Probability of a zero inside the layer, after the activation; what leaves it is for `residual` to drop."""
 
+    many = FeedForwards
     source = Paper("Attention Is All You Need", "arXiv:1706.03762")
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}

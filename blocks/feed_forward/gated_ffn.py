@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.activations.self_gated import Silu
-from blocks.core import Activation, Block, Linear, Paper, Size, Sizes, Slot, Weights, torch
+from blocks.core import Activation, Expert, Linear, Paper, Size, Sizes, Slot, Weights, torch
+from blocks.feed_forward.many import GatedFeedForwards
 
 
-class GatedFeedForward(Block, kind="gated_ffn"):
+class GatedFeedForward(Expert, kind="gated_ffn"):
     """Widen twice, gate one half with the activation of the other, narrow again; each position on its own:
     `y = down(activation(gate(x)) · up(x))`.
     """
@@ -20,6 +21,7 @@ class GatedFeedForward(Block, kind="gated_ffn"):
     bias: bool = False
     """Whether all three maps add a learned vector."""
 
+    many = GatedFeedForwards
     source = Paper("GLU Variants Improve Transformer", "arXiv:2002.05202")
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}

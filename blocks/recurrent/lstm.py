@@ -33,6 +33,10 @@ class LSTM(Recurrent, kind="lstm"):
     carries = {"h": "float[batch, layers, hidden]", "c": "float[batch, layers, hidden]"}
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, c: torch.Tensor | None = None) -> Any:
+        if torch.compiler.is_compiling() and torch.is_grad_enabled() and not x.requires_grad:
+            # The compiler takes an input that needs no gradient for inference, and its CPU kernel then fails in the backward:
+            # pytorch/pytorch#158007.
+            x = x + 0 * self.bias_ih_l0[0]
         before, weights = (self.before("h", h, x), self.before("c", c, x)), self.parameters_in_order()
         y, h, c = torch.lstm(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
         h, c = h.transpose(0, 1), c.transpose(0, 1)  # [B, layers · directions, hidden]

@@ -72,6 +72,7 @@ class FlopCounter:
         cost = block.part.cost(block.sizes, frozenset(block.inputs))
         if cost is None:
             matrices = sum(prod(parameter.shape) for parameter in block.parameters if parameter.role == "matrix")
+            matrices += sum(prod(parameter.shape[1:]) for parameter in block.parameters if parameter.role == "experts")
             every = 2 * matrices * self._positions(block) if matrices else 0
             return Flops(every, every)
         dense = whole(computed(cost.dense, sizes))

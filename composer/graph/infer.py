@@ -458,10 +458,9 @@ class Inference:
                     parameters.append(Parameter(f"{name}.weight", (out, width), "matrix", start))
                     if flag:
                         parameters.append(Parameter(f"{name}.bias", (out,), "bias", start))
-                case Slot(field=field, given=text, outputs=wanted):
-                    slots[name] = self._slot(
-                        node, filled.get(field), fill(pattern(text), env), fill(pattern(wanted or text), env)
-                    )
+                case Slot(field=field, given=text, outputs=wanted, count=count):
+                    slot = self._slot(node, filled.get(field), fill(pattern(text), env), fill(pattern(wanted or text), env))
+                    slots[name] = copied(slot, self._shape(node, name, (count,), env)[0]) if count else slot
         for name, value in filled.items():
             if name not in slots and not any(isinstance(weight, Slot) and weight.field == name for weight in weights.values()):
                 first = next(iter(given.values()))
@@ -638,6 +637,16 @@ class Inference:
 
 class _Reported(Exception):
     """A mistake that has been taken down."""
+
+
+def copied(slot: TypedNode | None, count: int) -> TypedBlock:
+    """An expert as so many of it: each parameter has them along a first axis."""
+    assert isinstance(slot, TypedBlock)
+    stacked = tuple(
+        replace(each, shape=(count, *each.shape), role="experts" if each.role == "matrix" else each.role)
+        for each in slot.parameters
+    )
+    return replace(slot, parameters=stacked, copies=count)
 
 
 def _port_type(part: type[Part], port: str) -> str:

@@ -44,6 +44,8 @@ class TypedBlock:
     """Every sub-module that fills a slot, by its name; None where the slot is empty."""
     expansions: tuple[tuple[int | None, ...], ...] = ()
     """For blocks that broadcast: for each input, which of its axes stands at each axis of the output, or none."""
+    copies: int | None = None
+    """For an expert, how many of it its parameters hold along their first axis."""
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from blocks.core import Own, Part
+from blocks.core import Expert, Own, Part
 from composer.graph.dims import Symbolic
 from composer.graph.patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode
@@ -26,7 +26,9 @@ class Constructors:
 
     def is_plain(self, block: TypedBlock) -> bool:
         """Whether a block becomes a plain object: a curve, which has nothing that torch must know of."""
-        return block.part.build(block.sizes) is None and self.pasted.part(type(block.part)) in self.pasted.plain
+        return (
+            block.part.build(block.sizes) is None and not block.copies and self.pasted.part(type(block.part)) in self.pasted.plain
+        )
 
     def block(self, block: TypedBlock) -> Tree:
         """The constructor call of a block's module."""
@@ -39,10 +41,12 @@ class Constructors:
             function = call.function.rpartition(":")[2]
             keywords = tuple((name, Literal(_argument(value, block))) for name, value in call.keywords.items())
             return New(function, tuple(Literal(_argument(value, block)) for value in call.arguments), _short(function, keywords))
-        name = self.pasted.part(type(part))
-        reached = self.pasted.attributes[id(type(part))]
+        kind = part.many if isinstance(part, Expert) and block.copies else type(part)
+        name = self.pasted.part(kind)
+        reached = self.pasted.attributes[id(kind)]
         attributes: dict[str, Tree] = {}
-        for key, value in {**block.sizes, **{f: getattr(part, f) for f in type(part).model_fields}}.items():
+        own = {key: getattr(part, key) for key in type(part).model_fields if key not in block.slots}
+        for key, value in {**block.sizes, **own}.items():
             if key in reached and not isinstance(value, Symbolic) and key != "..." and not isinstance(value, Own):
                 attributes[key] = self._value(value)
         if "wanted" in reached:
@@ -51,8 +55,12 @@ class Constructors:
             attributes[key] = Literal(None)
         for parameter in block.parameters:
             if "." not in parameter.name:
-                attributes[parameter.name] = New("nn.Parameter", (New("torch.empty", (Literal(parameter.shape),)),))
+                attributes[parameter.name] = _parameter(parameter.shape)
         for key, (width, out, bias) in block.modules.items():
+            if block.copies:
+                held = _parameter((block.copies, out)) if bias else Literal(None)
+                attributes[key] = New("Module", (), (("weight", _parameter((block.copies, out, width))), ("bias", held)))
+                continue
             attributes[key] = New("nn.Linear", (Literal(width), Literal(out)), (("bias", Literal(bias)),) if not bias else ())
         for key, slot in block.slots.items():
             attributes[key] = self._filled(slot)
@@ -87,6 +95,10 @@ class Constructors:
             (key, self._value(nested[key], need.attributes) if key in nested else item) for key, item in tree.keywords
         )
         return New(tree.function, tree.arguments, keywords)
+
+
+def _parameter(shape: tuple[int, ...]) -> New:
+    return New("nn.Parameter", (New("torch.empty", (Literal(shape),)),))
 
 
 def _argument(value: Any, block: TypedBlock) -> Any:

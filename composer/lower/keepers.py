@@ -12,6 +12,7 @@ from composer.graph.dims import Dim
 from composer.graph.patterns import pattern
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, along
 from composer.language.expression import Path
+from composer.language.parse import is_node
 from composer.lower.flatten import flatten
 from composer.lower.hoist import Hoisted, Hoisting
 
@@ -73,6 +74,10 @@ def _block(block: TypedBlock, path: str, hoisting: Hoisting, axis: Dim | None) -
         held |= {name: Kept(None, True) for name in type(block.part).carries}
     if held:
         yield Keeper(path, (), held)
+    for name in type(block.part).model_fields:
+        part = getattr(block.part, name)
+        if isinstance(part, Part) and not is_node(type(part)) and type(part).carries and along(block, axis):
+            yield Keeper(path, (name,), {state: Kept(None, True) for state in type(part).carries})
     for name, slot in block.slots.items():
         match slot:
             case TypedBlock():

@@ -17,7 +17,7 @@ from blocks.core.fields import SlotOf
 from blocks.core.lazy import F, nn, torch
 from composer.lower.construct import literal
 
-DECLARATION = frozenset({"weights", "prepared", "cost", "reject", "warn", "types", "known", "mixes", "build", "inline"})
+DECLARATION = frozenset({"weights", "prepared", "cost", "reject", "warn", "types", "known", "mixes", "visits", "build", "inline"})
 """Methods that declare, and have no place in a model."""
 HEADER = '''
 
@@ -46,6 +46,11 @@ class Plain:
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 '''
+SETUP = """    def __init__(self, **attributes):
+        super().__init__(**attributes)
+        self.setup()
+"""
+"""The constructor of a part that has something to do before it runs."""
 _PROXIES = {id(torch): "torch", id(nn): "nn", id(F): "F"}
 _SELF = re.compile(r"\bself: Any\b")
 
@@ -88,6 +93,8 @@ class Pasted:
         if defaults:
             body.append("".join(f"    {key} = {literal(value)}\n" for key, value in defaults.items()))
         body += [textwrap.indent(_rename(source, renamed), "    ") for source in sources.values()]
+        if "setup" in sources:
+            body.append(SETUP)
         if base == "Plain":
             self.plain.add(name)
         if curve:
@@ -155,7 +162,8 @@ class Pasted:
             return given
         if inspect.isclass(value) and home.partition(".")[0] not in ("torch", "builtins", "typing", "math"):
             given = self._claim(value, name)
-            renamed = self._uses(f for f in vars(value).values() if isinstance(f, types.FunctionType))
+            own = (f for f in vars(value).values() if isinstance(f, types.FunctionType) and f.__module__ == home)
+            renamed = self._uses(own)  # what a named tuple is given by `collections` is none of its own
             self.pieces[given] = _rename(_source(value), {**renamed, name: given})
             return given
         if isinstance(value, bool | int | float | str | tuple | frozenset | None):

@@ -154,7 +154,7 @@ def _moves(rules: Rules, ours: Mapping[str, Shape]) -> tuple[list[Move], list[Di
             continue
         rule, found = covering[0]
         by_rule[name] = rule
-        move = Move(*rule.names(found), rule)
+        move = Move(*rule.names(found, *ours[name][:1]), rule)
         if absent := [each for each in move.ours if each not in ours]:
             message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model has not"
             wrong.append(Diagnostic("weights-uncovered", message, rule.ours.span))

@@ -26,11 +26,15 @@ class Move:
         """Our tensors from the published ones, each with its size along the axis of the rule."""
         import torch
 
+        if self.rule.stack:
+            return (torch.stack([self._turned(tensor) for tensor in published]),)
         whole = self._joined([self._turned(tensor) for tensor in published])
         return torch.split(whole, list(sizes), self.rule.axis) if len(self.ours) > 1 else (whole,)
 
     def save(self, ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The published tensors from ours."""
+        if self.rule.stack:
+            return tuple(self._turned(each) for each in ours[0].unbind())
         whole = self._joined(ours)
         pieces = whole.chunk(len(self.theirs), self.rule.axis) if len(self.theirs) > 1 else (whole,)
         return tuple(self._turned(piece) for piece in pieces)
@@ -42,6 +46,8 @@ class Move:
             ValueError: where ours cannot be joined, or cannot be cut into equal pieces.
         """
         axis, first = self.rule.axis, shapes[0]
+        if self.rule.stack:
+            return (self._turned_shape(first[1:]),) * len(self.theirs)
         if len(self.ours) == len(self.theirs) == 1:
             return (self._turned_shape(first),)
         if any(len(shape) <= axis for shape in shapes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from composer.diagnostics import Diagnostic, Span
 from composer.language.document import Entry, Listing, Mapping, Node, Scalar
@@ -11,8 +11,8 @@ from composer.language.parse import unknown
 from composer.weights.names import Found, Pattern, pattern
 
 KEYS = ("strip", "rules", "ignore", "copies")
-OPERATIONS = ("from", "transpose", "split", "concat", "axis")
-LATER = ("config", "interleave", "stack", "permute_rotary", "reshape", "offset")
+OPERATIONS = ("from", "transpose", "split", "concat", "axis", "stack")
+LATER = ("config", "interleave", "permute_rotary", "reshape", "offset")
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,14 @@ class Rule:
     """Whether ours are pieces of one published tensor."""
     concat: bool
     """Whether ours is one of several published pieces."""
+    stack: str
+    """An index of the published names that counts along our first axis; nothing where there is none."""
 
-    def names(self, found: Found) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Our names and theirs that belong together, given what one of ours says."""
+    def names(self, found: Found, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Our names and theirs that belong together, given what one of ours says and the length of its first axis."""
+        if self.stack:
+            each = (replace(found, indices=(*found.indices, (self.stack, str(number)))) for number in range(copies))
+            return (self.ours.fill(found),), tuple(self.theirs.fill(one) for one in each)
         ours = range(len(self.ours.alternatives)) if self.split else [found.choice]
         theirs = range(len(self.theirs.alternatives)) if self.concat else [found.choice]
         return tuple(self.ours.fill(found, i) for i in ours), tuple(self.theirs.fill(found, i) for i in theirs)
@@ -99,19 +104,22 @@ class Reader:
         if ours is None or theirs is None:
             return None
         split, concat = self._count(operations, "split", ours), self._count(operations, "concat", theirs)
-        rule = Rule(ours, theirs, self._flag(operations, "transpose"), self._axis(operations), split, concat)
+        stack = self._stack(operations, ours, theirs)
+        if stack is None:
+            return None
+        rule = Rule(ours, theirs, self._flag(operations, "transpose"), self._axis(operations), split, concat, stack)
         return rule if self._fits(rule, entry) else None
 
     def _fits(self, rule: Rule, entry: Entry) -> bool:
         """Whether each side of a rule can be told from the other."""
         ours, theirs, span = rule.ours, rule.theirs, entry.value.span
-        if ours.indices != theirs.indices:
-            odd = sorted(ours.indices ^ theirs.indices)[0]
+        if ours.indices != theirs.indices - {rule.stack}:
+            odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]
             self._error("weights-pattern", span, f"`<{odd}>` stands on one side only")
         elif ours.rest != theirs.rest:
             self._error("weights-pattern", span, "`*` stands on one side only")
-        elif rule.split and rule.concat:
-            self._error("weights-form", span, "a rule splits or joins, not both")
+        elif rule.split + rule.concat + bool(rule.stack) > 1:
+            self._error("weights-form", span, "a rule splits, joins or stacks, only one of these")
         elif rule.split and theirs.alternatives:
             self._error("weights-pattern", span, "what is split is one published tensor, without a choice")
         elif rule.concat and ours.alternatives:
@@ -135,6 +143,18 @@ class Reader:
             self._error("weights-form", node.span, f"{key} is the number of pieces, and {says}",
                         hint=f"`{key}: {count}`" if count else "such as `(q|k|v)` for 3 pieces")  # fmt: skip
         return True
+
+    def _stack(self, operations: Mapping | None, ours: Pattern, theirs: Pattern) -> str | None:
+        """The index that counts what is stacked."""
+        node = operations.get("stack") if operations else None
+        if node is None:
+            return ""
+        name = node.text if isinstance(node, Scalar) else ""
+        if name not in theirs.indices - ours.indices:
+            self._error("weights-form", node.span, "stack names an index that the published names alone have",
+                        hint="`stack: expert` for `experts.<expert>.weight`")  # fmt: skip
+            return None
+        return name
 
     def _flag(self, operations: Mapping | None, key: str) -> bool:
         node = operations.get(key) if operations else None

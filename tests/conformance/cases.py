@@ -34,6 +34,15 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "gpt_mini": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2},
     "lstm_lm": {"vocab": 11, "d_model": 6, "hidden": 7, "n_layers": 2, "dropout": 0.1},
+    "mixtral": {
+        "vocab": 11,
+        "d_model": 16,
+        "n_layers": 2,
+        "n_heads": 4,
+        "n_kv_heads": 2,
+        "hidden": 10,
+        "n_experts": 3,
+    },
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
 }
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""

@@ -169,10 +169,10 @@ def shared_heads_from_primitives(draft: Draft) -> None:
 def rotary(draft: Draft) -> None:
     """Positions that turn, with every way of slowing them."""
     bands = {"factor": "4", "low_frequency_factor": "1.5", "high_frequency_factor": "3", "original_context": "8"}
-    scaling = draft.pick("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", **bands})
-    turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
-    turned |= draft.pick({}, {"fraction": "0.5"})
-    draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
+    for scaling in ("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", **bands}):
+        turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
+        turned |= draft.pick({}, {"fraction": "0.5"})
+        draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
 
 
 @scenario
@@ -361,6 +361,46 @@ def patch_embedding(draft: Draft) -> None:
     looked = {"type": "cross_attention", "heads": "2", "in": {"x": before, "memory": patches}}
     seen = draft.add(looked)
     draft.add({"type": "add", "in": [before, seen]})
+
+
+# -- experts and states
+
+
+@scenario
+def experts(draft: Draft) -> None:
+    """Mixtures with every router, and what losses of balance are made from."""
+    scoring = draft.pick("softmax", "sigmoid")
+    routers = [
+        {
+            "type": "top_k_router",
+            "top_k": "2",
+            "scoring": scoring,
+            "normalize": "false",
+            "scaling": "2.5",
+        },
+        {"type": "noisy_top_k_router", "top_k": draft.pick("1", "2")},
+        {"type": "switch_router", "capacity": draft.pick("1", "3")},
+    ]
+    if not draft.causal:
+        routers.append({"type": "expert_choice_router", "capacity": draft.pick("1", "2")})
+    for router in routers:
+        shared = draft.pick({}, {"shared": {"type": "ffn", "hidden": "5"}})
+        mixture = {"type": "moe", "experts": draft.pick("2", "3"), "expert": draft.feed(), "router": router, **shared}
+        name = draft.add(draft.residual(mixture))
+    draft.outputs |= {"balance": f"{name}.body.load_balancing", "z": f"{name}.body.router_z", "shares": f"{name}.body.load"}
+
+
+@scenario
+def states(draft: Draft) -> None:
+    """Recurrent layers, one of which starts where another ended over a sequence of its own."""
+    before = draft.above
+    draft.inputs["memory"] = "float[batch, source, 10]"
+    kind = draft.pick("rnn", "gru", "lstm")
+    fields = {"type": kind, "hidden": "width", "layers": "2", "biases": draft.pick("one", "two")}
+    read = draft.add({**fields, "in": "memory"})
+    handed = {"h": f"{read}.h", **({"c": f"{read}.c"} if kind == "lstm" else {})}
+    written = draft.add({**fields, "in": {"x": before, **handed}})
+    draft.outputs["after"] = f"{written}.h"
 
 
 # -- structure

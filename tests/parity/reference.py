@@ -13,8 +13,11 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
     PreTrainedModel,
 )
+from transformers.core_model_loading import revert_weight_conversion
 
 
 def gpt2(params: Mapping[str, Any]) -> PreTrainedModel:
@@ -50,6 +53,25 @@ def llama3(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
+def mixtral(params: Mapping[str, Any]) -> PreTrainedModel:
+    """Mixtral with the recipe's params; those not given as in mistralai/Mixtral-8x7B-v0.1."""
+    return MixtralForCausalLM(
+        MixtralConfig(
+            vocab_size=params.get("vocab", 32000),
+            hidden_size=params.get("d_model", 4096),
+            intermediate_size=params.get("hidden", 14336),
+            num_hidden_layers=params.get("n_layers", 32),
+            num_attention_heads=params.get("n_heads", 32),
+            num_key_value_heads=params.get("n_kv_heads", 8),
+            num_local_experts=params.get("n_experts", 8),
+            num_experts_per_tok=params.get("top_k", 2),
+            max_position_embeddings=32768,
+            rms_norm_eps=1e-5,
+            rope_parameters={"rope_type": "default", "rope_theta": float(params.get("theta", 1e6))},
+        )
+    )
+
+
 def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
     """Gemma 3 with the recipe's params; those not given as in google/gemma-3-1b-pt."""
     return Gemma3ForCausalLM(
@@ -72,7 +94,12 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
-REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3}
+REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral}
+
+
+def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """The tensors by the names and in the shapes of published files, which for Mixtral are not those that transformers runs."""
+    return {name: tensor.contiguous() for name, tensor in revert_weight_conversion(model, model.state_dict()).items()}
 
 
 def perturbed(model: PreTrainedModel) -> PreTrainedModel:

@@ -9,12 +9,13 @@ import torch
 
 import composer
 from composer.weights import mapping
-from tests.parity.reference import REFERENCE
+from tests.parity.reference import REFERENCE, published
 
 WIDE = {"vocab": 128, "d_model": 96, "n_layers": 2, "n_heads": 4}
 SIZES: dict[str, dict[str, Any]] = {
     "gpt2": {**WIDE, "context": 64},
     "llama3": {**WIDE, "n_kv_heads": 2, "hidden": 160},
+    "mixtral": {**WIDE, "n_kv_heads": 2, "hidden": 32, "n_experts": 16},
     "gemma3": {**WIDE, "n_kv_heads": 2, "head_dim": 32, "hidden": 160},
 }
 
@@ -29,7 +30,7 @@ def test_initial_weights_spread_as_in_transformers(name: str) -> None:
     assert rules is not None
     ours = model.state_dict()
     made = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()})
-    theirs = reference.state_dict()
+    theirs = published(reference)
     found = made.found(theirs)
     for key, mine in made.save(ours).items():
         other = theirs[found[key]]

@@ -11,12 +11,16 @@ from safetensors.torch import load_file
 
 import composer
 from composer.weights import load_published, mapping, save_published
-from tests.parity.reference import REFERENCE, perturbed
+from tests.parity.reference import REFERENCE, perturbed, published
 
 VOCAB, T = 53, 11
 TINY: dict[str, dict[str, Any]] = {
     "gpt2": {"vocab": VOCAB, "context": 16, "d_model": 24, "n_layers": 3, "n_heads": 3},
     "llama3": {"vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 40, "theta": 300},
+    "mixtral": {
+        "vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 20, "n_experts": 5, "top_k": 3,
+        "theta": 300,
+    },
     # A window of 4 in 11 positions; the third layer sees all of them.
     "gemma3": {
         "vocab": VOCAB, "d_model": 40, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "head_dim": 16, "hidden": 56,
@@ -32,7 +36,7 @@ def pair(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Any, 
     """The recipe's model and transformers', with one set of weights, none of them at its initial value."""
     reference = perturbed(REFERENCE[name](theirs))
     model = composer.load(name, set=ours).compile(seed=0).eval()
-    load_published(model, reference.state_dict())
+    load_published(model, published(reference))
     return model, reference
 
 
@@ -110,12 +114,12 @@ def test_weights_come_back_bit_for_bit(name: str) -> None:
     """Saved again, what was loaded is the `state_dict` of transformers, but for names that repeat another."""
     reference = perturbed(REFERENCE[name](TINY[name]))
     model = composer.load(name, set=TINY[name]).compile(seed=0)
-    load_published(model, reference.state_dict(), reference.config.model_type)
+    load_published(model, published(reference), reference.config.model_type)
     rules = model.program.program.recipe.weights
     assert rules is not None
     ours = model.state_dict()
     saved = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()}).save(ours)
-    theirs = {key.removeprefix("transformer."): value for key, value in reference.state_dict().items()}
+    theirs = {key.removeprefix("transformer."): value for key, value in published(reference).items()}
     assert theirs.keys() - saved.keys() <= {"lm_head.weight"} and saved.keys() <= theirs.keys()
     assert all(torch.equal(saved[key], theirs[key]) for key in saved)
 

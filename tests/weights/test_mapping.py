@@ -61,6 +61,20 @@ def test_published_pieces_are_joined() -> None:
     assert same(made.save(ours), theirs)
 
 
+def test_published_experts_are_stacked() -> None:
+    """In the order of their index, beyond nine too; each turned by itself."""
+    made = rules(
+        "moe.(gate|down).weight: {from: experts.<expert>.(w1|w2), stack: expert, transpose: true}",
+        moe__gate__weight=(11, 3, 5), moe__down__weight=(11, 5, 3),
+    )  # fmt: skip
+    theirs = drawn(made)
+    assert len(theirs) == 22
+    ours = made.load(theirs)
+    assert torch.equal(ours["moe.gate.weight"][10], theirs["experts.10.w1"].T)
+    assert torch.equal(ours["moe.down.weight"][2], theirs["experts.2.w2"].T)
+    assert same(made.save(ours), theirs)
+
+
 def test_words_of_two_choices_are_renamed_by_place() -> None:
     """And nothing else happens to their numbers."""
     made = rules(

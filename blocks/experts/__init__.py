@@ -1,0 +1,1 @@
+"""Mixture of experts: many layers, of which each position visits a few."""

@@ -1,0 +1,46 @@
+"""The router where experts choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from blocks.core import Paper, Reject, Size, Sizes, torch
+from blocks.experts.router import Router, Routes
+
+
+class ExpertChoice(Router, kind="expert_choice_router"):
+    """Each expert takes the positions of a sequence with the highest probabilities of `softmax(gate(x))` for it, as many as give
+    each position `capacity` visits on average; what it makes of them is weighed by these probabilities.
+
+    All experts do the same amount of work. Which positions are taken depends on the whole sequence, so a model that writes cannot
+    have it. The paper chooses among the positions of a whole batch.
+    """
+
+    capacity: Size = 2
+    """How many experts a position visits on average."""
+
+    source = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
+
+    def visits(self) -> str:
+        return f"experts * ((time * {self.capacity} + experts - 1) // experts)"
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        experts = sizes.get("experts")  # the holder asks again, with its experts
+        if isinstance(experts, int) and self.capacity > experts:
+            raise Reject(f"a position cannot visit {self.capacity} of {experts} experts", field="capacity")
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too
+
+    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+        logits = moe.gate(x)  # [B, T, E]
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        shares = wide.softmax(-1)
+        batch, time = x.shape[:2]
+        each = (time * self.capacity + moe.experts - 1) // moe.experts  # positions that an expert takes
+        weights, chosen = shares.topk(each, dim=1)  # [B, each, E]
+        rows = chosen + time * torch.arange(batch, device=x.device)[:, None, None]
+        experts = torch.arange(moe.experts, device=x.device).expand(chosen.shape)
+        load = wide.new_full((moe.experts,), each / time)
+        return Routes(rows.flatten(), experts.flatten(), weights.flatten(), wide, shares, load)

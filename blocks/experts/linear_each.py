@@ -1,0 +1,73 @@
+"""Linear maps of many experts at once, each applied to its own rows: one operator for torch, since their numbers are data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import torch
+
+
+def linear_each(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, counts: torch.Tensor) -> torch.Tensor:
+    """Rows x [N, D] by the maps weight [E, O, D], bias [E, O] of their experts: the first counts[0] by the first map, the next
+    counts[1] by the second. Rows beyond belong to no expert and come out as zeros. `register_linear_each` has run.
+    """
+    device = x.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        x = x.to(torch.get_autocast_dtype(device))  # inside the operator nothing casts by itself
+    y: torch.Tensor = torch.ops.composer.linear_each(x, weight.to(x.dtype), counts)  # [N, O]
+    if bias is None:
+        return y
+    ends = counts.cumsum(0)  # [E]
+    row = torch.arange(x.shape[0], device=x.device)
+    expert = torch.searchsorted(ends, row, right=True)  # [N]; E for no expert
+    rows = bias.to(x.dtype)[expert.clamp(max=len(bias) - 1)]
+    return y + torch.where((expert < len(bias))[:, None], rows, 0)
+
+
+def register_linear_each() -> None:
+    """Makes the operator known to torch, once in a process: a loop over experts, in which no row visits an expert that is not
+    its own. A graph without breaks holds it as one call.
+    """
+    if hasattr(torch.ops.composer, "linear_each"):
+        return
+    forward = torch.library.custom_op(
+        "composer::linear_each", each_forward, mutates_args=(), schema="(Tensor x, Tensor weight, Tensor counts) -> Tensor"
+    )
+    weights = torch.library.custom_op(
+        "composer::linear_each_weight",
+        each_weight,
+        mutates_args=(),
+        schema="(Tensor grad, Tensor x, Tensor counts) -> Tensor",
+    )
+    forward.register_fake(lambda x, weight, counts: x.new_empty(x.shape[0], weight.shape[1]))
+    weights.register_fake(lambda grad, x, counts: x.new_empty(counts.shape[0], grad.shape[1], x.shape[1]))
+
+    def save(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        x, weight, counts = ctx.saved_tensors
+        grad_x = forward(grad, weight.mT, counts) if ctx.needs_input_grad[0] else None
+        return grad_x, weights(grad, x, counts) if ctx.needs_input_grad[1] else None, None
+
+    forward.register_autograd(backward, setup_context=save)
+
+
+def each_forward(x: torch.Tensor, weight: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """y [N, O]: the rows of each expert by its map."""
+    y, start = x.new_zeros(x.shape[0], weight.shape[1]), 0
+    for matrix, count in zip(weight.unbind(), counts.tolist(), strict=True):
+        if count:
+            torch.mm(x[start : start + count], matrix.mT, out=y[start : start + count])
+        start += count
+    return y
+
+
+def each_weight(grad: torch.Tensor, x: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """The gradient [E, O, D] of the maps, from that of y."""
+    total, start = x.new_zeros(counts.shape[0], grad.shape[1], x.shape[1]), 0
+    for matrix, count in zip(total.unbind(), counts.tolist(), strict=True):
+        if count:
+            torch.mm(grad[start : start + count].mT, x[start : start + count], out=matrix)
+        start += count
+    return total

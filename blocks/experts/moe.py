@@ -1,0 +1,78 @@
+"""The mixture of experts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from blocks.core import Block, Expert, Linear, Paper, Reject, Size, Sizes, Slot, Weights, torch
+from blocks.experts.router import Router
+from blocks.experts.top_k import TopK
+
+
+class MixtureOfExperts(Block, kind="moe"):
+    """Each position visits a few of many layers of one kind: `y = Σ over visits w · expert(x) + shared(x)`, the router saying
+    which experts are visited and with which weights w.
+
+    No position visits an expert that it was not sent to. The experts' parameters are stacked, `expert.up.weight` is
+    `[experts, hidden, dim]`; an activation that learns is one for all experts. Of what can be read beside y, `load_balancing` is
+    `experts · Σ f p` with f the share of positions that want an expert and p its mean probability, least where all are equal;
+    `router_z` is the mean square of the logarithm of `Σ exp` of the router's map; `load` is f.
+    """
+
+    experts: Size
+    """How many experts there are."""
+    expert: Expert
+    """What each of them computes: one declaration for all, each with weights of its own."""
+    router: Router = TopK(top_k=2)
+    """Who visits whom."""
+    shared: Block | None = None
+    """What every position visits besides."""
+
+    source = Paper(
+        "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
+    )
+    inputs = {"x": "float[batch, time, dim]"}
+    outputs = {
+        "y": "float[batch, time, dim]",
+        "load_balancing?": "float[]",
+        "router_z?": "float[]",
+        "load?": "float[experts]",
+    }
+
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        rows = f"float[batch, {self.router.visits()}, dim]"
+        maps = {name: Linear("dim", "experts") for name in self.router.maps}
+        return {**maps, "expert": Slot("expert", rows, count="experts"), "shared": Slot("shared", "float[batch, time, dim]")}
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if not isinstance(self.expert, Expert):
+            raise Reject(
+                "a graph cannot be an expert", field="expert", hint="write one block, such as gated_ffn", code="slot-family"
+            )
+        try:
+            self.router.reject({**sizes, "experts": self.experts}, wired)
+        except Reject as no:
+            raise Reject(no.message, field=f"router.{no.field}", hint=no.hint, code=no.code) from None
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return self.router.mixes(sizes)
+
+    def forward(self: Any, x: torch.Tensor) -> Any:
+        routes = self.router.route(self, x)
+        order = routes.experts.argsort(stable=True)  # [visits]; those of one expert together, those of none last
+        rows = routes.rows[order]
+        counts = (routes.experts[:, None] == torch.arange(self.experts, device=x.device)).sum(0)  # [E]
+        visited = self.expert(x.flatten(0, 1)[rows], counts)  # [visits, D]
+        weighed = visited * routes.weights[order, None].to(visited.dtype)
+        y = torch.zeros_like(x.flatten(0, 1), dtype=weighed.dtype).index_add(0, rows, weighed).view(x.shape)
+        if self.shared is not None:
+            y = y + self.shared(x)
+        if not self.wanted:
+            return y
+        read = {
+            "load_balancing": self.experts * (routes.load * routes.shares.mean((0, 1))).sum(),
+            "router_z": routes.logits.logsumexp(-1).square().mean(),
+            "load": routes.load,
+        }
+        return (y, *(value for name, value in read.items() if name in self.wanted))

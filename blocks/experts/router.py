@@ -1,0 +1,50 @@
+"""Who visits which expert: what routers have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from blocks.core import Part, torch
+
+if TYPE_CHECKING:
+    Tensor = torch.Tensor
+
+
+class Routes(NamedTuple):
+    """Visits of rows to experts, in any order, and what the losses of balance are made from."""
+
+    rows: Tensor
+    """Which row, [visits]; a row is a position of a sequence, [B · T]."""
+    experts: Tensor
+    """Which expert it visits, [visits]; E for none."""
+    weights: Tensor
+    """The factor of what the expert makes of it, [visits]."""
+    logits: Tensor
+    """What the choice is made from, [B, T, E]."""
+    shares: Tensor
+    """A positive number for each expert that sums to 1, [B, T, E]."""
+    load: Tensor
+    """The share of rows that want each expert, before any capacity, [E]."""
+
+
+class Router(Part):
+    """Chooses, for each position, which experts it visits and with which weights. What it learns stands in its holder: a map
+    `gate` of the width to the number of experts, and others by name.
+    """
+
+    maps: ClassVar[tuple[str, ...]] = ("gate",)
+
+    def visits(self) -> str:
+        """How many visits there are in a sequence, as an expression of `time` and `experts`."""
+        raise NotImplementedError
+
+    def route(self, moe: Any, x: Any) -> Any:
+        """The `Routes` of positions x [B, T, D]; `moe` holds the maps."""
+        raise NotImplementedError
+
+
+def visiting(chosen: Tensor, weights: Tensor, experts: int, logits: Tensor, shares: Tensor) -> Routes:
+    """The routes where every position chooses for itself: chosen [B, T, k] and the weights of the same shape."""
+    rows = torch.arange(chosen.shape[0] * chosen.shape[1], device=chosen.device).repeat_interleave(chosen.shape[2])
+    load = (chosen.flatten()[:, None] == torch.arange(experts, device=chosen.device)).sum(0) / (rows.shape[0] // chosen.shape[2])
+    return Routes(rows, chosen.flatten(), weights.flatten(), logits, shares, load)

@@ -1,0 +1,43 @@
+"""The router of the Switch Transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Paper, Size, leave, recall, torch
+from blocks.experts.router import Router, visiting
+
+
+class Switch(Router, kind="switch_router"):
+    """Each position visits the one expert with the highest probability p of `softmax(gate(x))`, weighed by p, as long as fewer
+    than `capacity` positions of its sequence before it chose that expert; else none, which leaves zeros.
+
+    The paper's capacity is a factor of the mean load over a whole batch; here it is a number of positions of each sequence, as in
+    transformers, so that no position depends on a later one or on another sequence.
+    """
+
+    capacity: Size
+    """How many positions of a sequence an expert takes."""
+
+    source = Paper(
+        "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
+    )
+    carries = {"taken": "int[batch, experts]"}
+
+    def visits(self) -> str:
+        return "time"
+
+    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+        logits = moe.gate(x)  # [B, T, E]
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        shares = wide.softmax(-1)
+        weights, chosen = shares.max(-1, keepdim=True)  # [B, T, 1]
+        wants = chosen == torch.arange(moe.experts, device=x.device)  # [B, T, E]
+        counted = wants.cumsum(1)  # with this position
+        before = recall(self, "taken")
+        if before is not None:
+            counted = counted + before[:, None]
+        leave(self, x.shape[1], taken=counted[:, -1])
+        place = counted.gather(-1, chosen)  # [B, T, 1]; 1 for the first that an expert takes
+        routes = visiting(chosen, weights, moe.experts, wide, shares)
+        return routes._replace(experts=torch.where(place > self.capacity, moe.experts, chosen).flatten())

@@ -1,0 +1,80 @@
+"""Routers where each position chooses its experts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from blocks.core import F, Paper, Positive, Reject, Size, Sizes, torch
+from blocks.experts.router import Router, visiting
+
+
+class TopK(Router, kind="top_k_router"):
+    """Each position visits the `top_k` experts with the highest scores s, the softmax or sigmoid of `gate(x)`, weighed by
+    `scaling · s / Σ s`, the sum being over those it visits.
+
+    Mixtral's router; with `normalize: false` that of Switch and DeepSeek-MoE, with `scoring: sigmoid` that of DeepSeek-V3 but
+    for its groups and its correction. Scores are in float32 also under bfloat16.
+    """
+
+    top_k: Size
+    """How many experts a position visits."""
+    scoring: Literal["softmax", "sigmoid"] = "softmax"
+    """What makes scores of the map: `softmax` lets experts compete, `sigmoid` judges each alone."""
+    normalize: bool = True
+    """Whether the weights of a position are divided by their sum."""
+    scaling: Positive = 1.0
+    """A factor of the weights."""
+
+    source = Paper("Mixtral of Experts", "arXiv:2401.04088")
+
+    def visits(self) -> str:
+        return f"time * {self.top_k}"
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        reject_too_many(self.top_k, sizes)
+
+    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+        logits = moe.gate(x)  # [B, T, E]
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        scores = wide.softmax(-1) if self.scoring == "softmax" else wide.sigmoid()
+        weights, chosen = scores.topk(self.top_k, dim=-1)  # [B, T, k]
+        if self.normalize:
+            weights = weights / weights.sum(-1, keepdim=True)
+        shares = scores / scores.sum(-1, keepdim=True)
+        return visiting(chosen, weights * self.scaling, moe.experts, wide, shares)
+
+
+class NoisyTopK(Router, kind="noisy_top_k_router"):
+    """Each position visits the `top_k` experts with the highest `gate(x) + ε · softplus(noise(x))`, ε drawn from a normal
+    distribution in training and 0 otherwise, weighed by the softmax over those it visits.
+
+    The noise lets experts be tried that are nearly chosen. The paper starts both maps at zero and has losses of its own.
+    """
+
+    top_k: Size
+    """How many experts a position visits."""
+
+    maps: ClassVar[tuple[str, ...]] = ("gate", "noise")
+    source = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
+
+    def visits(self) -> str:
+        return f"time * {self.top_k}"
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        reject_too_many(self.top_k, sizes)
+
+    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+        logits = moe.gate(x)  # [B, T, E]
+        noise = F.softplus(moe.noise(x))
+        if moe.training:
+            logits = logits + torch.randn_like(logits) * noise
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        scores, chosen = wide.topk(self.top_k, dim=-1)  # [B, T, k]
+        return visiting(chosen, scores.softmax(-1), moe.experts, wide, wide.softmax(-1))
+
+
+def reject_too_many(visited: int, sizes: Sizes) -> None:
+    """Raises `Reject` where a position would visit more experts than there are."""
+    experts = sizes.get("experts")  # the holder asks again, with its experts
+    if isinstance(experts, int) and visited > experts:
+        raise Reject(f"a position cannot visit {visited} of {experts} experts", field="top_k")

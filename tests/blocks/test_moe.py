@@ -1,0 +1,230 @@
+"""Mixtures of experts against a plain loop over positions, against transformers, and in what no position may see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers import MixtralConfig
+from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock, load_balancing_loss_func
+
+import composer
+from composer.decode import session
+
+B, T, D, H, E = 3, 7, 6, 5, 4
+ROUTERS = {
+    "mixtral": "{type: top_k_router, top_k: 2}",
+    "plain": "{type: top_k_router, top_k: 3, normalize: false}",
+    "sigmoid": "{type: top_k_router, top_k: 2, scoring: sigmoid, scaling: 2.5}",
+    "one": "{type: top_k_router, top_k: 1, normalize: false}",
+    "noisy": "{type: noisy_top_k_router, top_k: 2}",
+    "switch": "{type: switch_router, capacity: 2}",
+    "experts": "{type: expert_choice_router, capacity: 2}",
+}
+EXPERTS = {
+    "gated_ffn": f"{{type: gated_ffn, hidden: {H}}}",
+    "biased": f"{{type: gated_ffn, hidden: {H}, bias: true, activation: gelu}}",
+    "ffn": f"{{type: ffn, hidden: {H}}}",
+    "bare": f"{{type: ffn, hidden: {H}, bias: false, activation: relu}}",
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled_before() -> None:
+    torch._dynamo.reset()
+
+
+def mixture(router: str, expert: str = "gated_ffn", shared: str = "none") -> Any:
+    """A recipe of one mixture as a float64 module, all that can be read of it wired out."""
+    text = f"recipe: one\ninputs:\n  x: float[batch, time, {D}]\ngraph:\n  moe: {{type: moe, experts: {E}, "
+    text += f"expert: {EXPERTS[expert]}, router: {ROUTERS[router]}, shared: {shared}}}\n"
+    text += "outputs: {y: moe, load_balancing: moe.load_balancing, router_z: moe.router_z, load: moe.load}\n"
+    return composer.load(text).compile(seed=0).double()
+
+
+def positions(batch: int = B, time: int = T, seed: int = 1) -> torch.Tensor:
+    return torch.randn(batch, time, D, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def visits(router: str, logits: torch.Tensor) -> dict[tuple[int, int], list[tuple[int, float]]]:
+    """Which experts each position visits and with which weights, by loops over logits [B, T, E]."""
+    found: dict[tuple[int, int], list[tuple[int, Any]]] = {(b, t): [] for b in range(B) for t in range(T)}
+    for b in range(B):
+        taken = [0] * E
+        for t in range(T):
+            soft = logits[b, t].softmax(-1)
+            best = sorted(range(E), key=lambda e: -logits[b, t, e].item())
+            match router:
+                case "mixtral" | "noisy":
+                    total = soft[best[0]] + soft[best[1]]
+                    found[b, t] = [(e, soft[e] / total) for e in best[:2]]
+                case "plain":
+                    found[b, t] = [(e, soft[e]) for e in best[:3]]
+                case "one":
+                    found[b, t] = [(best[0], soft[best[0]])]
+                case "sigmoid":
+                    scores = logits[b, t].sigmoid()
+                    found[b, t] = [(e, 2.5 * scores[e] / (scores[best[0]] + scores[best[1]])) for e in best[:2]]
+                case "switch":
+                    taken[best[0]] += 1
+                    found[b, t] = [(best[0], soft[best[0]])] if taken[best[0]] <= 2 else []
+        if router == "experts":
+            for e in range(E):
+                p = logits[b].softmax(-1)[:, e]
+                for t in sorted(range(T), key=lambda t: -p[t].item())[:4]:  # 7 · 2 / 4, rounded up
+                    found[b, t].append((e, p[t]))
+    return found
+
+
+def by_loop(router: str, expert: str, p: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """Position after position, visit after visit."""
+
+    def linear(name: str, e: int, v: torch.Tensor) -> torch.Tensor:
+        bias = p.get(f"expert.{name}.bias")
+        return F.linear(v, p[f"expert.{name}.weight"][e], None if bias is None else bias[e])
+
+    curve = {"gated_ffn": F.silu, "biased": F.gelu, "ffn": F.gelu, "bare": F.relu}[expert]
+    y = torch.zeros_like(x)
+    for (b, t), chosen in visits(router, x @ p["gate.weight"].T).items():
+        for e, weight in chosen:
+            v = x[b, t]
+            gate = "expert.gate.weight" in p
+            h = curve(linear("gate", e, v)) * linear("up", e, v) if gate else curve(linear("up", e, v))
+            y[b, t] = y[b, t] + weight * linear("down", e, h)
+    return y
+
+
+@pytest.mark.parametrize("expert", EXPERTS)
+@pytest.mark.parametrize("router", ROUTERS)
+def test_a_mixture_is_the_loop_over_its_visits(router: str, expert: str) -> None:
+    """Its output and every gradient, in float64 and in evaluation, where nothing is noisy."""
+    model = mixture(router, expert).eval()
+    parameters = dict(model.moe.named_parameters())
+    x = positions().requires_grad_()
+    results = []
+    for run in (lambda: model(x).y, lambda: by_loop(router, expert, parameters, x)):
+        model.zero_grad()
+        x.grad = None
+        y = run()
+        y.sin().sum().backward()
+        results.append((y.detach(), x.grad, {name: each.grad for name, each in parameters.items() if each.grad is not None}))
+    torch.testing.assert_close(results[0], results[1], rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_a_mixture_is_that_of_transformers() -> None:
+    """Mixtral's, with the same weights, and its balancing loss."""
+    config = MixtralConfig(hidden_size=D, intermediate_size=H, num_local_experts=E, num_experts_per_tok=2)
+    theirs = MixtralSparseMoeBlock(config)
+    for number, parameter in enumerate(theirs.parameters()):
+        parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number)))
+    ours = mixture("mixtral").float()
+    gate, up = theirs.experts.gate_up_proj.chunk(2, dim=1)
+    state = {"gate.weight": theirs.gate.weight, "expert.gate.weight": gate, "expert.up.weight": up}
+    ours.moe.load_state_dict({**state, "expert.down.weight": theirs.experts.down_proj}, strict=True)
+    x = positions().float()
+    torch.testing.assert_close(ours(x).y, theirs(x), rtol=0, atol=1e-5)
+    logits = theirs.gate(x)[0]
+    torch.testing.assert_close(ours(x).load_balancing, load_balancing_loss_func((logits,), E, 2))
+    torch.testing.assert_close(ours(x).router_z, torch.logsumexp(logits, -1).square().mean())
+
+
+def test_what_is_shared_is_visited_by_all() -> None:
+    """And added as it is."""
+    model = mixture("switch", shared=EXPERTS["ffn"]).eval()
+    x = positions()
+    y = by_loop("switch", "gated_ffn", dict(model.moe.named_parameters()), x) + model.moe.shared(x)
+    torch.testing.assert_close(model(x).y, y, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("router", ["mixtral", "sigmoid", "noisy", "switch"])
+def test_the_balancing_loss_moves_the_router_alone(router: str) -> None:
+    """Towards equal shares: following it lowers the largest load."""
+    model = mixture(router).eval()
+    x = positions(8, 32)
+    before = model(x).load.max()
+    gate = model.moe.gate.weight
+    for _ in range(200):
+        model.zero_grad(set_to_none=True)
+        model(x).load_balancing.backward()
+        assert all(parameter.grad is None for name, parameter in model.named_parameters() if name[4:] != "gate.weight")
+        with torch.no_grad():
+            gate -= 0.5 * gate.grad
+    assert model(x).load.max() < before
+
+
+def test_loads_are_shares_of_positions() -> None:
+    """Each counts once for each expert that it wants."""
+    for router, sum_ in {"mixtral": 2, "plain": 3, "one": 1, "switch": 1, "experts": 4 * 4 / 7}.items():
+        torch.testing.assert_close(mixture(router)(positions()).load.sum().double(), torch.tensor(sum_, dtype=torch.float64))
+
+
+def test_noise_changes_who_is_visited_in_training_alone() -> None:
+    """Two calls in training differ, two in evaluation do not."""
+    model, x = mixture("noisy").train(), positions()
+    assert not torch.equal(model(x).y, model(x).y)
+    model.eval()
+    assert torch.equal(model(x).y, model(x).y)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("router", ROUTERS)
+def test_no_position_visits_an_expert_that_it_was_not_sent_to(router: str) -> None:
+    """Three maps for each visit, and none for what a full expert does not take."""
+    model, x = mixture(router).eval(), positions()
+    wanted = sum(map(len, visits(router, x @ model.moe.gate.weight.T).values()))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
+        model(x)
+    shapes = [event.input_shapes for event in profile.events() if event.name == "aten::mm"]
+    assert sum(left[0] for left, right, *_ in shapes if E not in right) == 3 * wanted  # the router's own map has E rows
+
+
+WRITER = """
+recipe: writer
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 11, dim: 6}
+  moe: {type: residual, body: {type: moe, experts: 3, expert: {type: ffn, hidden: 4}, router: {type: switch_router, capacity: 2}}}
+  head: {type: linear, out: 11}
+outputs: {logits: head}
+"""
+
+
+@torch.no_grad()
+def test_a_session_goes_on_counting_what_experts_have_taken() -> None:
+    """Capacity is of the whole text, not of each call."""
+    model = composer.load(WRITER).compile(seed=0).eval()
+    tokens = torch.randint(11, (2, 9), generator=torch.Generator().manual_seed(0))
+    with session(model):
+        pieces = [model(piece).logits for piece in tokens.split(2, dim=1)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens).logits)
+
+
+@pytest.mark.parametrize("router", ROUTERS)
+def test_training_compiles_without_a_break(router: str) -> None:
+    """Output and gradients of the compiled mixture are those of the mixture itself, at another length too."""
+    model = mixture(router).eval()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    for time in (T, 9):
+        x, grads = positions(time=time), []
+        for run in (model, compiled):
+            model.zero_grad()
+            run(x).y.sin().sum().backward()
+            grads.append([p.grad.clone() for name, p in model.named_parameters() if "noise" not in name])
+        torch.testing.assert_close(grads[0], grads[1])
+
+
+def test_autocast_computes_the_experts_in_bfloat16() -> None:
+    """In a graph and out of it, forward and backward."""
+    model, x = mixture("mixtral").float(), positions().float()
+    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
+        model.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = run(x).y
+        assert y.dtype == torch.bfloat16
+        torch.testing.assert_close(y.float(), model(x).y, rtol=0.05, atol=0.05)
+        y.float().sum().backward()
+        assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
