@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal
 from blocks.core import F, Paper, Positive, Reject, Size, Sizes, torch
 from blocks.experts.router import Router, visiting
 
+ALWAYS_ONE = "the weight of a position's one expert is always 1, from which the router cannot learn"
+
 
 class TopK(Router, kind="top_k_router"):
     """Each position visits the `top_k` experts with the highest scores s, the softmax or sigmoid of `gate(x)`, weighed by
@@ -32,6 +34,8 @@ class TopK(Router, kind="top_k_router"):
 
     def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
         reject_too_many(self.top_k, sizes)
+        if self.top_k == 1 and self.normalize:
+            raise Reject(ALWAYS_ONE, field="top_k", hint="`normalize: false` weighs it by its score, as switch_router does")
 
     def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
         logits = moe.gate(x)  # [B, T, E]
@@ -62,6 +66,8 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
 
     def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
         reject_too_many(self.top_k, sizes)
+        if self.top_k == 1:
+            raise Reject(ALWAYS_ONE, field="top_k", hint="let two be visited, or take switch_router")
 
     def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
         logits = moe.gate(x)  # [B, T, E]

@@ -459,7 +459,9 @@ class Inference:
                     if flag:
                         parameters.append(Parameter(f"{name}.bias", (out,), "bias", start))
                 case Slot(field=field, given=text, outputs=wanted, count=count):
+                    grows, self.grows = self.grows, None if count else self.grows  # visits to experts are no tokens
                     slot = self._slot(node, filled.get(field), fill(pattern(text), env), fill(pattern(wanted or text), env))
+                    self.grows = grows
                     slots[name] = copied(slot, self._shape(node, name, (count,), env)[0]) if count else slot
         for name, value in filled.items():
             if name not in slots and not any(isinstance(weight, Slot) and weight.field == name for weight in weights.values()):

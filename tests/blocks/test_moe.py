@@ -228,3 +228,12 @@ def test_autocast_computes_the_experts_in_bfloat16() -> None:
         torch.testing.assert_close(y.float(), model(x).y, rtol=0.05, atol=0.05)
         y.float().sum().backward()
         assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("router", ["{type: top_k_router, top_k: 1}", "{type: noisy_top_k_router, top_k: 1}"])
+def test_a_router_that_could_not_learn_is_refused(router: str) -> None:
+    """The normalised weight of one expert has no gradient."""
+    moe = f"{{type: moe, experts: 4, expert: {{type: ffn, hidden: 4}}, router: {router}}}"
+    (found,) = composer.load(f"recipe: r\ninputs: {{x: 'float[batch, time, 8]'}}\ngraph: {{a: {moe}}}\n").check()
+    marked = found.span.source.lines[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
+    assert (found.code, marked) == ("rejected", "1")
