@@ -12,8 +12,9 @@ from typing import Any, TypeAlias, get_args
 from blocks.core import Block, Library, Part, fields
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
 from blocks.masks.mask import Mask
-from composer.language.parse import TASKS, is_node
+from composer.language.parse import is_node
 from composer.language.recipe import ParamType
+from composer.language.tasks import TASKS
 from composer.reference import docs_of
 
 Schema: TypeAlias = dict[str, Any]

@@ -34,6 +34,7 @@ from composer.graph.ir import (
 )
 from composer.graph.parameters import tie_mistakes
 from composer.graph.patterns import Mismatch, agree, declared, fill, match, pattern, size
+from composer.graph.purpose import purpose_mistakes
 from composer.graph.report import labels
 from composer.graph.scope import Declaration
 from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
@@ -128,27 +129,9 @@ class Inference:
                 self._report(
                     Diagnostic("positions", f"positions of {axis} are int[batch, {axis}] or int[{axis}], not {given}", span)
                 )
-        if recipe.task == "causal_lm" and self.program.sound:
-            self._causal_lm(root)
-
-    def _causal_lm(self, root: TypedGraph) -> None:
-        recipe = self.program.recipe
-        span = recipe.task_span or recipe.name_scalar.span
-        tokens = root.inputs.get("tokens")
-        if isinstance(tokens, Unknown):
-            return
-        if not isinstance(tokens, TensorType) or tokens.dtype != "int" or len(tokens.axes) != 2:
-            self._report(Diagnostic("task", "causal_lm needs an input `tokens` of type int[batch, time]", span))
-            return
-        logits = root.outputs.get("logits")
-        if logits is None:
-            self._report(Diagnostic("task", "causal_lm needs an output `logits`", span, hint="outputs: {logits: head}"))
-        elif isinstance(logits, TensorType) and (logits.dtype != "float" or logits.sizes[:-1] != tokens.sizes):
-            self._report(
-                Diagnostic(
-                    "task", f"causal_lm needs logits of type float[{', '.join(map(str, tokens.axes))}, vocab], not {logits}", span
-                )
-            )
+        if recipe.task and self.program.sound:
+            for found in purpose_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span):
+                self._report(found)
 
     # -- graphs
 

@@ -39,24 +39,13 @@ from composer.language.recipe import (
     What,
     Written,
 )
+from composer.language.tasks import LATER_TASKS, TASKS
 from composer.language.yaml_events import UNREADABLE
 
 LANGUAGE = 1
 TOP = ("recipe", "language", "doc", "source", "task", "params", "inputs", "graph", "outputs", "positions", "init", "weights")
 LATER = ("uses", "blocks", "losses")
 """Keys of the language that this composer does not build yet."""
-TASKS = ("causal_lm",)
-LATER_TASKS = (
-    "masked_lm",
-    "seq2seq_lm",
-    "denoising",
-    "sequence_classification",
-    "token_classification",
-    "image_classification",
-    "image_to_text",
-    "contrastive",
-    "encoder",
-)
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
 REPEAT = ("repeat", "as", "each", "graph", "in", "outputs", "when", "tie", "trainable")

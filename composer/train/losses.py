@@ -9,13 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from composer.language.tasks import TASKS
 from composer.train.problem import TrainingError
 
 IGNORED = -100
 """A target that asks for nothing."""
 
 Batch = Mapping[str, Tensor]
-"""The model's inputs by name (`tokens` [B, T], perhaps `valid` [B, T]) and perhaps `targets` [B, T]."""
+"""The model's inputs by name (`tokens` [B, T], perhaps `valid` [B, T]), and what is asked for: perhaps `targets` [B, T] of a
+causal_lm, `labels` [B, T] of a masked_lm and of token_classification, `label` [B] of a sequence or an image."""
 
 
 class Loss(NamedTuple):
@@ -28,20 +30,28 @@ class Loss(NamedTuple):
 def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
     """The mean over the batch's targets, plus the recipe's own losses.
 
-    Without `targets`, each position is asked for the next token. Batches of unequal target counts add up to the large
-    batch when each total is weighted by its share of the targets (`target_count`).
+    A causal_lm without `targets` asks each position for the next token; a target of −100 asks for nothing. Batches of unequal
+    target counts add up to the large batch when each total is weighted by its share of the targets (`target_count`).
     """
-    inputs = {name: value for name, value in batch.items() if name not in ("tokens", "targets")}
-    output = model(batch["tokens"], **inputs)
-    by_name = dict(output.losses)
     task = task_of(model)
-    if task == "causal_lm":
-        by_name[task] = cross_entropy(output.logits, next_tokens(batch), label_smoothing)
-    elif task is not None:
-        raise TrainingError(f"the task `{task}` has no loss of its own here", hint="write it under `losses` in the recipe")
+    asked = TASKS[task].targets if task is not None else ""
+    inputs = {name: value for name, value in batch.items() if name != asked}
+    output = model(**inputs)
+    by_name = dict(output.losses)
+    if task is not None and asked:
+        by_name[task] = cross_entropy(output.logits, _targets(task, asked, batch), label_smoothing)
     if not by_name:
         raise TrainingError("the recipe has neither a task nor losses, so there is nothing to train")
     return Loss(torch.stack([value.float() for value in by_name.values()]).sum(), by_name)
+
+
+def _targets(task: str, name: str, batch: Batch) -> Tensor:
+    """What a batch asks for under its task."""
+    if task == "causal_lm":
+        return next_tokens(batch)
+    if name not in batch:
+        raise TrainingError(f"a batch of {task} has `{name}`", hint=f"{IGNORED} where nothing is asked")
+    return batch[name]
 
 
 def task_of(model: nn.Module) -> str | None:
@@ -67,8 +77,8 @@ def target_count(batch: Batch) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Mean cross-entropy in nats of `logits` [B, T, V] over the `targets` [B, T] that ask for something."""
-    scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)  # [B T, V]; never summed in bf16
+    """Mean cross-entropy in nats of `logits` [B, T, V] over the `targets` [B, T] that ask for something; also without T."""
+    scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, -2)  # [B T, V]; never summed in bf16
     wanted = targets.flatten()
     total = F.cross_entropy(scores, wanted, ignore_index=IGNORED, label_smoothing=label_smoothing, reduction="sum")
     return total / (wanted != IGNORED).sum().clamp(min=1)  # a batch of nothing but padding adds nothing

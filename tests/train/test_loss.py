@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
+import composer
 from composer.train.losses import loss, target_count
 from composer.train.problem import TrainingError
 
@@ -108,3 +110,49 @@ def test_a_recipe_without_task_or_losses_cannot_be_trained(case):
     logits, tokens = case
     with pytest.raises(TrainingError, match="nothing to train"):
         loss(Fixed(logits, task=None), {"tokens": tokens})
+
+
+HEADS = {"masked_lm": ("labels", (3, 5)), "token_classification": ("labels", (3, 5)), "sequence_classification": ("label", (3,))}
+
+
+@pytest.mark.parametrize("task", HEADS)
+def test_the_loss_of_a_task_is_torchs_cross_entropy_with_its_targets(task):
+    """Targets of −100 ask for nothing, and are no input of the model."""
+    pooled = "  pool: {type: pool, how: mean, in: embed}\n" if task == "sequence_classification" else ""
+    head = f"recipe: r\ntask: {task}\ninputs: {{tokens: 'int[batch, time]'}}\ngraph:\n"
+    embed = "  embed: {type: embedding, vocab: 8, dim: 4}\n"
+    model = composer.load(f"{head}{embed}{pooled}  head: {{type: linear, out: 8}}\noutputs: {{logits: head}}\n").compile(seed=0)
+    name, shape = HEADS[task]
+    tokens, targets = torch.randint(8, (3, 5)), torch.randint(8, shape)
+    targets.view(-1)[1] = -100
+    found = composer.loss(model, {"tokens": tokens, name: targets})
+    expected = F.cross_entropy(model(tokens).logits.reshape(-1, 8), targets.reshape(-1))
+    torch.testing.assert_close(found.total, expected)
+    assert list(found.by_name) == [task]
+    with pytest.raises(TrainingError, match=f"a batch of {task} has `{name}`"):
+        composer.loss(model, {"tokens": tokens})
+
+
+def test_images_are_classified_too():
+    """By their own name."""
+    recipe = """
+recipe: r
+task: image_classification
+inputs: {image: "float[batch, channels, height, width]"}
+graph:
+  patches: {type: patch_embedding, patch: 2, dim: 4}
+  pool: {type: pool, how: first}
+  head: {type: linear, out: 3}
+outputs: {logits: head}
+""".replace("channels, height, width", "3, 4, 4")
+    model = composer.load(recipe).compile(seed=0)
+    image, label = torch.randn(2, 3, 4, 4), torch.tensor([2, 0])
+    expected = F.cross_entropy(model(image).logits, label)
+    torch.testing.assert_close(composer.loss(model, {"image": image, "label": label}).total, expected)
+
+
+def test_an_encoder_has_no_loss_of_its_own():
+    """It says so."""
+    recipe = "recipe: r\ntask: encoder\ninputs: {x: 'float[batch, 4]'}\ngraph: {a: {type: linear, out: 3}}\n"
+    with pytest.raises(TrainingError, match="nothing to train"):
+        composer.loss(composer.load(recipe).compile(), {"x": torch.randn(2, 4)})

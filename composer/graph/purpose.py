@@ -1,0 +1,48 @@
+"""Whether a model has the inputs and outputs that its task wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from composer.diagnostics import Diagnostic, Span
+from composer.graph.dims import Dim
+from composer.graph.patterns import pattern
+from composer.graph.typed import TypedGraph
+from composer.graph.types import TensorType, Type, Unknown
+from composer.language.expression import Path
+from composer.language.tasks import TASKS
+
+
+def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnostic]:
+    """What is missing or of another type; nothing about outputs where an input is wrong already."""
+    known: dict[str, Dim] = {}
+    wanted = TASKS[task]
+    for name, text in wanted.inputs.items():
+        given = root.inputs.get(name)
+        if isinstance(given, Unknown):
+            return
+        if not isinstance(given, TensorType) or not _fits(given, text, known):
+            yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span)
+            return
+    for name, text in wanted.outputs.items():
+        made = root.outputs.get(name)
+        if made is None:
+            yield Diagnostic("task", f"{task} needs an output `{name}`", span, hint=f"outputs: {{{name}: head}}")
+        elif isinstance(made, TensorType) and not _fits(made, text, dict(known)):
+            yield Diagnostic("task", f"{task} needs {name} of type {_filled(text, known)}, not {made}", span)
+
+
+def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:
+    """Whether a type is as wanted, its axes equal to those of the same names; those that are new become known."""
+    wanted = pattern(text)
+    if not isinstance(given, TensorType) or given.dtype != wanted.dtype or len(given.sizes) != len(wanted.axes):
+        return False
+    pairs = zip(wanted.axes, given.sizes, strict=True)
+    return all(known.setdefault(axis.text, size) == size for axis, size in pairs if isinstance(axis, Path))
+
+
+def _filled(text: str, known: Mapping[str, Dim]) -> str:
+    """The wanted type in the model's own axes."""
+    wanted = pattern(text)
+    axes = (axis.text for axis in wanted.axes if isinstance(axis, Path))
+    return f"{wanted.dtype}[{', '.join(str(known.get(axis, axis)) for axis in axes)}]"

@@ -1,0 +1,33 @@
+"""What a model can be for: the inputs and outputs that each task wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Names and types; axes of one name have one length."""
+
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    targets: str = ""
+    """The entry of a batch that holds what is asked for, beside the model's inputs."""
+
+
+TOKENS = {"tokens": "int[batch, time]"}
+IMAGE = {"image": "float[batch, channels, height, width]"}
+EACH_WORD = {"logits": "float[batch, time, vocab]"}
+EACH_CLASS = {"logits": "float[batch, classes]"}
+
+TASKS: Mapping[str, Task] = {
+    "causal_lm": Task(TOKENS, EACH_WORD, "targets"),
+    "masked_lm": Task(TOKENS, EACH_WORD, "labels"),
+    "sequence_classification": Task(TOKENS, EACH_CLASS, "label"),
+    "token_classification": Task(TOKENS, {"logits": "float[batch, time, classes]"}, "labels"),
+    "image_classification": Task(IMAGE, EACH_CLASS, "label"),
+    "encoder": Task(),
+}
+LATER_TASKS = ("seq2seq_lm", "denoising", "image_to_text", "contrastive")
+"""Tasks of the language that this composer does not build yet."""
