@@ -12,7 +12,7 @@ from blocks.core import standard
 from composer.language.write import write
 from tests.conformance.declared import INPUTS, TRIES, Declared, single
 
-COUNT = 384
+COUNT = 260
 Graph = dict[str, Any]
 HARMFUL = [
     "norm",
