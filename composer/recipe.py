@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
+from composer.diagnostics.render import in_order
 from composer.extensions import Blocks, library_with
 from composer.graph.expand import expand
 from composer.graph.infer import infer
@@ -183,7 +184,7 @@ class Recipe:
 
     def check(self) -> list[Diagnostic]:
         """Everything wrong or doubtful, in the order of the file."""
-        return sorted(self._outcome[1], key=lambda each: (each.span.source.name, each.span.line, each.span.column))
+        return in_order(self._outcome[1])
 
     @property
     def typed(self) -> TypedProgram:

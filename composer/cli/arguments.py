@@ -10,6 +10,7 @@ from composer.diagnostics import RecipeError, concise, report
 from composer.language.near import near
 
 if TYPE_CHECKING:
+    from blocks.core import Library
     from composer.recipe import Recipe
 
 
@@ -69,6 +70,20 @@ def add_blocks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--blocks", metavar="FILE.py", action="append", default=[], help="a Python file with blocks of your own; it is run"
     )
+
+
+def library_of(arguments: argparse.Namespace) -> Library:
+    """The standard library with the blocks that `--blocks` names.
+
+    Raises:
+        Problem: where they cannot be used.
+    """
+    from composer.extensions import library_with
+
+    try:
+        return library_with(arguments.blocks)
+    except RecipeError as error:
+        raise unusable(error) from None
 
 
 def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:

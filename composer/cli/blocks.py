@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from blocks.core import Library, Part
-from composer.cli.arguments import Problem, add_blocks, misspelt, unusable
-from composer.diagnostics import RecipeError
+from composer.cli.arguments import Problem, add_blocks, library_of, misspelt
 
 WIDTH = 100
 INDENT = " " * 4
@@ -25,12 +24,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 def show(arguments: argparse.Namespace) -> int:
     """Print one entry of the reference, or every name with its first sentence."""
-    from composer.extensions import library_with
-
-    try:
-        library = library_with(arguments.blocks)
-    except RecipeError as error:
-        raise unusable(error) from None
+    library = library_of(arguments)
     if arguments.name is None:
         print("\n".join(_list(library)))
         return 0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from composer.cli.arguments import add_blocks, unusable
-from composer.diagnostics import RecipeError
+from composer.cli.arguments import add_blocks, library_of
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -18,12 +17,7 @@ def show(arguments: argparse.Namespace) -> int:
     """Print the schema."""
     import json
 
-    from composer.extensions import library_with
     from composer.schema import schema
 
-    try:
-        library = library_with(arguments.blocks)
-    except RecipeError as error:
-        raise unusable(error) from None
-    print(json.dumps(schema(library), indent=2, ensure_ascii=False))
+    print(json.dumps(schema(library_of(arguments)), indent=2, ensure_ascii=False))
     return 0

@@ -41,7 +41,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Los
     if task is not None and asked:
         by_name[task] = cross_entropy(output.logits, _targets(task, asked, batch), label_smoothing)
     if not by_name:
-        raise TrainingError("the recipe has neither a task nor losses, so there is nothing to train")
+        raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
     return Loss(torch.stack([value.float() for value in by_name.values()]).sum(), by_name)
 
 
