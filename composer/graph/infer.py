@@ -11,7 +11,6 @@ from blocks.core.fields import Field, FlagsBy
 from blocks.core.weights import Init
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.graph import dims
 from composer.graph.broadcast import concatenate, expand_axes
 from composer.graph.dims import Symbolic, symbol
 from composer.graph.dims import names as dim_names
@@ -520,13 +519,13 @@ class Inference:
 
     def _mask_axes(self, mask: PartValue, query: Any, key: Any) -> None:
         """What a mask needs to know of the axes of queries and keys."""
-        grows = self._grows()
+        writing = dim_names(self.grows) if self.grows is not None else frozenset()
         for one in mask.parts():
             if not issubclass(one.part, Mask):
                 continue
-            if one.part.needs_ends and grows in dims.names(query) | dims.names(key):
+            if one.part.needs_ends and writing & (dim_names(query) | dim_names(key)):
                 message = f"`{one.part.kind}` asks which positions are the last ones, which is not known while a text is written"
-                hint = f"the axis {grows} of a causal_lm grows by each token; `first` and `chosen` do not look ahead"
+                hint = f"the axis {self.grows} of a causal_lm grows by each token; `first` and `chosen` do not look ahead"
                 self._report(Diagnostic("unknown-end", message, one.span, hint=hint))
                 raise _Reported
             if one.part.one_sequence and query != key:
@@ -534,13 +533,6 @@ class Inference:
                 hint = "`valid` and `given` are for a memory too"
                 self._report(Diagnostic("two-sequences", message, one.span, hint=hint))
                 raise _Reported
-
-    def _grows(self) -> str | None:
-        """The axis along which a text is written."""
-        tokens = next((item.type for item in self.program.inputs if item.name == "tokens"), None)
-        if self.program.recipe.task != "causal_lm" or tokens is None or not tokens.axes:
-            return None
-        return tokens.axes[-1].text if isinstance(tokens.axes[-1], Path) else None
 
     def _kind(self, node: BlockNode) -> str:
         """The block that a recipe names: for a node of a block's own expansion, that block."""
