@@ -9,6 +9,8 @@ from typing import Any, get_args
 from blocks.core import Library, Part, fields
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
 from composer.diagnostics import Diagnostic, Label, Span
+from composer.language.define import cycles, define
+from composer.language.defined import is_defined
 from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Expression, If, Path
@@ -21,6 +23,7 @@ from composer.language.recipe import (
     ExpressionValue,
     FieldEntry,
     FlagsValue,
+    GivenValue,
     Group,
     InitRule,
     InputDecl,
@@ -43,8 +46,11 @@ from composer.language.tasks import LATER_TASKS, TASKS
 from composer.language.yaml_events import UNREADABLE
 
 LANGUAGE = 1
-TOP = ("recipe", "language", "doc", "source", "task", "params", "inputs", "graph", "outputs", "positions", "init", "weights")
-LATER = ("uses", "blocks", "losses")
+TOP = (
+    *("recipe", "language", "doc", "source", "task", "params", "blocks"),
+    *("inputs", "graph", "outputs", "positions", "init", "weights"),
+)
+LATER = ("losses",)
 """Keys of the language that this composer does not build yet."""
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
@@ -88,7 +94,9 @@ class Parser:
 
     def recipe(self, root: Mapping) -> Recipe:
         """The recipe under the top mapping."""
-        self._keys(root, TOP, "a recipe", LATER, also=("extends", *LATER))
+        self._keys(root, TOP, "a recipe", LATER, also=("extends", "uses", *LATER))
+        definitions = define(self, root.get("blocks"))
+        self.diagnostics.extend(closed := list(cycles(definitions)))
         name = root.get("recipe")
         if name is None and not _misspelt(root, "recipe"):
             self._error(
@@ -126,7 +134,10 @@ class Parser:
             weights=weights if isinstance(weights, Mapping) else None,
             root=root,
             name_scalar=title or Scalar("", root.span),
-            readable=not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph")),
+            library=self.library,
+            definitions={each.part: each for each in definitions},
+            readable=not closed
+            and not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph", "blocks")),
             diagnostics=tuple(self.diagnostics),
         )
 
@@ -222,7 +233,8 @@ class Parser:
             doc=self._text(value.get("doc")),
         )
 
-    def _inputs(self, node: Node | None) -> Iterable[InputDecl]:
+    def _inputs(self, node: Node | None, *, block: bool = False) -> Iterable[InputDecl]:
+        """The inputs of a recipe, or of a block in one."""
         for entry in self._entries(node, "inputs"):
             if not self._declares(entry.key, "an input", functions=False):
                 continue
@@ -231,6 +243,10 @@ class Parser:
                 self._keys(value, ("type", "default", "doc"), "an input")
                 default = self._expression(value.get("default"))
                 given = value.get("type")
+                if block and "default" in value:
+                    message = "only an input of the whole model has a default, since a block takes what it is given"
+                    self._error("input-default", value.span, message, hint="give the model such an input, and hand it in")
+                    default = None
                 if given is None:
                     hint = f'{entry.key.text}: {{type: "int[batch, time]", default: 0}}'
                     self._error("missing-key", entry.key.span, f"the input `{entry.key.text}` has no type", hint=hint)
@@ -245,7 +261,7 @@ class Parser:
             if scalar.text.rstrip().endswith("?"):
                 optional = True
             declared = self.type_of(scalar)
-            if declared is not None and declared.leading:
+            if declared is not None and declared.leading and not block:
                 message = "an input of the model names all its axes, so `...` cannot stand among them"
                 self._error("bad-type", scalar.span, message, hint="such as float[batch, time, dim]")
             elif declared is not None:
@@ -278,7 +294,7 @@ class Parser:
             if expression is not None:
                 axes.append(expression.expression)
         dtype: Any = match.group(1)
-        return TypeDecl(dtype, tuple(axes), leading, scalar.span)
+        return TypeDecl(dtype, tuple(axes), leading, scalar.span, scalar.text.strip().rstrip("?").rstrip())
 
     def _init(self, node: Node | None) -> Iterable[InitRule]:
         for entry in self._entries(node, "init"):
@@ -412,6 +428,8 @@ class Parser:
 
     def written(self, node: Node, part: type[Part], name: str) -> Written | None:
         """What is written for a field, read as the field's form wants it."""
+        if is_defined(part):
+            return GivenValue(node, node.span)
         form = fields(part)[name].form
         return self._form(node, form, name)
 
