@@ -142,6 +142,10 @@ class Values:
         values, _ = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
+            if self._is_size(binding):
+                message = f"`{name}` is known once the sizes of tensors are, which is too late here"
+                hint = "numbers of blocks may be computed from it; for all else, make it a param"
+                raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
             if name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
         return evaluate(expression, values)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from blocks.core import Library, Part
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from composer.language.parse import Parser
 
 KEYS = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
+NODES = 6_000
+"""Nodes that one block may come to."""
 NESTED = 20
 """How deep definitions may stand in one another's `blocks`."""
 
@@ -85,37 +89,41 @@ def _declared(parser: Parser, entry: Entry, library: Library, outer: type[Part] 
 # -- blocks that hold one another
 
 
-def cycles(definitions: Sequence[Definition]) -> Iterator[Diagnostic]:
-    """Blocks that hold themselves, by way of others perhaps: each cycle once, where it is closed."""
-    of = {each.part: each for each in definitions}
-    uses = {part: _first_uses(definition) for part, definition in of.items()}
-    for definition in definitions:  # those of its own `blocks` stand in it as well
-        done: set[type[Part]] = set()
-        yield from _closed(definition.part, uses, [], done)
-        for part in done:
-            uses[part] = {}
+def mistakes(definitions: Sequence[Definition]) -> list[Diagnostic]:
+    """Blocks that hold themselves, by way of others perhaps, and the first that comes to too many nodes."""
+    uses = {each.part: _first_uses(each) for each in definitions}
+    found: list[Diagnostic] = []
+    while True:
+        try:
+            order = list(TopologicalSorter(uses).static_order())
+        except CycleError as error:
+            path: list[type[Part]] = error.args[1][::-1]  # each holds the next
+            found.append(_cycle(path, uses))
+            uses[path[0]] = {}
+        else:
+            break
+    return found or list(islice(_too_large(order, {each.part: each for each in definitions}), 1))
 
 
-def _closed(
-    part: type[Part],
-    uses: Mapping[type[Part], Mapping[type[Part], Span]],
-    way: list[tuple[type[Part], Span]],
-    done: set[type[Part]],
-) -> Iterator[Diagnostic]:
-    for other, span in uses.get(part, {}).items():
-        ahead = [*way, (part, span)]
-        names = [step.kind for step, _ in ahead]
-        start = next((place for place, (step, _) in enumerate(ahead) if step is other), None)
-        if start is not None:
-            labels = tuple(
-                Label(place, f"holds {after.kind}")
-                for (_, place), (after, _) in zip(ahead[start:-1], ahead[start + 1 :], strict=True)
-            )
-            message = f"a block cannot hold itself: {' → '.join([*names[start:], other.kind])}"
-            yield Diagnostic("block-cycle", message, span, labels=labels)
-        elif other not in done:
-            yield from _closed(other, uses, ahead, done)
-    done.add(part)
+def _cycle(path: Sequence[type[Part]], uses: Mapping[type[Part], Mapping[type[Part], Span]]) -> Diagnostic:
+    *ahead, (last, first) = pairwise(path)
+    labels = tuple(Label(uses[holder][held], f"holds {held.kind}") for holder, held in ahead)
+    message = f"a block cannot hold itself: {' → '.join(part.kind for part in path)}"
+    return Diagnostic("block-cycle", message, uses[last][first], labels=labels)
+
+
+def _too_large(order: Iterable[type[Part]], of: Mapping[type[Part], Definition]) -> Iterator[Diagnostic]:
+    """The blocks that come to more nodes than can be written out, each after those that it holds."""
+    sizes: dict[type[Part], int] = {}
+    for part in order:
+        definition = of[part]
+        names = (name for name, _ in _named(definition.body, {param.name for param in definition.params}))
+        held = [definition.library[name] for name in names if name in definition.library]
+        sizes[part] = len(definition.body.nodes) + sum(sizes.get(one, 0) for one in held)
+        if sizes[part] > NODES:
+            message = f"`{part.kind}` comes to {sizes[part]:,} nodes, and at most {NODES:,} can be written out"
+            hint = "what is the same many times belongs in a `repeat`"
+            yield Diagnostic("too-many-nodes", message, definition.span, hint=hint)
 
 
 def _first_uses(definition: Definition) -> dict[type[Part], Span]:
@@ -187,4 +195,4 @@ def _kinds(node: Node) -> Iterator[Scalar]:
                     yield from _kinds(entry.value)
 
 
-__all__ = ["Defined", "cycles", "define", "with_definitions"]
+__all__ = ["Defined", "define", "mistakes", "with_definitions"]

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from blocks.core import Library, Part, fields
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.define import cycles, define
+from composer.language.define import define, mistakes
 from composer.language.defined import is_defined
 from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
@@ -96,7 +96,7 @@ class Parser:
         """The recipe under the top mapping."""
         self._keys(root, TOP, "a recipe", LATER, also=("extends", "uses", *LATER))
         definitions = define(self, root.get("blocks"))
-        self.diagnostics.extend(closed := list(cycles(definitions)))
+        self.diagnostics.extend(endless := mistakes(definitions))
         name = root.get("recipe")
         if name is None and not _misspelt(root, "recipe"):
             self._error(
@@ -136,7 +136,7 @@ class Parser:
             name_scalar=title or Scalar("", root.span),
             library=self.library,
             definitions={each.part: each for each in definitions},
-            readable=not closed
+            readable=not endless
             and not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph", "blocks")),
             diagnostics=tuple(self.diagnostics),
         )
