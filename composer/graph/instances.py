@@ -75,9 +75,10 @@ class Instances:
 
     def unused(self) -> None:
         """Reports params that their definition does not use, and warns of blocks of this recipe that nothing uses."""
+        sound = not any(found.severity == "error" for found in [*self.expander.recipe.diagnostics, *self.report.diagnostics])
         own = self.expander.recipe.name_scalar.span.source
         for definition in self.definitions.values():
             Params(definition.params, self.expander.values).unused(definition.root, own)
-            if definition.part not in self.used and definition.outer is None and definition.span.source == own:
+            if sound and definition.part not in self.used and definition.outer is None and definition.span.source == own:
                 message = f"nothing uses the block `{definition.part.kind}`"
                 self.report.diagnostics.append(Diagnostic("unused-block", message, definition.span, "warning"))
