@@ -47,7 +47,7 @@ def assign(document: Document, arguments: Iterable[str], library: Library, *, na
             diagnostics.append(error.diagnostic)
     if root is not None and document.root is not None:
         root = _without_unused(root, used(document.root), diagnostics)
-    return Document(document.source, root, tuple(diagnostics))
+    return Document(document.source, root, tuple(diagnostics), document.clashes)
 
 
 def _without_unused(root: Mapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> Mapping:
@@ -67,8 +67,13 @@ def used(root: Mapping) -> frozenset[str]:
     """Every name that any value of a recipe may read, over-estimated: the identifiers in it."""
     found: set[str] = set()
     waiting: list[Node] = [entry.value for entry in root if entry.key.text not in ("recipe", "doc", "source")]
+    seen: set[int] = set()
     while waiting:
-        match waiting.pop():
+        node = waiting.pop()
+        if id(node) in seen:  # a block that several files use
+            continue
+        seen.add(id(node))
+        match node:
             case Scalar(text=text):
                 found.update(_IDENTIFIER.findall(text))
             case Listing(items=items):

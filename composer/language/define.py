@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KEYS = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
 NODES = 6_000
 """Nodes that one block may come to."""
+BLOCKS = 2_000
+"""Definitions in one recipe, those of the files that it uses included."""
 NESTED = 20
 """How deep definitions may stand in one another's `blocks`."""
 
@@ -29,6 +31,11 @@ NESTED = 20
 def define(parser: Parser, node: Node | None, outer: type[Part] | None = None, depth: int = 1) -> list[Definition]:
     """Every definition under `blocks`, with those that it makes for itself; from then on, the parser knows the outer ones."""
     before = parser.library
+    parser.defined += len(node.entries) if isinstance(node, YamlMapping) else 0
+    if parser.defined > BLOCKS and isinstance(node, YamlMapping):
+        if parser.defined - len(node.entries) <= BLOCKS:
+            parser._error("too-many-nodes", node.span, f"a recipe and what it uses define at most {BLOCKS:,} blocks")
+        return []
     begun: list[tuple[Definition, YamlMapping]] = []
     for entry in parser._entries(node, "blocks"):
         if (declared := _declared(parser, entry, before, outer, depth)) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from blocks.core import Library, Part, fields
@@ -68,7 +69,7 @@ def parse(document: Document, library: Library) -> Recipe | None:
     """The recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds none, and says why."""
     if document.root is None:
         return None
-    return Parser(library, list(document.diagnostics)).recipe(document.root)
+    return replace(Parser(library, list(document.diagnostics)).recipe(document.root), clashes=document.clashes)
 
 
 def is_node(part: type[Part]) -> bool:
@@ -87,6 +88,8 @@ class Parser:
     def __init__(self, library: Library, diagnostics: list[Diagnostic]) -> None:
         self.library = library
         self.diagnostics = diagnostics
+        self.defined = 0
+        """Blocks that the recipe defines, as far as they are read."""
         self.refused = [found.span for found in diagnostics]
         """What could not be read, so that it is not missed as well."""
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, Span
-from composer.language.document import Mapping, Node, Scalar
+from composer.language.document import Clashes, Mapping, Node, Scalar
 from composer.language.expression import Expression
 
 
@@ -261,5 +261,7 @@ class Recipe:
     """The blocks that its graph may name."""
     definitions: TypingMapping[type[Part], Definition] = field(default_factory=dict)
     """Every block that it defines, and those that these define for themselves."""
+    clashes: Clashes = field(default_factory=dict)
+    """Names of blocks that two of the files it uses give to different ones, each with the two places."""
     readable: bool = True
     """Whether params, inputs and graph are what they should be; else every name of one that is not would be missed."""
