@@ -145,7 +145,7 @@ class Recipe:
 
     @property
     def text(self) -> str:
-        """The recipe's text with everything that was set in it, all that it extends and every block that it uses: what to keep beside a trained model."""
+        """The recipe's text with everything that was set in it and all it is made of: what to keep beside a trained model."""
         root = self.document.root
         data = data_of(root) if root is not None and (self.settings or self._composed) else None
         return write(data) if isinstance(data, dict) else self.source.text

@@ -26,7 +26,7 @@ from composer.language.document import Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
 from composer.language.evaluate import as_float
 from composer.language.expression import If, Path
-from composer.language.parse import Parser, is_node, missing_field, ports, unknown
+from composer.language.parse import Parser, is_node, missing_field, ports, unknown_block
 from composer.language.read import read
 from composer.language.recipe import (
     Body,
@@ -250,7 +250,7 @@ class Expander:
         library = scope.library or self.recipe.library
         if name not in library:
             known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
-            self.report.diagnostics.append(unknown("unknown-block", expression.span, "block", name, known))
+            self.report.diagnostics.extend(unknown_block(expression.span, name, known, self.recipe.clashes))
             raise Stop
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 from blocks.core import Library, Part, fields
@@ -12,7 +11,7 @@ from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.language.define import define, mistakes
 from composer.language.defined import is_defined
-from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
+from composer.language.document import Clashes, Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Expression, If, Path
 from composer.language.globs import Unbalanced, pieces
@@ -69,7 +68,7 @@ def parse(document: Document, library: Library) -> Recipe | None:
     """The recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds none, and says why."""
     if document.root is None:
         return None
-    return replace(Parser(library, list(document.diagnostics)).recipe(document.root), clashes=document.clashes)
+    return Parser(library, list(document.diagnostics), document.clashes).recipe(document.root)
 
 
 def is_node(part: type[Part]) -> bool:
@@ -85,9 +84,10 @@ def ports(part: type[Part]) -> dict[str, str]:
 class Parser:
     """Reads nodes of a document by what their place wants, and collects what is wrong."""
 
-    def __init__(self, library: Library, diagnostics: list[Diagnostic]) -> None:
+    def __init__(self, library: Library, diagnostics: list[Diagnostic], clashes: Clashes | None = None) -> None:
         self.library = library
         self.diagnostics = diagnostics
+        self.clashes = clashes or {}
         self.defined = 0
         """Blocks that the recipe defines, as far as they are read."""
         self.refused = [found.span for found in diagnostics]
@@ -139,6 +139,7 @@ class Parser:
             name_scalar=title or Scalar("", root.span),
             library=self.library,
             definitions={each.part: each for each in definitions},
+            clashes=self.clashes,
             readable=not endless
             and not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph", "blocks")),
             diagnostics=tuple(self.diagnostics),
@@ -403,7 +404,7 @@ class Parser:
         if kind is None:
             return None
         if kind.text not in self.library:
-            self._unknown("unknown-block", kind.span, "block", kind.text, self.library)
+            self.diagnostics.extend(unknown_block(kind.span, kind.text, self.library, self.clashes))
             return None
         part = self.library[kind.text]
         known = fields(part)
@@ -618,6 +619,17 @@ def missing_field(span: Span, kind: str, missing: Sequence[str]) -> Diagnostic:
     return Diagnostic(
         "missing-field", f"{kind} needs {wanted}", span, hint=f"{{type: {kind}, {', '.join(f'{name}: …' for name in missing)}}}"
     )
+
+
+def unknown_block(span: Span, name: str, known: Iterable[str], clashes: Clashes) -> list[Diagnostic]:
+    """The diagnostic of a block that does not exist, or of one that two files define."""
+    if UNREADABLE in name:
+        return []
+    if name not in clashes:
+        return [unknown("unknown-block", span, "block", name, known)]
+    labels = tuple(Label(place, "one of them") for place in clashes[name])
+    message = f"two of the files that are used here define `{name}`, each in its own way"
+    return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]
 
 
 def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:
