@@ -152,10 +152,16 @@ class Params:
 
     def unused(self, root: YamlMapping, own: Source) -> None:
         """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
+        if not self.params:
+            return
         used: set[str] = set()
         stack: list[tuple[Node, bool]] = [(root, True)]
+        seen: set[int] = set()
         while stack:
             node, top = stack.pop()
+            if id(node) in seen:  # a block that several files use
+                continue
+            seen.add(id(node))
             if isinstance(node, YamlMapping):
                 stack.extend(
                     (entry.value, False) for entry in node if not (top and entry.key.text in ("doc", "source", "recipe"))

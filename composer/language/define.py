@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KEYS = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
 NODES = 6_000
 """Nodes that one block may come to."""
-BLOCKS = 2_000
+BLOCKS = 500
 """Definitions in one recipe, those of the files that it uses included."""
 NESTED = 20
 """How deep definitions may stand in one another's `blocks`."""

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from blocks.core import Library, Part, fields
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.define import define, mistakes
+from composer.language.define import BLOCKS, define, mistakes
 from composer.language.defined import is_defined
 from composer.language.document import Clashes, Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
@@ -141,6 +141,7 @@ class Parser:
             definitions={each.part: each for each in definitions},
             clashes=self.clashes,
             readable=not endless
+            and self.defined <= BLOCKS
             and not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph", "blocks")),
             diagnostics=tuple(self.diagnostics),
         )
