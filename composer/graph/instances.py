@@ -79,6 +79,6 @@ class Instances:
         own = self.expander.recipe.name_scalar.span.source
         for definition in self.definitions.values():
             Params(definition.params, self.expander.values).unused(definition.root, own)
-            if sound and definition.part not in self.used and definition.outer is None and definition.span.source == own:
+            if sound and definition.part not in self.used and definition.span.source == own:
                 message = f"nothing uses the block `{definition.part.kind}`"
                 self.report.diagnostics.append(Diagnostic("unused-block", message, definition.span, "warning"))

@@ -112,7 +112,9 @@ class _Composition:
             past = "extended" if verb == "extend" else "used"
             labels = (Label(place.span, f"{past} here first"),) if place is not None else ()
             message = f"{value.text} is {past} by what it {verb}s itself"
-            raise _Refused(Diagnostic(f"{verb}s-cycle", message, value.span, labels=labels))
+            if verb == "extend":
+                raise _Refused(Diagnostic("extends-cycle", message, value.span, labels=labels))
+            raise _Refused(Diagnostic("uses-cycle", message, value.span, labels=labels))
         if len(self.way) == CHAIN:
             raise _Refused(Diagnostic("too-deep", f"more than {CHAIN} recipes {verb} one another", value.span))
         if name not in self.done:
