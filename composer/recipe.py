@@ -175,8 +175,8 @@ class Recipe:
             return None, self.document.diagnostics
         if not parsed.readable:
             return None, parsed.diagnostics
-        rules = mistakes(parsed.weights) if parsed.weights is not None else []
         program, found = expand(parsed, self.library)
+        rules = mistakes(parsed.weights, program.params if program else None) if parsed.weights is not None else []
         if program is None:
             return None, (*found, *rules)
         typed, doubts = infer(program)

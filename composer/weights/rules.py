@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from composer.diagnostics import Diagnostic, Span
 from composer.language.document import Entry, Listing, Mapping, Node, Scalar
+from composer.language.evaluate import as_float, as_int, evaluate
+from composer.language.express import parse_expression
 from composer.language.parse import unknown
+from composer.language.refusal import ExpressionError
 from composer.weights.names import Found, Pattern, pattern
 
-KEYS = ("strip", "rules", "ignore", "copies")
-OPERATIONS = ("from", "transpose", "split", "concat", "axis", "stack")
-LATER = ("config", "interleave", "permute_rotary", "reshape", "offset")
+KEYS = ("strip", "config", "rules", "ignore", "copies")
+OPERATIONS = (
+    "from", "reshape", "transpose", "split", "concat", "axis", "interleave", "stack", "permute_rotary", "offset",
+)  # fmt: skip
+ROTARY = ("head_dim", "rotated", "of", "ours")
+LAYOUTS = ("halves", "interleaved")
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """The rows of each head in the other layout of rotary positions."""
+
+    head_dim: int
+    rotated: int
+    """Rows of each head that turn, the first ones."""
+    pieces: tuple[str, ...]
+    """Which words of our choice are permuted; without any, all."""
+    ours: str
+    """Our layout; the published one is the other."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +43,23 @@ class Rule:
 
     ours: Pattern
     theirs: Pattern
+    reshape: tuple[int, ...]
+    """The published shape, where it holds the same numbers in the same order in other axes; nothing where it does not."""
     transpose: bool
-    """Whether matrices are published as [in, out]."""
+    """Whether matrices are published as [in, out]: the last two axes of ours change places."""
     axis: int
     """Along which of our axes pieces are joined."""
+    interleave: int
+    """How many groups along that axis hold a part of each piece, such as heads; 1 where the pieces lie one after the other."""
     split: bool
     """Whether ours are pieces of one published tensor."""
     concat: bool
     """Whether ours is one of several published pieces."""
     stack: str
     """An index of the published names that counts along our first axis; nothing where there is none."""
+    permute: Permutation | None
+    offset: float
+    """What is added to the published numbers to get ours."""
 
     def names(self, found: Found, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Our names and theirs that belong together, given what one of ours says and the length of its first axis."""
@@ -41,6 +69,12 @@ class Rule:
         ours = range(len(self.ours.alternatives)) if self.split else [found.choice]
         theirs = range(len(self.theirs.alternatives)) if self.concat else [found.choice]
         return tuple(self.ours.fill(found, i) for i in ours), tuple(self.theirs.fill(found, i) for i in theirs)
+
+    def permuted(self, found: Found) -> tuple[bool, ...]:
+        """Which of our names that belong together are permuted."""
+        alone = "" if found.choice is None else self.ours.alternatives[found.choice]
+        words, permute = self.ours.alternatives if self.split else (alone,), self.permute
+        return tuple(permute is not None and (not permute.pieces or word in permute.pieces) for word in words)
 
 
 @dataclass(frozen=True)
@@ -63,9 +97,10 @@ class Rules:
 
 
 class Reader:
-    """Reads one entry of `weights:` and collects what is wrong."""
+    """Reads one entry of `weights:` and collects what is wrong; without the values of the recipe's params, only its form."""
 
-    def __init__(self) -> None:
+    def __init__(self, params: abc.Mapping[str, Any] | None = None) -> None:
+        self.params = params
         self.diagnostics: list[Diagnostic] = []
 
     def rules(self, entry: Entry) -> Rules:
@@ -104,10 +139,13 @@ class Reader:
         if ours is None or theirs is None:
             return None
         split, concat = self._count(operations, "split", ours), self._count(operations, "concat", theirs)
-        stack = self._stack(operations, ours, theirs)
+        stack, permute = self._stack(operations, ours, theirs), self._permutation(operations, ours)
         if stack is None:
             return None
-        rule = Rule(ours, theirs, self._flag(operations, "transpose"), self._axis(operations), split, concat, stack)
+        rule = Rule(
+            ours, theirs, self._shape(operations), self._flag(operations, "transpose"), self._axis(operations),
+            self._groups(operations, split or concat), split, concat, stack, permute, self._offset(operations),
+        )  # fmt: skip
         return rule if self._fits(rule, entry) else None
 
     def _fits(self, rule: Rule, entry: Entry) -> bool:
@@ -120,6 +158,8 @@ class Reader:
             self._error("weights-pattern", span, "`*` stands on one side only")
         elif rule.split + rule.concat + bool(rule.stack) > 1:
             self._error("weights-form", span, "a rule splits, joins or stacks, only one of these")
+        elif rule.stack and rule.permute:
+            self._error("weights-form", span, "the rows of what is stacked are not permuted")
         elif rule.split and theirs.alternatives:
             self._error("weights-pattern", span, "what is split is one published tensor, without a choice")
         elif rule.concat and ours.alternatives:
@@ -155,6 +195,87 @@ class Reader:
                         hint="`stack: expert` for `experts.<expert>.weight`")  # fmt: skip
             return None
         return name
+
+    def _shape(self, operations: Mapping | None) -> tuple[int, ...]:
+        """The published shape that `reshape` names."""
+        node = operations.get("reshape") if operations else None
+        if node is None:
+            return ()
+        if not isinstance(node, Listing):
+            self._error("weights-form", node.span, "reshape is the published shape, a list of sizes",
+                        hint="`reshape: [d_model, 3, patch, patch]`")  # fmt: skip
+            return ()
+        return tuple(self._size(item, "a size") for item in node.items)
+
+    def _groups(self, operations: Mapping | None, pieces: bool) -> int:
+        """How many groups hold a part of each piece."""
+        node = operations.get("interleave") if operations else None
+        if node is None:
+            return 1
+        if not pieces:
+            self._error("weights-form", node.span, "interleave says how pieces are mixed, and this rule has none",
+                        hint="with `split` or `concat`, such as `{from: …, split: 3, interleave: n_heads}`")  # fmt: skip
+        return self._size(node, "interleave")
+
+    def _permutation(self, operations: Mapping | None, ours: Pattern) -> Permutation | None:
+        """How rows are permuted within each head: `permute_rotary: HEAD_DIM`, or a mapping with more."""
+        node = operations.get("permute_rotary") if operations else None
+        if node is None:
+            return None
+        if not isinstance(node, Mapping):
+            size = self._size(node, "permute_rotary")
+            return self._paired(Permutation(size, size, (), LAYOUTS[0]), node.span)
+        self._keys(node, ROTARY, "permutation")
+        if (width := node.get("head_dim")) is None:
+            self._error("weights-form", node.span, "a permutation says how many rows a head has", hint="{head_dim: 64, …}")
+            return None
+        head_dim, rotated, layout = self._size(width, "head_dim"), node.get("rotated"), node.get("ours")
+        words = tuple(self._text(item, "a word") for item in self._items(node.get("of")))
+        for word in words:
+            if word not in ours.alternatives:
+                self.diagnostics.append(unknown("weights-form", node.span, "word of our choice", word, ours.alternatives))
+        if layout is not None and not (isinstance(layout, Scalar) and layout.text in LAYOUTS):
+            self._error("weights-form", layout.span, "a layout of rotary positions is halves or interleaved")
+        made = Permutation(
+            head_dim,
+            head_dim if rotated is None else self._size(rotated, "rotated"),
+            words,
+            layout.text if isinstance(layout, Scalar) else LAYOUTS[0],
+        )
+        return self._paired(made, node.span)
+
+    def _paired(self, made: Permutation, span: Span) -> Permutation:
+        if self.params is not None and (made.rotated % 2 or made.rotated > made.head_dim):
+            self._error("weights-form", span, f"{made.rotated} of {made.head_dim} rows cannot turn in pairs")
+        return made
+
+    def _offset(self, operations: Mapping | None) -> float:
+        node = operations.get("offset") if operations else None
+        return 0.0 if node is None else as_float(value, node.span) if (value := self._value(node, "offset")) is not None else 0.0
+
+    def _size(self, node: Node, what: str) -> int:
+        """A number of at least 1, an expression of the recipe's params; 1 where it is none, which is reported."""
+        value = self._value(node, what)
+        try:
+            size = 1 if value is None else as_int(value, node.span)
+        except ExpressionError as no:
+            self.diagnostics.append(no.diagnostic)
+            return 1
+        if size < 1:
+            self._error("weights-form", node.span, f"{what} is {size}; it is at least 1")
+        return max(1, size)
+
+    def _value(self, node: Node, what: str) -> Any:
+        """What an expression of params comes to; None where they are not known, or it is none, which is reported."""
+        if not isinstance(node, Scalar):
+            self._error("weights-form", node.span, f"{what} is a number")
+            return None
+        try:
+            expression = parse_expression(node)
+            return None if self.params is None else evaluate(expression, self.params)
+        except ExpressionError as no:
+            self.diagnostics.append(no.diagnostic)
+            return None
 
     def _flag(self, operations: Mapping | None, key: str) -> bool:
         node = operations.get(key) if operations else None
@@ -203,9 +324,7 @@ class Reader:
     def _keys(self, node: Mapping, known: tuple[str, ...], what: str) -> None:
         for entry in node:
             name, span = entry.key.text, entry.key.span
-            if name in LATER:
-                self._error("not-built", span, f"`{name}` is not built yet")
-            elif name not in known:
+            if name not in known:
                 self.diagnostics.append(unknown("unknown-key", span, f"key of a {what}", name, known))
 
     def _error(self, code: str, span: Span, message: str, *, hint: str = "") -> None:
