@@ -47,7 +47,7 @@ class WeightMap:
             hint = "write a rule for them, or name them under `ignore`"
             wrong.append(Diagnostic("weights-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
-            message = f"with `{rules.strip}` and without it, two published tensors have one name"
+            message = f"two published tensors have one name, with `{rules.strip}` and without it, or as older files have it"
             wrong.append(Diagnostic("weights-ambiguous", message, rules.span))
         for move in self.moves:
             for name in move.theirs:
@@ -88,7 +88,7 @@ class WeightMap:
 
     def found(self, names: Mapping[str, object]) -> dict[str, str]:
         """The names of a checkpoint by the names that the rules have."""
-        return {name.removeprefix(self.rules.strip): name for name in names}
+        return {self.rules.plain(name): name for name in names}
 
 
 def mapping(

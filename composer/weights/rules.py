@@ -16,7 +16,7 @@ from composer.weights import config_forms
 from composer.weights.forms import Forms
 from composer.weights.names import Found, Pattern, pattern
 
-KEYS = ("strip", "config", "rules", "ignore", "copies")
+KEYS = ("strip", "config", "rules", "older", "ignore", "copies")
 OPERATIONS = (
     "from", "reshape", "transpose", "split", "concat", "axis", "interleave", "stack", "permute_rotary", "offset",
 )  # fmt: skip
@@ -87,10 +87,17 @@ class Rules:
     rules: tuple[Rule, ...]
     strip: str
     """A prefix that some files have before every name, and others have not: it is taken off where it stands."""
+    older: tuple[tuple[str, str], ...]
+    """What stands after the last dot in some older files, with what stands there in the rules."""
     ignore: tuple[Pattern, ...]
     """Published tensors that say nothing, such as masks and tables."""
     copies: tuple[tuple[str, str, Span], ...]
     """Published tensors that repeat another, such as a tied head: they must be equal to it, and are not written."""
+
+    def plain(self, published: str) -> str:
+        """The name that the rules have for a published tensor."""
+        home, dot, last = published.removeprefix(self.strip).rpartition(".")
+        return home + dot + dict(self.older).get(last, last)
 
     def passes_over(self, published: str) -> bool:
         """Whether a published tensor needs no rule."""
@@ -109,7 +116,7 @@ class Reader(Forms):
         value = entry.value
         if not isinstance(value, Mapping):
             self.error("weights-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
-            return Rules(entry.key.text, entry.key.span, (), "", (), ())
+            return Rules(entry.key.text, entry.key.span, (), "", (), (), ())
         self.keys(value, KEYS, "model type")
         strip, rules = value.get("strip"), value.get("rules")
         config = config_forms.Reader()
@@ -122,6 +129,10 @@ class Reader(Forms):
             entry.key.span,
             tuple(rule for each in self.entries(rules, "rules are names, each with another") if (rule := self._rule(each))),
             self.text(strip, "a prefix is") if strip is not None else "",
+            tuple(
+                (each.key.text, self.text(each.value, "the word of newer files is"))
+                for each in self.entries(value.get("older"), "older are words, each with that of newer files")
+            ),
             tuple(
                 each
                 for item in self.items(value.get("ignore"), "what is ignored is a list of names", "[lm_head.weight]")

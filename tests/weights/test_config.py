@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MixtralConfig, MixtralForCausalLM
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
+    ViTConfig,
+    ViTForImageClassification,
+)
 from transformers import PreTrainedModel as Published
 
 import composer
@@ -39,8 +50,15 @@ TINY: dict[str, tuple[str, Any]] = {
             rope_parameters={"rope_type": "default", "rope_theta": 70.0}, **WIDTHS,
         ),
     ),
+    "bert": ("bert", BertConfig(vocab_size=53, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1, **WIDTHS)),
 }  # fmt: skip
-MODELS: dict[str, type[Published]] = {"gpt2": GPT2LMHeadModel, "llama3": LlamaForCausalLM, "mixtral": MixtralForCausalLM}
+MODELS: dict[str, type[Published]] = {
+    "gpt2": GPT2LMHeadModel,
+    "llama3": LlamaForCausalLM,
+    "mixtral": MixtralForCausalLM,
+    "bert": BertForMaskedLM,
+    "vit": ViTForImageClassification,
+}
 
 
 def configured(recipe: str, config: Any) -> composer.Recipe:
@@ -90,6 +108,8 @@ def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
         ("gpt2", GPT2Config(n_embd=1600, n_layer=48, n_head=25), 1_557_611_200),  # GPT-2 XL
         ("llama3", LlamaConfig(), 6_738_415_616),  # Llama 2 7B
         ("mixtral", MixtralConfig(num_local_experts=4), 24_153_690_112),
+        ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
+        ("vit", ViTConfig(patch_size=32, num_labels=10), 87_462_922),
     ],
 )
 def test_other_sizes_have_the_parameters_of_their_models(name: str, config: Any, count: int) -> None:
@@ -98,6 +118,18 @@ def test_other_sizes_have_the_parameters_of_their_models(name: str, config: Any,
         theirs = MODELS[name](config)
     assert sum(parameter.numel() for parameter in theirs.parameters()) == count
     assert configured(name, config).summary().costs.parameters == count
+
+
+def test_bert_base_uncased_is_the_recipe_as_it_stands() -> None:
+    """Its `config.json` as published in 2019."""
+    first = {
+        "architectures": ["BertForMaskedLM"], "attention_probs_dropout_prob": 0.1, "gradient_checkpointing": False,
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072,
+        "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "bert", "num_attention_heads": 12,
+        "num_hidden_layers": 12, "pad_token_id": 0, "position_embedding_type": "absolute", "transformers_version": "4.6.0.dev0",
+        "type_vocab_size": 2, "use_cache": True, "vocab_size": 30522,
+    }  # fmt: skip
+    assert configured("bert", first).typed.program.params == composer.load("bert").typed.program.params
 
 
 def test_files_of_older_versions_are_read_too() -> None:

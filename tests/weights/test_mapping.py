@@ -214,6 +214,19 @@ def test_a_prefix_is_taken_off_where_it_stands() -> None:
     assert codes(error) == ["weights-ambiguous"]
 
 
+def test_older_files_may_have_another_last_word() -> None:
+    """As BERT's first have for the gains of its norms; what is saved has the newer one."""
+    made = mapping(
+        written("model: {rules: {norm.*: ln.*}, older: {gamma: weight}}"), None, {"norm.weight": (2,), "norm.bias": (2,)}
+    )
+    w, b = torch.tensor([1.0, 2.0]), torch.zeros(2)
+    ours = made.load({"ln.gamma": w, "ln.bias": b})
+    assert same(ours, made.load({"ln.weight": w, "ln.bias": b})) and same(made.save(ours), {"ln.weight": w, "ln.bias": b})
+    with pytest.raises(RecipeError) as error:
+        made.load({"ln.gamma": w, "ln.weight": w, "ln.bias": b})
+    assert codes(error) == ["weights-ambiguous"]
+
+
 def test_what_the_checkpoint_lacks_or_has_too_much_is_listed() -> None:
     """Names and shapes are enough to know."""
     made = mapping(
@@ -303,6 +316,7 @@ def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, 
         ("model: {rules: {a.*: b}}", "weights-pattern"),
         ("model: {rules: {a: b}, ignore: c}", "weights-form"),
         ("model: {rules: {a: b}, copies: [c]}", "weights-form"),
+        ("model: {rules: {a: b}, older: [c]}", "weights-form"),
         ("model: {rules: [a]}", "weights-form"),
         ("model: {rules: {a: [b]}}", "weights-form"),
         ("model: {rules: {a: b}, rool: c}", "unknown-key"),
