@@ -23,6 +23,7 @@ COMMANDS = {
     "train": ("train", "train a model on a text"),
     "generate": ("generate", "let a trained model write"),
     "demo": ("demo", "check, summarise and train a small model, and let it write: about three minutes"),
+    "plays": ("plays", "train six small models on the same plays, and compare them: about a quarter of an hour"),
 }
 """Each command with the module that holds it, and what it gives."""
 
