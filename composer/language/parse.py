@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from blocks.core import Library, Part, fields
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
+from blocks.losses.loss import Loss
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
@@ -25,6 +27,7 @@ from composer.language.recipe import (
     InitRule,
     InputDecl,
     ListValue,
+    LossDecl,
     MaskValue,
     NodeDecl,
     Param,
@@ -43,8 +46,22 @@ from composer.language.tasks import LATER_TASKS, TASKS
 from composer.language.yaml_events import UNREADABLE
 
 LANGUAGE = 1
-TOP = ("recipe", "language", "doc", "source", "task", "params", "inputs", "graph", "outputs", "positions", "init", "weights")
-LATER = ("uses", "blocks", "losses")
+TOP = (
+    "recipe",
+    "language",
+    "doc",
+    "source",
+    "task",
+    "params",
+    "inputs",
+    "graph",
+    "outputs",
+    "positions",
+    "losses",
+    "init",
+    "weights",
+)
+LATER = ("uses", "blocks")
 """Keys of the language that this composer does not build yet."""
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
@@ -122,6 +139,7 @@ class Parser:
             inputs=tuple(self._inputs(inputs)),
             body=self.body(graph, root.entry("outputs")) if graph is not None else Body((), (), root.span),
             positions=tuple(self._named_references(root.entry("positions"), "positions")),
+            losses=tuple(self._losses(root.get("losses"))),
             init=tuple(self._init(root.get("init"))),
             weights=weights if isinstance(weights, Mapping) else None,
             root=root,
@@ -305,6 +323,46 @@ class Parser:
                     "an initialiser is a name with its number",
                     hint="{normal: 0.02}, {uniform: 0.1} or {constant: 0}",
                 )
+
+    def _losses(self, node: Node | None) -> Iterable[LossDecl]:
+        for entry in self._entries(node, "losses"):
+            if self._declares(entry.key, "a loss", functions=False):
+                use = self._loss(entry) if isinstance(entry.value, Mapping) else None
+                if not isinstance(entry.value, Mapping):
+                    hint = f"{entry.key.text}: {{in: node}} or {{type: cross_entropy, in: node, target: labels}}"
+                    self._error("value-form", entry.value.span, "a loss is a mapping", hint=hint)
+                yield LossDecl(entry.key.text, entry.key.span, use)
+
+    def _loss(self, entry: Entry) -> Use | None:
+        """A loss: what is not a field of its type may be one of its ports."""
+        node = entry.value
+        assert isinstance(node, Mapping)
+        kind = self._scalar(node.get("type"), "the type of a loss is one word") if "type" in node else Scalar("scalar", node.span)
+        if kind is None:
+            return None
+        known = [name for name, part in self.library.of(Loss).items() if part.kind]
+        if kind.text not in known:
+            if kind.text in self.library:
+                hint = f"give a node's number to one: {entry.key.text}: {{in: node}}, or choose among {', '.join(known)}"
+                self._error("not-a-loss", kind.span, f"{kind.text} is no loss", hint=hint)
+            else:
+                self._unknown("unknown-block", kind.span, "loss", kind.text, known)
+            return None
+        part = self.library[kind.text]
+        edges = [each for each in node if each.key.text in ports(part)]
+        fields_ = Mapping(tuple(each for each in node if each not in edges and each.key.text not in ("type", "in")), node.span)
+        self._keys(fields_, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
+        written = [
+            FieldEntry(each.key.text, each.key.span, self.written(each.value, part, each.key.text))
+            for each in fields_
+            if each.key.text in fields(part)
+        ]
+        settings = self._settings(Mapping(tuple(each for each in node if each.key.text == "in"), node.span), part)
+        for each in edges:
+            if any(each.key.text == (edge.port or next(iter(ports(part)))) for edge in settings.edges):
+                self._error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")
+        given = tuple(Edge(each.key.text, each.key.span, self._references(each.value)) for each in edges)
+        return Use(part, kind.span, tuple(written), replace(settings, edges=(*settings.edges, *given)), node.span)
 
     # -- graphs and nodes
 
@@ -572,7 +630,7 @@ class Parser:
         if (key.text in WORDS and not (given and key.text == "input")) or (functions and key.text in FUNCTIONS):
             self._error("reserved-name", key.span, f"`{key.text}` is a word of the language and cannot be the name of {what}")
             return False
-        if key.text == "training" and what == "a node":
+        if key.text == "training" and what in ("a node", "a loss"):
             self._error("reserved-name", key.span, "every torch module keeps under `training` whether it is in training mode")
             return False
         return True
