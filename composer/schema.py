@@ -11,8 +11,9 @@ from typing import Any, TypeAlias, get_args
 
 from blocks.core import Block, Library, Part, fields
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
+from blocks.losses.loss import Loss, Scalar
 from blocks.masks.mask import Mask
-from composer.language.parse import is_node
+from composer.language.parse import is_node, ports
 from composer.language.recipe import ParamType
 from composer.language.tasks import TASKS
 from composer.reference import docs_of
@@ -72,6 +73,7 @@ def schema(library: Library) -> Schema:
             "group": _region({}),
             "repeat": _region({"repeat": EXPRESSION, "as": {"type": "string"}, "each": {"type": "object"}}),
             "param": _param(),
+            "loss": _loss(library),
             **{f"part_{name}": _part(part, parts) for name, part in parts.items()},
         },
     }
@@ -104,6 +106,11 @@ def _top() -> Schema:
         "graph": {"description": "The nodes, by name.", "type": "object"},
         "outputs": {"description": "Name to reference; without it, the last node.", **named},
         "positions": {"description": "Axis to the node that holds its positions.", **named},
+        "losses": {
+            "description": "What is trained beside the task's loss, by name.",
+            "type": "object",
+            "additionalProperties": _ref("loss"),
+        },
         "init": {
             "description": "Pattern over the names of parameters to how they start.",
             "type": "object",
@@ -127,6 +134,26 @@ def _param() -> Schema:
         },
     }
     return {"anyOf": [EXPRESSION, long]}
+
+
+def _loss(library: Library) -> Schema:
+    """A loss: its fields, and its ports beside `in`; without a type, it is of the numbers that it reads."""
+    kinds = library.of(Loss)
+    by_type = [
+        {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
+        for name, part in kinds.items()
+    ]
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(Scalar)}
+    return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
+
+
+def _loss_of(part: type[Part]) -> Schema:
+    docs = docs_of(part)
+    own = {name: _field(field, docs.get(name, ""), {}) for name, field in fields(part).items()}
+    return {
+        "properties": {"type": {"const": part.kind}, "in": EDGES, **dict.fromkeys(ports(part), EDGES), **own},
+        "additionalProperties": False,
+    }
 
 
 def _region(own: Schema) -> Schema:

@@ -139,7 +139,7 @@ class Parser:
             inputs=tuple(self._inputs(inputs)),
             body=self.body(graph, root.entry("outputs")) if graph is not None else Body((), (), root.span),
             positions=tuple(self._named_references(root.entry("positions"), "positions")),
-            losses=tuple(self._losses(root.get("losses"))),
+            losses=tuple(self._losses(root.get("losses"), task.text if task else "")),
             init=tuple(self._init(root.get("init"))),
             weights=weights if isinstance(weights, Mapping) else None,
             root=root,
@@ -324,8 +324,10 @@ class Parser:
                     hint="{normal: 0.02}, {uniform: 0.1} or {constant: 0}",
                 )
 
-    def _losses(self, node: Node | None) -> Iterable[LossDecl]:
+    def _losses(self, node: Node | None, task: str) -> Iterable[LossDecl]:
         for entry in self._entries(node, "losses"):
+            if entry.key.text == task:
+                self._error("name-taken", entry.key.span, f"`{task}` is the loss of the task", hint="name this one differently")
             if self._declares(entry.key, "a loss", functions=False):
                 use = self._loss(entry) if isinstance(entry.value, Mapping) else None
                 if not isinstance(entry.value, Mapping):
@@ -340,7 +342,7 @@ class Parser:
         kind = self._scalar(node.get("type"), "the type of a loss is one word") if "type" in node else Scalar("scalar", node.span)
         if kind is None:
             return None
-        known = [name for name, part in self.library.of(Loss).items() if part.kind]
+        known = list(self.library.of(Loss))
         if kind.text not in known:
             if kind.text in self.library:
                 hint = f"give a node's number to one: {entry.key.text}: {{in: node}}, or choose among {', '.join(known)}"
@@ -349,20 +351,35 @@ class Parser:
                 self._unknown("unknown-block", kind.span, "loss", kind.text, known)
             return None
         part = self.library[kind.text]
-        edges = [each for each in node if each.key.text in ports(part)]
-        fields_ = Mapping(tuple(each for each in node if each not in edges and each.key.text not in ("type", "in")), node.span)
-        self._keys(fields_, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
-        written = [
-            FieldEntry(each.key.text, each.key.span, self.written(each.value, part, each.key.text))
-            for each in fields_
-            if each.key.text in fields(part)
-        ]
-        settings = self._settings(Mapping(tuple(each for each in node if each.key.text == "in"), node.span), part)
-        for each in edges:
-            if any(each.key.text == (edge.port or next(iter(ports(part)))) for edge in settings.edges):
+        edges = self._loss_edges(node, part)
+        if "input" in ports(part) and "input" not in edges:
+            self._error("missing-key", entry.key.span, f"the loss `{entry.key.text}` is given nothing to judge", hint="in: node")
+            return None
+        inside = Mapping((Entry(Scalar("in", node.span), Mapping(tuple(edges.values()), node.span)),), node.span)
+        own = tuple(each for each in node if each.key.text in fields(part))
+        others = Mapping(
+            tuple(each for each in node if each.key.text not in {"type", "in", *ports(part), *fields(part)}), node.span
+        )
+        self._keys(others, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
+        use = self._use(Mapping((Entry(Scalar("type", kind.span), kind), *inside, *own), node.span))
+        assert isinstance(use, Use)
+        return replace(use, settings=replace(use.settings, misread=use.settings.misread or bool(others.entries)))
+
+    def _loss_edges(self, node: Mapping, part: type[Part]) -> dict[str, Entry]:
+        """The entries of a loss that name what flows in, port by port: those under `in`, and those beside it."""
+        found: dict[str, Entry] = {}
+        given = node.entry("in")
+        if given is not None and isinstance(given.value, Mapping):
+            found |= {each.key.text: each for each in given.value}
+        elif given is not None:
+            first = next(iter(ports(part)))
+            found[first] = Entry(Scalar(first, given.key.span), given.value)
+        for each in node:
+            if each.key.text in found and each.key.text in ports(part):
                 self._error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")
-        given = tuple(Edge(each.key.text, each.key.span, self._references(each.value)) for each in edges)
-        return Use(part, kind.span, tuple(written), replace(settings, edges=(*settings.edges, *given)), node.span)
+            elif each.key.text in ports(part):
+                found[each.key.text] = each
+        return found
 
     # -- graphs and nodes
 
