@@ -158,11 +158,27 @@ class Forward:
                 texts.append(f"*{text}" if many else text if leading else f"{port}={text}")
             if block.expansions and any(None in places for places in block.expansions):
                 texts = [f"*torch.broadcast_tensors({', '.join(texts)})"]
+            texts = self._spread(texts, [key for _, _, key, _ in given])
             texts += [f"{word}={name(self._key(ref))}" for word, ref in extra.items()]
             module = not self.classes.constructors.is_plain(block)
             return f"{attribute(block.name, module=module)}({', '.join(texts)})"
 
         return write
+
+    def _spread(self, texts: list[str], keys: list[Key]) -> list[str]:
+        """Arguments, those that are what all passes of a repeat returned written as one: `*layers_y`."""
+        found: list[str] = []
+        while texts:
+            node = self.graph.by_name.get(keys[0][0]) if keys else None
+            count = len(node.passes) if isinstance(node, TypedRepeat) else 0
+            kept = texts[0].removesuffix("[0]")
+            if count > 1 and texts[:count] == [f"{kept}[{index}]" for index in range(count)]:
+                found.append(f"*{kept}")
+                texts, keys = texts[count:], keys[count:]
+            else:
+                found.append(texts[0])
+                texts, keys = texts[1:], keys[1:]
+        return found
 
     def _group(self, group: TypedGroup) -> None:
         wires = {wire.port: wire.refs for wire in group.node.wires}
