@@ -27,11 +27,11 @@ class New:
     keywords: tuple[tuple[str, Tree], ...] = ()
 
     def text(self) -> str:
-        inside = [*(tree.text() for tree in self.arguments), *(given(name, tree.text()) for name, tree in self.keywords)]
+        inside = [*(tree.text() for tree in self.arguments), *(keyword(name, tree.text()) for name, tree in self.keywords)]
         return f"{self.function}({', '.join(inside)})"
 
 
-def given(name: str, text: str) -> str:
+def keyword(name: str, text: str) -> str:
     """An argument by its name, which may be a word of Python's own."""
     return f"**{{{name!r}: {text}}}" if iskeyword(name) else f"{name}={text}"
 

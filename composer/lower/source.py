@@ -14,7 +14,7 @@ from composer.graph.ir import wires_of
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.language.evaluate import evaluate
-from composer.lower.construct import Hole, New, Passes, Tree, given, literal, pattern, trim
+from composer.lower.construct import Hole, New, Passes, Tree, keyword, literal, pattern, trim
 from composer.lower.flatten import flatten
 from composer.lower.forward import Forward
 from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
@@ -260,7 +260,7 @@ def pretty(tree: Tree, indent: int) -> list[str]:
     for name, item in [*(("", a) for a in tree.arguments), *tree.keywords]:
         first, *rest = pretty(item, indent + 4)
         whole = "\n".join([first, *rest])
-        lines += (" " * (indent + 4) + (given(name, whole) if name else whole) + ",").split("\n")
+        lines += (" " * (indent + 4) + (keyword(name, whole) if name else whole) + ",").split("\n")
     return [*lines, " " * indent + ")"]
 
 

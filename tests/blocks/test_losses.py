@@ -181,7 +181,7 @@ losses:
 
 def moved(model: Model, loss: torch.Tensor) -> set[str]:
     """The parameters to which a loss has a gradient."""
-    gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True, retain_graph=True)
     names = [name for name, _ in model.named_parameters()]
     return {name for name, gradient in zip(names, gradients, strict=True) if gradient is not None and gradient.any()}
 
