@@ -81,6 +81,8 @@ class Part(BaseModel):
     carries: ClassVar[Mapping[str, str]] = {}
     """What each call leaves to the next while decoding, name to type: a state, whose first axis is the batch. It is replaced at
     each call, so there is no way back."""
+    means: ClassVar[Mapping[str, str]] = {}
+    """Outputs that are means over things of which each batch has its own, such as positions, with how many there are."""
     mixes_rows: ClassVar[bool] = False
     """Whether the rows of a batch depend on one another in training, so that a large batch is more than its parts."""
     edges: ClassVar[Mapping[str, str]] = {}

@@ -39,6 +39,7 @@ class MixtureOfExperts(Block, kind="moe"):
         "router_z?": "float[]",
         "load?": "float[experts]",
     }
+    means = {"router_z": "batch * time"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         rows = f"float[batch, {self.router.visits()}, dim]"

@@ -33,8 +33,10 @@ class CrossEntropy(Loss, kind="cross_entropy"):
             raise Reject("a single target has no axis along which it could be shifted", field="shift")
         return {}
 
-    def counted(self, sizes: Mapping[str, int], target: Any) -> Any:
-        return (target[..., self.shift :] != self.ignore).sum() if self.shift else (target != self.ignore).sum()
+    def counted(self, numbers: int | None, target: Any) -> int | None:
+        if target is None:
+            return None
+        return int(((target[..., self.shift :] if self.shift else target) != self.ignore).sum())
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
         if self.shift:

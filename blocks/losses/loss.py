@@ -18,9 +18,9 @@ class Loss(Block):
 
     outputs = {"y": "float[]"}
 
-    def counted(self, sizes: Mapping[str, int], target: Any) -> Any:
-        """How many things the loss is a mean of, so that a batch can be learned from in pieces: from the lengths of its axes by
-        name, and from what its port `target` is given. None where it is no such mean."""
+    def counted(self, numbers: int | None, target: Any) -> int | None:
+        """Of how many things the loss is the mean, so that a batch can be learned from in pieces: from how many numbers its
+        target has, and from the target itself where it is an input of the model. None where nobody can tell."""
         return None
 
     def together(self: Any, losses: list[torch.Tensor]) -> Any:

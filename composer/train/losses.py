@@ -48,7 +48,9 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Los
         by_name[task] = cross_entropy(output.logits, _targets(task, asked, batch), label_smoothing)
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
-    return Loss(torch.stack([value.float() for value in by_name.values()]).sum(), by_name)
+    return Loss(
+        torch.stack([value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]).sum(), by_name
+    )
 
 
 def _targets(task: str, name: str, batch: Batch) -> Tensor:
