@@ -1,4 +1,4 @@
-"""How several batches make one step: what each loss is a mean of, and what of a model knows more of a large batch than its parts."""
+"""How several batches make the step of one large batch: of what each loss is the mean, and what no parts of a batch can tell."""
 
 from __future__ import annotations
 

@@ -41,16 +41,16 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Los
     own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may ask for the same
     inputs = {name: value for name, value in batch.items() if name != asked or own}
     output = model(**inputs)
-    by_name = dict(output.losses)
+    by_name: dict[str, Tensor] = {}
     if task == "contrastive":
         by_name[task] = symmetric_cross_entropy(output.a, output.b, output.scale)
     elif task is not None and asked:
         by_name[task] = cross_entropy(output.logits, _targets(task, asked, batch), label_smoothing)
+    by_name |= output.losses
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
-    return Loss(
-        torch.stack([value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]).sum(), by_name
-    )
+    wide = [value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]
+    return Loss(torch.stack(wide).sum(), by_name)
 
 
 def _targets(task: str, name: str, batch: Batch) -> Tensor:

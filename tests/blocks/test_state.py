@@ -120,6 +120,77 @@ def test_a_compiled_state_changes_without_a_break() -> None:
     torch.testing.assert_close(traced.old.value, eager.old.value)
 
 
+# -- DeepSeek's balance without a loss
+
+BALANCED = """
+recipe: balanced
+doc: A mixture whose experts are chosen by scores with a bias that grows for those that are visited too little.
+source: Wang et al. 2024, Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts, arXiv:2408.15664
+task: causal_lm
+params: {experts: 4, rate: 0.05}
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 11, dim: 6}
+  layers:
+    repeat: 2
+    graph:
+      bias: {type: state, shape: [experts], next: corrected}
+      moe:
+        type: moe
+        experts: experts
+        expert: {type: gated_ffn, hidden: 5}
+        router: {type: top_k_router, top_k: 2, scoring: sigmoid}
+        in: {x: input, correction: bias}
+      fair: {type: mean, axis: last, in: moe.load}
+      less: {type: scale, by: -1, in: moe.load}
+      error: {type: add, in: [fair, less]}
+      steep: {type: scale, by: 1e9}
+      sign: tanh
+      step: {type: scale, by: rate}
+      corrected: {type: add, in: [bias, step]}
+      y: {type: add, in: [input, moe]}
+  head: {type: linear, out: 11}
+outputs: {logits: head}
+"""
+
+
+def test_the_bias_of_a_router_follows_deepseeks_rule() -> None:
+    """Algorithm 1 of the paper as a loop: choose by s + b, weigh by s alone, then b += u · sign(mean load - load)."""
+    model = composer.load(BALANCED, set={"rate": 0.0625}).compile(seed=0).double().train().requires_grad_(False)
+    layer = model.layers[0]
+    bias = torch.zeros(4, dtype=torch.float64)
+    for _ in range(5):
+        tokens = torch.randint(11, (B, T))
+        x = model.embed(tokens)
+        scores = layer.moe.gate(x).sigmoid()  # [B, T, E]
+        expected, counts = torch.zeros_like(x), torch.zeros(4, dtype=torch.float64)
+        for b in range(B):
+            for t in range(T):
+                chosen = sorted(range(4), key=lambda e: -float(scores[b, t, e] + bias[e]))[:2]
+                for e in chosen:
+                    counts[e] += 1
+                    inside = F.silu(x[b, t] @ layer.moe.expert.gate.weight[e].T) * (x[b, t] @ layer.moe.expert.up.weight[e].T)
+                    expected[b, t] += scores[b, t, e] / scores[b, t, chosen].sum() * (inside @ layer.moe.expert.down.weight[e].T)
+        torch.testing.assert_close(layer(x), x + expected, rtol=0, atol=1e-12)
+        bias += 0.0625 * torch.sign(counts.mean() - counts)
+        torch.testing.assert_close(layer.bias.value, bias, rtol=0, atol=1e-12)
+
+
+def test_the_rule_spreads_what_a_router_crowds() -> None:
+    """A gate that prefers one expert by far: its load falls towards the fair share while nothing else is trained."""
+    model = composer.load(BALANCED, set={"rate": 0.01}).compile(seed=0).train()
+    moe = model.layers[0].moe
+    loads: list[torch.Tensor] = []
+    moe.register_forward_hook(lambda _, __, out: loads.append(out[1]))
+    with torch.no_grad():
+        moe.gate.weight[0] = 3 * model.embed.weight.mean(0)
+        model.embed.weight += 2 * model.embed.weight.mean(0)
+        for _ in range(200):
+            model(torch.arange(11)[None])
+    assert float((loads[0] - 0.5).abs().max()) > 0.4
+    assert float((torch.stack(loads[-50:]).mean(0) - 0.5).abs().max()) < 0.05
+
+
 # -- batch norms
 
 

@@ -460,7 +460,7 @@ def states_of_passes(draft: Draft) -> None:
     one, two, three, four = (draft.name() for _ in range(4))
     inner = {
         one: {"type": "state", "shape": ["3"], "next": f"{two}.load"},
-        two: {**mixture, "in": "input"},
+        two: {**mixture, "in": {"x": "input", "correction": one}},
         three: {"type": "linear", "out": "width", "in": one},
         four: {"type": "add", "in": ["input", two, three]},
     }
