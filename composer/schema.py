@@ -11,9 +11,10 @@ from typing import Any, TypeAlias, get_args
 
 from blocks.core import Block, Library, Part, fields
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
+from blocks.losses.loss import Loss, Scalar
 from blocks.masks.mask import Mask
 from composer.language.define import KEYS as BLOCK
-from composer.language.parse import is_node
+from composer.language.parse import is_node, ports
 from composer.language.recipe import ParamType
 from composer.language.tasks import TASKS
 from composer.reference import docs_of
@@ -84,6 +85,7 @@ def schema(library: Library) -> Schema:
                 "repeat": _region({"repeat": EXPRESSION, "as": {"type": "string"}, "each": {"type": "object"}}),
                 "param": _param(),
                 "blocks": _blocks(),
+                "loss": _loss(library),
                 **{f"part_{name}": _part(part, parts) for name, part in parts.items()},
             }
         ),
@@ -92,7 +94,7 @@ def schema(library: Library) -> Schema:
 
 def _with_open(definitions: Schema) -> Schema:
     """The definitions, and the same for recipes with blocks of their own, where a type may be one that no library knows."""
-    names = {name for name in definitions if name not in ("param", "blocks")}
+    names = {name for name in definitions if name not in ("param", "blocks", "loss")}
 
     def opened(value: Any) -> Any:
         if isinstance(value, list):
@@ -141,6 +143,11 @@ def _top() -> Schema:
         "graph": {"description": "The nodes, by name.", "type": "object"},
         "outputs": {"description": "Name to reference; without it, the last node.", **named},
         "positions": {"description": "Axis to the node that holds its positions.", **named},
+        "losses": {
+            "description": "What is trained beside the task's loss, by name.",
+            "type": "object",
+            "additionalProperties": _ref("loss"),
+        },
         "init": {
             "description": "Pattern over the names of parameters to how they start.",
             "type": "object",
@@ -181,6 +188,26 @@ def _param() -> Schema:
         },
     }
     return {"anyOf": [EXPRESSION, long]}
+
+
+def _loss(library: Library) -> Schema:
+    """A loss: its fields, and its ports beside `in`; without a type, it is of the numbers that it reads."""
+    kinds = library.of(Loss)
+    by_type = [
+        {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
+        for name, part in kinds.items()
+    ]
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(Scalar)}
+    return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
+
+
+def _loss_of(part: type[Part]) -> Schema:
+    docs = docs_of(part)
+    own = {name: _field(field, docs.get(name, ""), {}) for name, field in fields(part).items()}
+    return {
+        "properties": {"type": {"const": part.kind}, "in": EDGES, **dict.fromkeys(ports(part), EDGES), **own},
+        "additionalProperties": False,
+    }
 
 
 def _region(own: Schema) -> Schema:

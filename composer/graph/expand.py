@@ -7,7 +7,9 @@ from functools import cache, partial
 from typing import Any
 
 from blocks.core import Library, Part, Reject, fields
+from blocks.core.fields import EdgeName
 from blocks.core.fields import Field as FieldSpec
+from blocks.primitives.state import State
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.builders import GraphBuilder, NodeBuilder, PendingEdge, PendingTie
 from composer.graph.fields import Fields
@@ -15,6 +17,7 @@ from composer.graph.freeze import freeze
 from composer.graph.instances import Instances
 from composer.graph.ir import GraphInput, Known, Program
 from composer.graph.params import Params
+from composer.graph.renewal import SUFFIX, Renewal
 from composer.graph.repeats import Repeats
 from composer.graph.report import Report, Stop, TooMuch, once
 from composer.graph.scope import Binding, Bound, Broken, Declaration, Deferred, Extent, Scope
@@ -31,6 +34,7 @@ from composer.language.read import read
 from composer.language.recipe import (
     Body,
     Choice,
+    ExpressionValue,
     FieldEntry,
     Group,
     InitRule,
@@ -98,6 +102,7 @@ class Expander:
             root.failed.add("input")
         try:
             self.body(recipe.body, root, scope)
+            losses = self._losses(root, scope)
             wiring = Wiring(self)
             positions = wiring.connect(root, [(name, span, reference, scope) for name, span, reference in recipe.positions])
         except TooMuch:
@@ -112,7 +117,20 @@ class Expander:
         sound = not any(d.severity == "error" for d in [*recipe.diagnostics, *self.report.diagnostics])
         plain = {name: binding.value for name, binding in values.items() if isinstance(binding, Bound)}
         origins = {name: binding.span for name, binding in values.items() if not isinstance(binding, Extent)}
-        return Program(recipe, graph, recipe.inputs, plain, origins, tuple(positions), rules, sound)
+        return Program(recipe, graph, recipe.inputs, plain, origins, tuple(positions), rules, losses, sound)
+
+    def _losses(self, root: GraphBuilder, scope: Scope) -> dict[str, str]:
+        """A node for each of the recipe's own losses, out of the sight of references; the name of each."""
+        above = root.fresh("losses")
+        found = {}
+        for declared in self.recipe.losses:
+            name = f"{above}.{declared.name}"
+            node = self.report.attempt(lambda: self.node(name, declared.what, scope, root, declared.span, ""))  # noqa: B023
+            if node is not None:
+                node.read = True
+                root.nodes[name] = node
+                found[declared.name] = name
+        return found
 
     def init(self, rules: Iterable[InitRule], scope: Scope) -> Iterable[tuple[str, str, float, Span]]:
         """How parameters start: each pattern with its initialiser and number."""
@@ -388,6 +406,8 @@ class Expander:
                 if entry.value is None:
                     node.broken = True
                     continue
+                if isinstance(entry.value, ExpressionValue) and isinstance(fields(what.part)[entry.name].form, EdgeName):
+                    continue  # of a node, the only one: what a state becomes
                 value = self.report.attempt(
                     partial(self.fields.field, entry.value, fields(what.part)[entry.name], what.part, scope, node)
                 )
@@ -400,6 +420,8 @@ class Expander:
                     value = self.fields.default_slot(field, node, name_span)
                     if value is not None:
                         node.fields[key] = value
+            if issubclass(what.part, State) and not node.broken and not node.dropped:
+                self._renewal(node, written["next"], scope)
             return node
         inner = self.graph(node)
         node.graph = inner
@@ -417,6 +439,19 @@ class Expander:
             self._reject_composite(what, values, node)
         self.body(expansion(what.part), inner, Scope(inner, values))
         return node
+
+    def _renewal(self, state: NodeBuilder, entry: FieldEntry, scope: Scope) -> None:
+        """The node of what a state becomes, beside it."""
+        written = entry.value
+        assert isinstance(written, ExpressionValue)
+        if state.home.sealed:
+            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="write it as a node of its own")
+            raise Stop
+        node = self.new(state.name + SUFFIX, state.home, written.span, state.span)
+        node.part, node.read = Renewal, True
+        node.fields["shape"] = state.fields["shape"]
+        node.edges["next"] = PendingEdge("next", (written.expression,), scope, entry.key)
+        state.home.nodes[node.name] = node
 
     def _reject_composite(self, what: Use, values: Mapping[str, Binding], node: NodeBuilder) -> None:
         plain: dict[str, Any] = {

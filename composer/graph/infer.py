@@ -31,6 +31,7 @@ from composer.graph.ir import (
     RepeatNode,
     SlotNode,
     Wire,
+    wires_of,
 )
 from composer.graph.parameters import tie_mistakes
 from composer.graph.patterns import Mismatch, Pattern, agree, declared, fill, match, pattern, size
@@ -44,7 +45,7 @@ from composer.language.defined import is_defined
 from composer.language.evaluate import as_int, evaluate
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path, Value
-from composer.language.parse import unknown
+from composer.language.parse import ports, unknown
 from composer.language.recipe import TypeDecl
 
 Given = Mapping[str, "Type | tuple[Type, ...]"]
@@ -86,6 +87,7 @@ class Inference:
         """The graph that is being typed, as far as it is."""
         self.root: TypedGraph | None = None
         """The whole model's graph, as far as it is typed."""
+        self.losses = frozenset(program.losses.values())
         self.grows: Symbolic | None = None
         """The axis of the tokens of a causal_lm."""
 
@@ -151,19 +153,37 @@ class Inference:
             nodes: dict[str, TypedNode] = {}
             partial = TypedGraph(graph, types, (), {}, nodes)
             self.root = self.root or partial
+            grows, writing = self.grows, self._writing(graph)
             for node in graph.nodes:
                 self.around = partial
+                self.grows = grows if node.name in writing else None  # what only a loss or a state reads writes no token
                 nodes[node.name] = self.node(node, partial)
+            self.grows = grows
             outputs = {name: _one(partial.type_of(ref)) for name, ref in graph.outputs}
             typed = TypedGraph(graph, types, tuple(nodes.values()), outputs, nodes)
             self.done[key] = typed
         return self.done[key]
 
+    def _writing(self, graph: Graph) -> frozenset[str]:
+        """The nodes that what a graph returns depends on."""
+        waiting = [ref.node for _, ref in (*graph.outputs, *(self.program.positions if graph is self.program.graph else ()))]
+        reads = {node.name: {ref.node for wire in wires_of(node) for ref in wire.refs} for node in graph.nodes}
+        found: set[str] = set()
+        while waiting:
+            if (name := waiting.pop()) not in found:
+                found.add(name)
+                waiting.extend(reads.get(name, ()))
+        return frozenset(found)
+
     def node(self, node: BlockNode | GroupNode | RepeatNode, around: TypedGraph) -> TypedNode:
         """One node, its inputs typed before it."""
         match node:
             case BlockNode():
-                typed: TypedNode = self._block(node, self._given(node.wires, around))
+                given, marks = self._given(node.wires, around), ports(node.part)
+                for port, type_ in given.items():
+                    if marks.get(port) == "*" and not isinstance(type_, tuple):
+                        given[port] = (type_,)
+                typed: TypedNode = self._block(node, given)
             case GroupNode():
                 typed = self._group(node, self._given(node.wires, around))
             case RepeatNode():
@@ -297,7 +317,9 @@ class Inference:
         outputs, expansions = self._outputs(node, part, given, env)
         self._while_writing(node, part, given, outputs, env)
         parameters, modules, slots = self._weights(node, part, given, env)
-        return TypedBlock(node, part, env, given, outputs, parameters, modules, slots, expansions)
+        kept = part.buffers() if callable(part.buffers) else part.buffers
+        buffers = tuple(self._tensor(node, part, name, tensor, env) for name, tensor in kept.items())
+        return TypedBlock(node, part, env, given, outputs, parameters, modules, slots, expansions, buffers=buffers)
 
     def _while_writing(self, node: BlockNode, part: Part, given: Given, outputs: Mapping[str, Type], env: dict[str, Any]) -> None:
         """Refuses what needs tokens that a model of texts has not written yet, or gives more or fewer values than tokens."""
@@ -326,7 +348,7 @@ class Inference:
             for index, one in enumerate(type_ if isinstance(type_, tuple) else (type_,)):
                 assert isinstance(one, TensorType)
                 place = index if isinstance(type_, tuple) else None
-                if one.optional and not optional_port:
+                if one.optional and not optional_port and node.name not in self.losses:
                     message = f"an optional input may be absent, and port {port} of {part.kind} cannot do without"
                     hint = "feed it to a mask or an optional port, or give the input a default"
                     self._edge(node, port, "optional-edge", message, hint, index=place)
@@ -485,12 +507,9 @@ class Inference:
         filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
         for name, weight in weights.items():
             match weight:
-                case Tensor(shape=shape, role=role, init=init, when=when, zero_row=zero_row):
+                case Tensor(when=when):
                     if not when or getattr(part, when):
-                        known = self._shape(node, name, shape, env)  # first, since the start is computed from the sizes
-                        number = evaluate(declared(init.value), _plain(env)) if isinstance(init.value, str) else init.value
-                        zero = getattr(part, zero_row) if zero_row else None
-                        parameters.append(Parameter(name, known, role, Init(init.how, float(number)), zero))
+                        parameters.append(self._tensor(node, part, name, weight, env))
                 case Linear(inputs=inputs, outputs=outputs, bias=bias):
                     width, out = self._shape(node, name, (inputs, outputs), env)
                     flag = bool(getattr(part, bias)) if isinstance(bias, str) else bias
@@ -509,6 +528,13 @@ class Inference:
                 first = next(iter(given.values()))
                 slots[name] = self._slot(node, value, _one(first), None)
         return tuple(parameters), modules, slots
+
+    def _tensor(self, node: BlockNode, part: Part, name: str, tensor: Tensor, env: Mapping[str, Any]) -> Parameter:
+        known = self._shape(node, name, tensor.shape, env)  # first, since the start is computed from the sizes
+        start = tensor.init.value
+        number = evaluate(declared(start), _plain(env)) if isinstance(start, str) else start
+        zero = getattr(part, tensor.zero_row) if tensor.zero_row else None
+        return Parameter(name, known, tensor.role, Init(tensor.init.how, float(number)), zero)
 
     def _slot(self, node: BlockNode, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
         if filled is None:

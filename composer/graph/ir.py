@@ -218,6 +218,15 @@ class RepeatNode:
 Node: TypeAlias = BlockNode | GroupNode | RepeatNode
 
 
+def wires_of(node: Node) -> Iterator[Wire]:
+    """All that a node reads, on any pass."""
+    if isinstance(node, RepeatNode):
+        for one in node.passes:  # passes that share a graph differ in what they are given
+            yield from one.wires
+    else:
+        yield from node.wires
+
+
 @dataclass(frozen=True, slots=True)
 class GraphInput:
     """What a graph is given under a name."""
@@ -256,5 +265,7 @@ class Program:
     positions: tuple[tuple[str, Ref], ...]
     init: tuple[tuple[str, str, float, Span], ...]
     """Pattern, initialiser and number, the last match wins."""
+    losses: Mapping[str, str]
+    """The recipe's own losses, each with its node in the graph."""
     sound: bool = True
     """Whether it is the whole recipe, and not only what its mistakes leave."""

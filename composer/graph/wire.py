@@ -175,7 +175,7 @@ class Wiring:
             if step.name in graph.failed:
                 raise Stop
             place = place.outer
-        known = [name for graph in _graphs(scope) for name in [*graph.nodes, *graph.inputs]]
+        known = [name for graph in _graphs(scope) for name in [*graph.nodes, *graph.inputs] if "." not in name]
         diagnostic = unknown("unknown-node", step.name_span, "node", step.name, [name for name in known if name != scope.inside])
         if not near(step.name, known) and (elsewhere := self._elsewhere(step.name)):
             diagnostic = type(diagnostic)(

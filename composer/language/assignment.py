@@ -201,6 +201,8 @@ class _Locator:
             yield from self._in_graph(rest, value)
         elif key.text == "params":
             yield from self._in_params(rest, _mapping(value))
+        elif key.text == "losses":
+            yield from self._in_losses(rest, _mapping(value))
         elif key.text in BY_PATTERN:
             yield Scalar(".".join(step.text for step in rest), _joined(rest))
         else:
@@ -220,6 +222,14 @@ class _Locator:
             yield from self._in_node(more, param.get("default"), None)
         else:
             raise _Wrong(unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, LONG_PARAM))
+
+    def _in_losses(self, rest: list[Scalar], losses: Mapping) -> Iterator[Scalar]:
+        name, *more = rest
+        self._must_know(name, losses, "loss", "unknown-path")
+        yield name
+        loss = _mapping(losses.get(name.text))
+        kind = () if "type" in loss else (Entry(Scalar("type", loss.span), Scalar("scalar", loss.span)),)
+        yield from self._in_node(more, Mapping((*kind, *loss), loss.span), None)
 
     def _in_graph(self, rest: list[Scalar], graph: Node | None) -> Iterator[Scalar]:
         name, *more = rest

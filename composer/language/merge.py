@@ -53,6 +53,7 @@ class Merger:
             "graph": self.graph,
             "inputs": self._named(self.input),
             "init": self._named(_replaced),
+            "losses": self._named(self.node),
         }
         return self._mapping(base, change, lambda key: places.get(key, self.plain))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from blocks.core import Library, Part, fields
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
+from blocks.losses.loss import Loss
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.language.define import BLOCKS, define, mistakes
 from composer.language.defined import is_defined
@@ -28,6 +30,7 @@ from composer.language.recipe import (
     InitRule,
     InputDecl,
     ListValue,
+    LossDecl,
     MaskValue,
     NodeDecl,
     Param,
@@ -48,9 +51,8 @@ from composer.language.yaml_events import UNREADABLE
 LANGUAGE = 1
 TOP = (
     *("recipe", "language", "doc", "source", "task", "params", "blocks"),
-    *("inputs", "graph", "outputs", "positions", "init", "weights"),
+    *("inputs", "graph", "outputs", "positions", "losses", "init", "weights"),
 )
-LATER = ("losses",)
 """Keys of the language that this composer does not build yet."""
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
@@ -97,7 +99,7 @@ class Parser:
 
     def recipe(self, root: Mapping) -> Recipe:
         """The recipe under the top mapping."""
-        self._keys(root, TOP, "a recipe", LATER, also=("extends", "uses", *LATER))
+        self._keys(root, TOP, "a recipe", also=("extends", "uses"))
         definitions = define(self, root.get("blocks"))
         self.diagnostics.extend(endless := mistakes(definitions))
         name = root.get("recipe")
@@ -133,6 +135,7 @@ class Parser:
             inputs=tuple(self._inputs(inputs)),
             body=self.body(graph, root.entry("outputs")) if graph is not None else Body((), (), root.span),
             positions=tuple(self._named_references(root.entry("positions"), "positions")),
+            losses=tuple(self._losses(root.get("losses"), task.text if task else "")),
             init=tuple(self._init(root.get("init"))),
             weights=weights if isinstance(weights, Mapping) else None,
             root=root,
@@ -326,6 +329,63 @@ class Parser:
                     "an initialiser is a name with its number",
                     hint="{normal: 0.02}, {uniform: 0.1} or {constant: 0}",
                 )
+
+    def _losses(self, node: Node | None, task: str) -> Iterable[LossDecl]:
+        for entry in self._entries(node, "losses"):
+            if entry.key.text == task:
+                self._error("name-taken", entry.key.span, f"`{task}` is the loss of the task", hint="name this one differently")
+            if self._declares(entry.key, "a loss", functions=False):
+                use = self._loss(entry) if isinstance(entry.value, Mapping) else None
+                if not isinstance(entry.value, Mapping):
+                    hint = f"{entry.key.text}: {{in: node}} or {{type: cross_entropy, in: node, target: labels}}"
+                    self._error("value-form", entry.value.span, "a loss is a mapping", hint=hint)
+                yield LossDecl(entry.key.text, entry.key.span, use)
+
+    def _loss(self, entry: Entry) -> Use | None:
+        """A loss: what is not a field of its type may be one of its ports."""
+        node = entry.value
+        assert isinstance(node, Mapping)
+        kind = self._scalar(node.get("type"), "the type of a loss is one word") if "type" in node else Scalar("scalar", node.span)
+        if kind is None:
+            return None
+        known = list(self.library.of(Loss))
+        if kind.text not in known:
+            if kind.text in self.library:
+                hint = f"give a node's number to one: {entry.key.text}: {{in: node}}, or choose among {', '.join(known)}"
+                self._error("not-a-loss", kind.span, f"{kind.text} is no loss", hint=hint)
+            else:
+                self._unknown("unknown-block", kind.span, "loss", kind.text, known)
+            return None
+        part = self.library[kind.text]
+        edges = self._loss_edges(node, part)
+        if "input" in ports(part) and "input" not in edges:
+            self._error("missing-key", entry.key.span, f"the loss `{entry.key.text}` is given nothing to judge", hint="in: node")
+            return None
+        inside = Mapping((Entry(Scalar("in", node.span), Mapping(tuple(edges.values()), node.span)),), node.span)
+        own = tuple(each for each in node if each.key.text in fields(part))
+        others = Mapping(
+            tuple(each for each in node if each.key.text not in {"type", "in", *ports(part), *fields(part)}), node.span
+        )
+        self._keys(others, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
+        use = self._use(Mapping((Entry(Scalar("type", kind.span), kind), *inside, *own), node.span))
+        assert isinstance(use, Use)
+        return replace(use, settings=replace(use.settings, misread=use.settings.misread or bool(others.entries)))
+
+    def _loss_edges(self, node: Mapping, part: type[Part]) -> dict[str, Entry]:
+        """The entries of a loss that name what flows in, port by port: those under `in`, and those beside it."""
+        found: dict[str, Entry] = {}
+        given = node.entry("in")
+        if given is not None and isinstance(given.value, Mapping):
+            found |= {each.key.text: each for each in given.value}
+        elif given is not None:
+            first = next(iter(ports(part)))
+            found[first] = Entry(Scalar(first, given.key.span), given.value)
+        for each in node:
+            if each.key.text in found and each.key.text in ports(part):
+                self._error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")
+            elif each.key.text in ports(part):
+                found[each.key.text] = each
+        return found
 
     # -- graphs and nodes
 
@@ -577,12 +637,10 @@ class Parser:
         self._error("value-form", node.span, f"`{what}` is a mapping", hint=f"{what}: with one name on each line below it")
         return ()
 
-    def _keys(self, node: Mapping, known: Sequence[str], what: str, later: Sequence[str] = (), also: Sequence[str] = ()) -> None:
+    def _keys(self, node: Mapping, known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
         """Reports the keys that are not known; `also` are those that a misspelt one may have meant."""
         for entry in node:
-            if entry.key.text in later:
-                self._error("not-built", entry.key.span, f"`{entry.key.text}` is not built yet")
-            elif entry.key.text not in known:
+            if entry.key.text not in known:
                 offered = known if not near(entry.key.text, also) else (*known, *also)
                 self._unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
 
@@ -595,7 +653,7 @@ class Parser:
         if (key.text in WORDS and not (given and key.text == "input")) or (functions and key.text in FUNCTIONS):
             self._error("reserved-name", key.span, f"`{key.text}` is a word of the language and cannot be the name of {what}")
             return False
-        if key.text == "training" and what == "a node":
+        if key.text == "training" and what in ("a node", "a loss"):
             self._error("reserved-name", key.span, "every torch module keeps under `training` whether it is in training mode")
             return False
         return True

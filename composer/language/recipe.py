@@ -240,6 +240,16 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LossDecl:
+    """A loss of the recipe's own."""
+
+    name: str
+    span: Span
+    what: Use | None
+    """None: it could not be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
     """A whole recipe, parsed."""
 
@@ -252,6 +262,7 @@ class Recipe:
     inputs: tuple[InputDecl, ...]
     body: Body
     positions: tuple[tuple[str, Span, Expression], ...]
+    losses: tuple[LossDecl, ...]
     init: tuple[InitRule, ...]
     weights: Mapping | None
     root: Mapping

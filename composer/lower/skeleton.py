@@ -8,7 +8,7 @@ from typing import Any
 
 from composer.diagnostics import Span
 from composer.graph.ir import Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, is_renewal
 from composer.language.defined import is_defined
 from composer.lower.construct import Literal, Nested, New, Passes, Tree, resolve, unify
 from composer.lower.constructors import Constructors
@@ -177,7 +177,7 @@ class Classes:
     # -- constructors
 
     def _attribute(self, instance: Instance, node: TypedNode) -> None:
-        if node.node.dropped:
+        if node.node.dropped or is_renewal(node):
             return
         match node:
             case TypedBlock():
