@@ -19,7 +19,7 @@ from composer.train.data import Data, draw_batch
 from composer.train.device import autocast, device_of, on_device
 from composer.train.groups import param_groups
 from composer.train.interrupt import Interrupted, stop_requests
-from composer.train.losses import Batch, loss, target_count
+from composer.train.losses import Batch, loss, target_count, task_of
 from composer.train.problem import TrainingError
 from composer.train.progress import Display, Moment
 from composer.train.run import RunFolder
@@ -147,7 +147,7 @@ def build_optimiser(model: nn.Module, settings: Settings) -> AdamW:
 def update(model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], settings: Settings, *, rate: float) -> Step:
     """One step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
     device = device_of(model)
-    counts = [target_count(batch) for batch in batches]
+    counts = [target_count(batch, task_of(model) or "") for batch in batches]
     tokens = int(torch.stack(counts).sum())
     total: dict[str, Tensor] = {}
     for batch, count in zip(batches, counts, strict=True):

@@ -80,4 +80,4 @@ def models(case: str) -> tuple[Model, ...]:
 
 def language_models(case: str) -> list[Model]:
     """Those that continue a text."""
-    return [model for model in models(case) if model.recipe.task == "causal_lm"]
+    return [model for model in models(case) if model.remembers is not None]

@@ -34,6 +34,7 @@ LANGUAGE = frozenset(
         *(f"mask:{operator}" for operator in ("and", "or", "not", "if")),
         *(f"frozen:{way}" for way in ("block", "group")),
         *("outputs:of the model", "outputs:of a group", "outputs:several carried", "positions"),
+        *(f"task:{name}" for name in ("causal_lm", "seq2seq_lm", "denoising", "image_to_text")),
         *("values:param of params", "values:width that changes", "values:harmful name"),
     }
 )
@@ -93,6 +94,7 @@ def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
+    yield f"task:{parsed.task}"
     every = {"input"} | {decl.name for decl in parsed.inputs}
     for param in parsed.params:
         if param.type in ("choice", "block", "mask", "int", "float"):
