@@ -144,7 +144,7 @@ def test_what_is_not_read_is_refused(what: str, name: str, code: str) -> None:
         text = f"{start}{graph}weights: {{gpt2: {{{rules}}}}}\n"
     elif "top level" in what:
         text = f"{start}{graph}{name}: {{a: b}}\n"
-    elif "tasks" in what:
+    elif "task" in what:
         text = f"{start}{graph}task: {name}\n"
     elif "repeat" in what:
         text = f"{start}graph: {{a: {{repeat: 2, {name}: x, graph: {{b: {{type: linear, out: 32}}}}}}}}\n"
