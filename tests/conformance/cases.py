@@ -43,8 +43,16 @@ TINY: Mapping[str, dict[str, Any]] = {
         "hidden": 10,
         "n_experts": 3,
     },
+    "switch": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
+        "n_experts": 3, "capacity": 2,
+    },
+    "t5": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
+    },
+    "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
-}
+}  # fmt: skip
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""
 ZOO = zoo_names()
 ALONE = sorted(blocks(standard()))

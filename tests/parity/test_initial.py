@@ -16,6 +16,8 @@ SIZES: dict[str, dict[str, Any]] = {
     "gpt2": {**WIDE, "context": 64},
     "llama3": {**WIDE, "n_kv_heads": 2, "hidden": 160},
     "mixtral": {**WIDE, "n_kv_heads": 2, "hidden": 32, "n_experts": 16},
+    "t5": {**WIDE, "head_dim": 32, "hidden": 160, "buckets": 1024, "max_distance": 4096},
+    "switch": {**WIDE, "head_dim": 32, "hidden": 160, "n_experts": 16, "buckets": 1024, "max_distance": 4096},
     "gemma3": {**WIDE, "n_kv_heads": 2, "head_dim": 32, "hidden": 160},
 }
 
