@@ -1,0 +1,120 @@
+"""Passes of a repeat that differ, as one drawing: the same blocks, with a row for each kind where they are not the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from composer.draw.looks import Look
+from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Row, Source
+
+ROWS = 3
+"""Kinds of a block that are shown one by one."""
+
+
+def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
+    """One flow for several, each of so many passes; none where they do not consist of the same nodes."""
+    first = flows[0]
+    if len(flows) == 1:
+        return first
+    if any(len(flow.items) != len(first.items) or outlet(flow) != outlet(first) for flow in flows):
+        return None
+    items = []
+    for alike in zip(*(flow.items for flow in flows), strict=True):
+        item = _item(alike, passes)
+        if item is None:
+            return None
+        items.append(item)
+    edges: dict[tuple[Source, str, str], list[Edge]] = {}
+    for flow in flows:
+        for edge in dict.fromkeys(flow.edges):
+            edges.setdefault((replace(edge.source, shape=""), edge.target, edge.port), []).append(edge)
+    joined = (replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows)) for alike in edges.values())
+    return replace(first, items=tuple(items), edges=tuple(joined))
+
+
+def outlet(flow: Flow) -> tuple[str, str]:
+    """What a flow returns, whatever its shape."""
+    return (flow.outlet.path, flow.outlet.port) if flow.outlet else ("", "")
+
+
+def _item(alike: Sequence[Item], passes: Sequence[int]) -> Item | None:
+    first = alike[0]
+    if len({item.about.path for item in alike}) > 1 or len({type(item) for item in alike}) > 1:
+        return None
+    total = sum(item.about.parameters for item in alike)
+    about = replace(first.about, parameters=total)
+    if isinstance(first, Leaf):
+        leaves = [item for item in alike if isinstance(item, Leaf)]
+        return _leaf(replace(first, about=about), leaves, passes)
+    if isinstance(first, Group):
+        groups = [item for item in alike if isinstance(item, Group)]
+        if any(len(group.flows) != 1 or group.count != first.count or group.kinds != first.kinds for group in groups):
+            return None
+        inner = merged([group.flows[0] for group in groups], passes)
+        return inner and replace(first, about=about, flows=(inner,))
+    return _fan(replace(first, about=about), [item for item in alike if isinstance(item, Fan)])
+
+
+def _fan(first: Fan, fans: Sequence[Fan]) -> Fan | None:
+    """Mixtures that differ in nothing but the numbers that they own."""
+    if any((fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look) != _said(first) for fan in fans):
+        return None
+    gates = sum(fan.router.about.parameters for fan in fans)
+    router = replace(first.router, about=replace(first.router.about, parameters=gates))
+    shared = first.shared
+    if shared is not None:
+        count = sum(fan.shared.about.parameters for fan in fans if fan.shared)
+        shared = replace(shared, about=replace(shared.about, parameters=count))
+    return replace(first, router=router, shared=shared)
+
+
+def _said(fan: Fan) -> tuple[object, ...]:
+    return fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look
+
+
+def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | None:
+    kinds: dict[Look, int] = {}
+    for leaf, count in zip(leaves, passes, strict=True):
+        kinds[leaf.look] = kinds.get(leaf.look, 0) + count
+    params = {leaf.params for leaf in leaves}
+    shared = first.params if len(params) == 1 else ""
+    shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
+    if len(kinds) == 1:
+        return replace(first, params=shared, shape=shape)
+    looks = list(kinds)
+    if any(seen.sign != looks[0].sign or bool(seen.sign) for seen in looks):
+        return None  # a circle has no rows
+    sides = looks[0].sides if all(seen.sides == looks[0].sides for seen in looks) else ()
+    whole = sum(kinds.values())
+    titles = list(dict.fromkeys(seen.title for seen in looks))
+    one = looks[0]
+    if len(looks) > ROWS:
+        facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
+        seen = Look(title, facts, one.hue, one.icon, one.mask, sides, double=one.double, short=one.short)
+        return replace(first, look=seen, params=shared, shape=shape)
+    rows = []
+    common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
+    same_mask = len({seen.mask for seen in looks}) == 1
+    for seen, count in kinds.items():
+        title = [seen.title] if len(titles) > 1 else []
+        mask = [seen.mask] if seen.mask and not same_mask else []
+        own = [fact for fact in seen.facts if fact not in common]
+        turned = [side.words for side in seen.sides] if not sides else []
+        share = f"{count} of {whole}"
+        head = [*title, *mask] or own[:1] or turned[:1]
+        rest = [said for said in (*own, *turned) if said not in head]
+        rows.append(Row(f"{share}: {', '.join(head)}" if head else share, replace(seen, facts=tuple(rest), title=share), count))
+    title = titles[0] if len(titles) == 1 else "One of"
+    seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
+    return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
+
+
+def _span(looks: Sequence[Look]) -> tuple[str, ...]:
+    """Facts of which each kind has its own: the first and the last."""
+    first, last = looks[0], looks[-1]
+    if len(first.facts) != len(last.facts):
+        return (f"{len(looks)} kinds",)
+    pairs = zip(first.facts, last.facts, strict=True)
+    return tuple(a if a == b else f"{a} … {b}" for a, b in pairs) or (f"{len(looks)} kinds",)
