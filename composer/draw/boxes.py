@@ -14,7 +14,8 @@ WIDTH, WIDEST = 268.0, 430.0
 NARROW = 132.0
 """The least width of boxes that stand side by side."""
 PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
-ROW = 32.0
+ROW, PLAIN_ROW = 32.0, 18.0
+"""Of several kinds of a block, one below the other: with an icon or a detail, and without."""
 SIDE_GAP = 26.0
 """Between a block and what stands beside it: an arrow fits in."""
 SLOT = 14.0
@@ -67,12 +68,12 @@ def needed(leaf: Leaf, *, narrow: bool = False) -> float:
     """The width that a block's texts want; a narrow one has its parameters behind the detail."""
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
-    params = 0.0 if narrow or not leaf.params else text_width(leaf.params, 10) + PAD + 8
+    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else text_width(leaf.params, 10) + PAD + 8
     title = text_width(look.title, 13, bold=True) + 2 * max(icon, params)
     detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + 2 * max(icon, PAD)
     rows = [ICON_ROOM + 6 + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
-    return min(max(title, detail, *rows) if rows else max(title, detail), WIDEST)
+    return min(max(title, detail, *rows) + 1, WIDEST)
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
@@ -80,7 +81,7 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     said = [leaf.look.detail] if leaf.look.detail else []
     if leaf.look.mask not in ("", "causal", "full"):
         said.append(leaf.look.mask)
-    if narrow and leaf.params:
+    if narrow and leaf.params and said:
         said.append(leaf.params)
     return " · ".join(said)
 
@@ -89,8 +90,13 @@ def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
     """How high a block is."""
     detail = bool(detail_of(leaf, narrow=narrow))
     if leaf.rows:
-        return (46 if detail else 32) + ROW * len(leaf.rows)
+        return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
     return 42 if detail else 34 if leaf.look.icon is not None else 28
+
+
+def row_height(leaf: Leaf) -> float:
+    """How high each row of a block is."""
+    return ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
 
 
 def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: bool = False) -> Box:
@@ -99,11 +105,12 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
     left, right = x - width / 2, x + width / 2
     detail = detail_of(leaf, narrow=narrow)
     own = box_height(leaf, narrow=narrow)
-    params = "" if narrow else leaf.params
+    params = "" if narrow and detail else leaf.params
     icons = []
     if look.icon is not None and not leaf.rows:
         icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
-    middle = top + height / 2 if not leaf.rows else top + (own - ROW * len(leaf.rows)) / 2
+    row_high = row_height(leaf)
+    middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
     room = width - 2 * max(ICON_ROOM if icons else PAD, text_width(params, 10) + PAD + 8 if params else 0)
     texts = [Text(x, middle - 3 if detail else middle + 4.5, fitted(look.title, 13, room, bold=True), "title")]
     if detail:
@@ -111,14 +118,15 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
     if params:
         texts.append(Text(right - PAD, middle - 4 if detail else middle + 3.5, params, "params", "end"))
     for number, row in enumerate(leaf.rows):
-        upper = top + own - ROW * (len(leaf.rows) - number) - 3
+        upper = top + own - row_high * (len(leaf.rows) - number) - 3
         start = left + PAD
         if row.look.icon is not None:
             icons.append(PlacedIcon(row.look.icon, start, upper))
             start += ICON + 9
         space = right - PAD - start
         below = row.look.detail
-        texts.append(Text(start, upper + (11 if below else 18), fitted(row.share, 10.5, space, bold=True), "row", "start"))
+        line = 11 if below else row_high / 2 + 3
+        texts.append(Text(start, upper + line, fitted(row.share, 10.5, space, bold=True), "row", "start"))
         if below:
             texts.append(Text(start, upper + 24, fitted(below, 10.5, space), "detail", "start"))
     return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
@@ -182,10 +190,15 @@ def _stack(found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, ed
     total = sum(sizes) + 8 * (len(sizes) - 1)
     step = min(SLOT, (height - 14) / max(len(sizes) - 1, 1))
     y = -height / 2 - total / 2
+    boxes = [index for index, beside in enumerate(besides) if beside.leaf is not None]
+    if boxes == [0] and sizes[0] <= height + 1:
+        y = -height / 2 - sizes[0] / 2  # one box stands level with the block, names below it
     half = (len(sizes) - 1) / 2
     for index, (beside, size) in enumerate(zip(besides, sizes, strict=True)):
         middle = y + size / 2
         target = -height / 2 + step * (index - half)
+        if boxes == [0] and index:
+            target = -7 - SLOT * (len(sizes) - 1 - index)
         if beside.leaf is not None and abs(middle + height / 2) < height / 2 - 7:
             target = middle  # straight in, wherever it can
         rank = min(index, len(sizes) - 1 - index)
@@ -197,7 +210,7 @@ def _stack(found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, ed
 def _beside_height(beside: Beside) -> float:
     if beside.leaf is not None:
         return box_height(beside.leaf, narrow=True)
-    return 12
+    return SLOT - 8  # so that names stand as far apart as the wires into the box
 
 
 def _one_beside(
@@ -238,7 +251,7 @@ def _chip(
     about = About(edge.source.path, f"{name}, from elsewhere")
     found.pieces.chips.append(Chip(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *bend, (border, target))
-    found.pieces.wires.append(Wire(edge.source.path, edge.target, points, edge.port, "side", partial=edge.partial))
+    found.pieces.wires.append(Wire(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
     return max(abs(text.area.left), abs(text.area.right))
 
 

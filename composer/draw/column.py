@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from composer.draw.boxes import NARROW, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift
 from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
-from composer.draw.scene import Dot, Point, Style, Text, Wire
+from composer.draw.scene import Dot, Point, Style, Text, Wire, straightened
 from composer.draw.shape import aside, branched, in_line
 from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Source
 
@@ -18,7 +18,11 @@ TAP, ARROW, STUB = 14.0, 15.0, 14.0
 """From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
 LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, and from lane to lane."""
-BUS = 14.0
+APART = 8.0
+"""Between what stands beside two blocks."""
+
+FEW = 4
+"""Blocks of one of several columns that are drawn narrow."""
 
 Net = tuple[str, str]
 """A value, by path and port."""
@@ -138,16 +142,20 @@ class Column:
         """Whether a merge is drawn as a circle: it has room for one thing at each side."""
         own = 1 if item.look.sides else 0
         beside = [e for e in rest if not (own and e.source.chip)]
-        return own + len(beside) + len(asides) + (first is None) <= 2 and not self.named(item)
+        ports = [e for e in rest if e.source.port and not e.source.chip]  # these leave at the right and come in there
+        return own + len(beside) + len(asides) + (first is None) <= 2 and len(ports) < 2
 
     def fragment(self, item: Item, rest: Sequence[Edge], asides: Sequence[Beside], is_circle: bool) -> Fragment:
         """An item laid out, with what comes in at its sides."""
+        rest = sorted(rest, key=lambda e: not e.source.port)
         lanes = [Beside(e, style=style_of(e)) for e in rest if not e.source.chip and self.number(e.source) is not None]
         far = [Beside(e, style=style_of(e)) for e in rest if not e.source.chip and self.number(e.source) is None]
         chips = [Beside(e, chip=e.source.chip) for e in rest if e.source.chip]
         match item:
             case Leaf():
                 own = [self.own_side(item, side, chips if item.look.sign else []) for side in item.look.sides]
+                if any(side.learned for side in item.look.sides):
+                    item = replace(item, about=replace(item.about, parameters=0), params="")
                 if is_circle:
                     others = [*asides, *([] if own else chips), *far]
                     lefts, rights = [*own, *others[: 1 - len(own)]], [*others[1 - len(own) :], *lanes]
@@ -211,8 +219,10 @@ class Column:
 
     def lay_branch(self, flow: Flow) -> Fragment:
         """One of several columns."""
-        width = max([NARROW, *(needed(leaf, narrow=True) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
-        return Column(flow, min(width, WIDEST), Shown(self.shown.shapes, True, self.shown.side)).lay()
+        leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
+        narrow = len(leaves) <= FEW
+        width = max([NARROW, *(needed(leaf, narrow=narrow) for leaf in leaves)])
+        return Column(flow, min(width, WIDEST), Shown(self.shown.shapes, narrow, self.shown.side)).lay()
 
     # -- heights
 
@@ -230,7 +240,6 @@ class Column:
         """The height at which a station starts, above the one that ends at y; sets where wires cross in between."""
         source = below.item.about.path if below.item else self.flow.owner
         top = below.y + below.fragment.top if below.item else y
-        y += self.overlap(below, above)
         offset = 0.0
         label = self.label(below)
         if label:
@@ -260,16 +269,20 @@ class Column:
         if below.item is None and self.flow.owner == "":
             least = 0.0
         if above.item is None:
-            least = max(8.0 if self.flow.owner or not busy else 0.0, offset + 8 if busy else 0.0)
-        return min(y, top - least + above.fragment.height * 0 - self.foot(above))
+            least = max(8.0 if self.flow.owner else 0.0, offset + 8 if busy else 0.0)
+        if isinstance(above.item, Branches) and above.item.fork is not None:
+            least = max(6.0, offset + 4)
+        # What stands beside a block may reach into the gap, where nothing stands beside its neighbour.
+        reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches) else 0.0
+        if y < top - 1:
+            y -= APART
+        if reach and (above.fragment.pieces.merges or not self.slender(below)):
+            y, reach = y - APART, max(reach - APART, 0.0)
+        return min(y, top - least + reach)
 
-    def foot(self, station: Station) -> float:
-        """How far below the foot of a block the things beside it reach, where they may stand beside the gap."""
-        return 0.0
-
-    def overlap(self, below: Station, above: Station) -> float:
-        """How far the things beside two blocks may reach into the gap between them."""
-        return 0.0
+    def slender(self, station: Station) -> bool:
+        """Whether nothing stands beside a block."""
+        return station.item is None or station.fragment.left <= self.width / 2 + 1
 
     def label(self, station: Station) -> str:
         """The shape to write above a station."""
@@ -438,19 +451,3 @@ def style_of(edge: Edge, leaf: Leaf | None = None) -> Style:
     if edge.main:
         return "main" if leaf is None or leaf.look.hue != "pos" else "side"
     return "cross" if edge.port in ("memory", "k", "v", "query") else "side"
-
-
-def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Points without those that lie on the way between their neighbours."""
-    found: list[Point] = []
-    for point in points:
-        if found and abs(found[-1][0] - point[0]) < 0.01 and abs(found[-1][1] - point[1]) < 0.01:
-            continue
-        if len(found) > 1 and _in_line(found[-2], found[-1], point):
-            found.pop()
-        found.append(point)
-    return tuple(found)
-
-
-def _in_line(a: Point, b: Point, c: Point) -> bool:
-    return (abs(a[0] - b[0]) < 0.01 and abs(b[0] - c[0]) < 0.01) or (abs(a[1] - b[1]) < 0.01 and abs(b[1] - c[1]) < 0.01)

@@ -13,6 +13,8 @@ from composer.draw.structure import Fan, Leaf
 
 SHOWN = 6
 """Experts that are drawn where there are more."""
+MANY = 3
+"""Visits that are drawn where not all experts are."""
 EXPERT, HIGH, GAP = 62.0, 34.0, 8.0
 
 
@@ -27,7 +29,7 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving]) -> Fragment:
     fork = entry - router.height
     row = fork - 28.0
     numbers = shown(item.experts)
-    chosen = visited_among(numbers, item.visited)
+    chosen = visited_among(numbers, item.visited if len(numbers) == item.experts else min(item.visited, MANY))
     places, dots, half = spread(numbers)
     sum_y = row - HIGH - 30.0 - RADIUS
     foot = sum_y + RADIUS

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift
 from composer.draw.metrics import fitted, text_width
-from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Strip, Text, Wire, moved
+from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Strip, Text, Wire, moved, straightened
 from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
 
 PADDING = 16.0
@@ -66,7 +66,10 @@ def wrapped(parts: Sequence[str], room: float) -> list[str]:
 
 def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment) -> Strip:
     """A cell for each pass beside the frame, where no wire comes in."""
-    side = 1 if any(points[0][0] < 0 for points in found.ends.values()) else -1
+    lefts = [points[0][1] for points in found.ends.values() if points[0][0] < 0]
+    rights = [points[0][1] for points in found.ends.values() if points[0][0] > 0]
+    side = 1 if len(lefts) > len(rights) else -1
+    wires = rights if side > 0 else lefts
     x = right + STRIP_GAP if side > 0 else -left - STRIP_GAP - STRIP
     count = len(group.kinds)
     high = height - 12
@@ -76,10 +79,10 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
     ticks: list[Text] = []
     for index in wanted:
         y = -6 - cell * (index + 0.5) + 3.5
-        if all(abs(y - tick.y) > 11 for tick in ticks):
+        if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = (x + STRIP + 5, "start") if side > 0 else (x - 5, "end")
-            ticks.append(Text(at[0], y, str(index), "tick", "start" if side > 0 else "end"))
-    reach = max(text.area.right if side > 0 else -text.area.left for text in ticks)
+            ticks.append(Text(at[0], y, str(index + 1), "tick", "start" if side > 0 else "end"))
+    reach = max([abs(x) + STRIP, *(abs(text.area.right if side > 0 else text.area.left) for text in ticks)])
     if side > 0:
         found.right = max(found.right, reach)
     else:
@@ -93,9 +96,9 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
     columns = []
     for flow, header in zip(group.flows, group.headers, strict=True):
         far = tuple(by_name(edge, flow) for edge in flow.edges)
-        width = max([132.0, *(needed(leaf, narrow=True) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        width = max([132.0, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         one = Group(replace(group.about, parameters=0), header, (replace(flow, edges=far),))
-        columns.append(frame(one, width, True, (), lay, 1))
+        columns.append(frame(one, width, False, (), lay, 1))
     total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
     x, top = -total / 2, -2 * BUS - max(one.height for one in columns)
     for one in columns:
@@ -136,10 +139,10 @@ def side_by_side(
         x += one.left + one.right + APART
     low = -BUS if item.fork is not None else 0.0
     top = low - max(one.height for one in columns)
-    found = Fragment(left=total / 2, right=total / 2)
+    found = Fragment(left=total / 2, right=total / 2, foot=low)
     for flow, one, middle in zip(item.flows, columns, places, strict=True):
         one.pieces.wires = [
-            replace(wire, points=((-middle, -low), (-middle, 0.0), *wire.points)) if item.fork and _from_inlet(wire, flow) else wire
+            replace(wire, points=straightened(((-middle, 0.0), *wire.points))) if item.fork and _from_inlet(wire, flow) else wire
             for wire in one.pieces.wires
         ]
         found.pieces.take(one.pieces, middle, low)

@@ -122,7 +122,7 @@ def _(part: Embedding, block: TypedBlock) -> Look:
 
 @_look.register
 def _(part: PatchEmbedding, block: TypedBlock) -> Look:
-    return Look("Patch embedding", (f"{part.patch} × {part.patch} pixels", f"→ {grouped(part.dim)}"), "embed")
+    return Look("Patch embedding", (f"{part.patch} × {part.patch} pixels → {grouped(part.dim)}",), "embed")
 
 
 @_look.register
@@ -170,7 +170,7 @@ def _(part: Activation, block: TypedBlock) -> Look:
 
 @_look.register
 def _(part: LayerScale, block: TypedBlock) -> Look:
-    return Look("Layer scale", (f"starts at {part.init:g}",), "norm")
+    return Look("Layer scale", (f"starts at {part.init:g}",), "embed")
 
 
 @_look.register
@@ -304,7 +304,7 @@ def _(part: AdditiveAttention, block: TypedBlock) -> Look:
 def _mask(mask: Mask, block: TypedBlock) -> tuple[str, Icon]:
     """A mask in words and as a picture. Inputs that may be left out are: their predicates are true then."""
     absent = {port for port, given in block.inputs.items() if isinstance(given, TensorType) and given.optional}
-    there = [part for part in conjuncts(mask) if not (isinstance(part, Valid) and part.flags in absent)]
+    there = [part for part in conjuncts(mask) if not isinstance(part, Valid)]  # its input stands beside the block
     return words_of(there, edge_names(block)), mask_icon(mask, frozenset(absent))
 
 

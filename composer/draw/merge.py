@@ -21,7 +21,7 @@ def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
         return None
     items = []
     for alike in zip(*(flow.items for flow in flows), strict=True):
-        item = _item(alike, passes)
+        item = _item(alike, passes, flows)
         if item is None:
             return None
         items.append(item)
@@ -29,7 +29,12 @@ def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
     for flow in flows:
         for edge in dict.fromkeys(flow.edges):
             edges.setdefault((replace(edge.source, shape=""), edge.target, edge.port), []).append(edge)
-    joined = (replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows)) for alike in edges.values())
+    inner = {item.about.path for item in items if isinstance(item, Group) and item.count is None and len(item.flows) > 1}
+    joined = (
+        replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows))
+        for alike in edges.values()
+        if alike[0].main or alike[0].target not in inner
+    )
     return replace(first, items=tuple(items), edges=tuple(joined))
 
 
@@ -38,22 +43,47 @@ def outlet(flow: Flow) -> tuple[str, str]:
     return (flow.outlet.path, flow.outlet.port) if flow.outlet else ("", "")
 
 
-def _item(alike: Sequence[Item], passes: Sequence[int]) -> Item | None:
+def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Item | None:
     first = alike[0]
-    if len({item.about.path for item in alike}) > 1 or len({type(item) for item in alike}) > 1:
+    if len({item.about.path for item in alike}) > 1:
         return None
-    total = sum(item.about.parameters for item in alike)
-    about = replace(first.about, parameters=total)
-    if isinstance(first, Leaf):
+    about = replace(first.about, parameters=sum(item.about.parameters for item in alike))
+    found: Item | None = None
+    if all(isinstance(item, Leaf) for item in alike):
         leaves = [item for item in alike if isinstance(item, Leaf)]
-        return _leaf(replace(first, about=about), leaves, passes)
-    if isinstance(first, Group):
+        found = _leaf(replace(leaves[0], about=about), leaves, passes)
+    elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
-        if any(len(group.flows) != 1 or group.count != first.count or group.kinds != first.kinds for group in groups):
+        if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
+            inner = merged([group.flows[0] for group in groups], passes)
+            found = inner and replace(groups[0], about=about, flows=(inner,))
+    elif all(isinstance(item, Fan) for item in alike):
+        fans = [item for item in alike if isinstance(item, Fan)]
+        found = _fan(replace(fans[0], about=about), fans)
+    return found or one_of(alike, passes, flows)
+
+
+def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:
+    """Different blocks in the same place, as a frame in which they stand side by side."""
+    path, whole = alike[0].about.path, sum(passes)
+    kinds: dict[object, tuple[Flow, int]] = {}
+    for item, count, flow in zip(alike, passes, flows, strict=True):
+        streams = [e for e in flow.edges if e.target == path and e.main]
+        if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
             return None
-        inner = merged([group.flows[0] for group in groups], passes)
-        return inner and replace(first, about=about, flows=(inner,))
-    return _fan(replace(first, about=about), [item for item in alike if isinstance(item, Fan)])
+        owner = f"{path}|"
+        edges = tuple(replace(e, source=Source(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path)
+        one = Flow(owner, (item,), edges, Source(path))
+        key: object = item.look if isinstance(item, Leaf) else len(kinds)
+        before = kinds.get(key)
+        if before is not None:
+            both = before[0].items[0].about.parameters + item.about.parameters
+            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both)),))
+            count += before[1]
+        kinds[key] = one, count
+    headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
+    about = replace(alike[0].about, parameters=0, tip="one of several blocks, by the pass")
+    return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers)
 
 
 def _fan(first: Fan, fans: Sequence[Fan]) -> Fan | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from blocks.core import Norm
 from blocks.experts.moe import MixtureOfExperts
 from blocks.residual.residual import Residual
 from composer.diagnostics import Span
@@ -19,7 +18,6 @@ from composer.draw.scene import About
 from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Source
 from composer.draw.visits import visited
 from composer.draw.words import counted, shape, spoken
-from composer.graph.describe import kind_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
 
@@ -158,7 +156,8 @@ class Outline:
     def leaf(self, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
         """A block as a box."""
         params = self.counts.shown(places[0])
-        came = next((shape(each) for type_ in node.inputs.values() for each in (type_ if isinstance(type_, tuple) else (type_,))), "")
+        stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
+        came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
         gives = shape(next(iter(node.outputs.values()), ()))
         about = self.about(node, path, places, (seen.title, seen.detail, seen.mask))
         return Leaf(about, seen, params, gives if gives != came else "")
@@ -325,8 +324,8 @@ class Outline:
             self.pass_edges(node, values, path, drawn, all_inputs=True)
             return self.outputs(node.passes[-1], path) | {"last": (Source(path, str(count - 1)),)}
         header = (title, *((f"{most} each",) if most and len(each) == 1 else (f"up to {most}",) if most else ()))
-        if most and (active := self.active(flows[0])):
-            header = (*header, f"{counted(max(each) - active)} active")
+        if most and (idle := unvisited(flows[0]) // (len(places) * len(ordered[0]))):
+            header = (*header, f"{counted(max(each) - idle)} active")
         several = one is None
         heads = tuple((f"{len(passes)} of {count}",) for passes in ordered) if several else ()
         frames = tuple(flows) if several else (one,) if one else ()
@@ -417,14 +416,13 @@ class Outline:
             return "Decoder layer"
         return "Encoder layer" if node.name == "encoder" or masks else "Layer"
 
-    def active(self, flow: Flow) -> int:
-        """How many parameters of one pass a token does not meet, in experts that it does not visit."""
-        return 0
-        
+
+def unvisited(flow: Flow) -> int:
+    """How many parameters a token does not meet, in experts that it does not visit."""
+    fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
+    return sum(fan.about.parameters * (fan.experts - fan.visited) // fan.experts for fan in fans)
+
 
 def from_far(source: Source) -> Source:
     """A value as it is called behind a border: an input of the model by its name."""
     return replace(source, chip=source.path) if source.given and not source.chip else source
-
-
-__all__ = ["LEVELS", "Depth", "Level", "Norm", "kind_of", "outline", "Any"]

@@ -27,7 +27,8 @@ def without_norms(flow: Flow) -> Flow:
     """A flow whose norms stand in the box of what reads them, where that is one block of the same column."""
     items = {item.about.path: item for item in flow.items}
     edges = list(flow.edges)
-    for path, item in list(items.items()):
+    for path in list(items):
+        item = items[path]
         if not (isinstance(item, Leaf) and item.look.hue == "norm"):
             continue
         readers = [edge for edge in edges if edge.source.path == path]

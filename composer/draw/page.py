@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift
-from composer.draw.column import Column, Net, Shown, straightened
+from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
 from composer.draw.metrics import text_width
-from composer.draw.scene import FONTS, About, Pieces, Scene, Text, Wire
+from composer.draw.scene import FONTS, About, Pieces, Scene, Text, Wire, straightened
 from composer.draw.shape import aside
 from composer.draw.structure import Edge, Flow, Leaf, Source
 
 MARGIN = 24.0
 COLUMN_GAP = 56.0
+FACTS = 570.0
+"""How wide a line of facts may be, however narrow the drawing."""
 TWO_COLUMNS = 240.0
 """Width of boxes where a model has several columns."""
 
@@ -147,7 +149,7 @@ def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
 
 def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:
     """The page around everything, with its title."""
-    facts = lines_of(titles.facts, max(whole.right, 420.0))
+    facts = lines_of(titles.facts, max(whole.right, FACTS))
     title = Text(MARGIN, 34, titles.title, "heading", "start")
     said = [title, *(Text(MARGIN, 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts))]
     head = 72.0 + 15 * max(len(facts) - 1, 0) if facts else 56.0

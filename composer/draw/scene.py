@@ -16,8 +16,9 @@ Role: TypeAlias = Literal[
 ]
 """What a text is for, which decides how it looks."""
 Anchor: TypeAlias = Literal["start", "middle", "end"]
-Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop"]
-"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state."""
+Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far"]
+"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state, what is
+called by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +289,22 @@ class Pieces:
 def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
     """Points, all moved by the same."""
     return tuple((x + dx, y + dy) for x, y in points)
+
+
+def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Points without those that lie on the way between their neighbours."""
+    found: list[Point] = []
+    for point in points:
+        if found and abs(found[-1][0] - point[0]) < 0.01 and abs(found[-1][1] - point[1]) < 0.01:
+            continue
+        if len(found) > 1 and _in_line(found[-2], found[-1], point):
+            found.pop()
+        found.append(point)
+    return tuple(found)
+
+
+def _in_line(a: Point, b: Point, c: Point) -> bool:
+    return (abs(a[0] - b[0]) < 0.01 and abs(b[0] - c[0]) < 0.01) or (abs(a[1] - b[1]) < 0.01 and abs(b[1] - c[1]) < 0.01)
 
 
 def _text(text: Text, dx: float, dy: float) -> Text:

@@ -41,6 +41,7 @@ WIDTHS: dict[Style, float] = {
     "idle": 1.0,
     "loss": 1.5,
     "loop": 1.5,
+    "far": 1.2,
 }
 INKS = {"heading": "title", "facts": "detail", "title": "title", "expert": "title", "row": "title", "detail": "detail"}
 """What colour a text has; all others are muted."""

@@ -7,7 +7,8 @@ from composer.cost.lengths import growing, lengths_of
 from composer.cost.units import in_bytes
 from composer.draw.counts import Counts
 from composer.draw.page import Titles
-from composer.draw.structure import Fan, Flow
+from composer.draw.outline import unvisited
+from composer.draw.structure import Flow
 from composer.draw.words import counted, grouped, spoken
 from composer.graph.typed import TypedProgram, TypedRepeat
 
@@ -39,8 +40,7 @@ def facts(typed: TypedProgram, flow: Flow) -> tuple[str, ...]:
     counts = Counts(typed)
     total = counts.owned.get("", 0)
     said = [f"{counted(total)} parameters"] if total else []
-    idle = sum(fan.about.parameters * (fan.experts - fan.visited) // fan.experts for fan in flow.leaves() if isinstance(fan, Fan))
-    if idle:
+    if idle := unvisited(flow):
         said.append(f"{counted(total - idle)} active")
     layers = [len(node.passes) for node in typed.root.nodes if isinstance(node, TypedRepeat)]
     if layers:

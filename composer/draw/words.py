@@ -45,7 +45,7 @@ def shape(type_: Type | tuple[Type, ...]) -> str:
     """The sizes of a tensor: `B × T × 4096`; nothing where there is not one."""
     if not isinstance(type_, TensorType) or not type_.axes:
         return ""
-    return " × ".join(f"({text})" if " " in text else text for text in map(size, type_.sizes))
+    return " × ".join(f"({text})" if " " in text and text[0] != "(" else text for text in map(size, type_.sizes))
 
 
 def spoken(name: str) -> str:
