@@ -42,6 +42,10 @@ class Leaving:
     port: str
     name: str = ""
     """Of the model's output; none for a wire."""
+    source: str = ""
+    """The path of what makes it, where that is inside of the block."""
+    source: str = ""
+    """The path of what makes it, where that is inside of the block."""
 
 
 @dataclass(slots=True)
@@ -173,6 +177,7 @@ def leave_at(found: Fragment, path: str, leave: Leaving, x: float, y: float) -> 
     """What leaves at the right side: the start of a wire, or an arrow to the name of an output."""
     if leave.name:
         target = f"outputs.{leave.name}"
+        path = leave.source or path
         found.pieces.wires.append(Wire(path, target, ((x, y), (x + SIDE_GAP, y)), leave.port))
         text = Text(x + SIDE_GAP + 4, y + 3.5, leave.name, "chip", "start")
         found.pieces.chips.append(Chip(About(target, f"the model's output {leave.name}"), text, path, target, leave.port))
@@ -216,7 +221,7 @@ def _beside_height(beside: Beside) -> float:
 def _one_beside(
     found: Fragment, leaf: Leaf, beside: Beside, side: int, y: float, target: float, edge: float, turn: float
 ) -> None:
-    """One thing at a side: `y` is its own middle, `target` where its wire ends at the border x = `edge`; between them it turns."""
+    """One thing at a side: `y` is its own middle, `target` where its wire ends at the border x = `edge`; it turns at `turn`."""
     start = edge + side * (SIDE_GAP + (abs(turn - edge) if y != target else 0))
     bend: tuple[Point, ...] = () if abs(y - target) < 0.5 else ((turn, y), (turn, target))
     path: tuple[Point, ...] = ((start, y), *bend, (edge, target))
@@ -232,7 +237,9 @@ def _one_beside(
         source, port = beside.leaf.about.path, beside.edge.port if beside.edge else ""
         for number, edge_ in enumerate(beside.inner):
             at = y + SLOT * (number - (len(beside.inner) - 1) / 2)
-            reach = max(reach, _chip(found, edge_, edge_.source.chip or edge_.source.path, side, start + side * width, at, at, ()))
+            reach = max(
+                reach, _chip(found, edge_, edge_.source.chip or edge_.source.path, side, start + side * width, at, at, ())
+            )
     else:
         assert beside.edge is not None
         reach = _chip(found, beside.edge, beside.chip, side, edge, y, target, bend)
@@ -264,7 +271,7 @@ def _widen(found: Fragment, side: int, reach: float) -> None:
 
 def _upright(found: Fragment) -> None:
     """Moves a fragment so that nothing of it lies below its lower end, and its height covers all."""
-    areas = [thing.area for thing in (*found.pieces.boxes, *found.pieces.merges)]
+    areas = [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
     areas += [chip.text.area for chip in found.pieces.chips]
     low, high = max(area.bottom for area in areas), min(area.top for area in areas)
     found.height = max(found.height, -high)

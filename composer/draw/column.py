@@ -209,8 +209,13 @@ class Column:
     def leaving(self, item: Item) -> list[Leaving]:
         """What is read at an item's side: outputs of the model, and ports other than the first."""
         path = item.about.path
-        names = [Leaving(source.port or source.chip, name) for name, source in self.named(item) if source.port or source.chip or source.path != path]
+        names = [
+            Leaving(source.port or source.chip, name, source.path)
+            for name, source in self.named(item)
+            if source.port or source.chip or source.path != path
+        ]
         ports = {e.source.port for e in self.flow.edges if e.source.path == path and e.source.port and not e.source.chip}
+        ports |= {port for sender, port in self.sent if sender == path and port}
         return [*names, *(Leaving(port) for port in sorted(ports))]
 
     def branches(self, item: Branches, lanes: Sequence[Beside], lefts: Sequence[Beside]) -> Fragment:
@@ -290,7 +295,7 @@ class Column:
             return ""
         leaf = station.item if isinstance(station.item, Leaf) else station.item.join
         read = any(e.source.path == leaf.about.path and not e.source.port for e in self.flow.edges)
-        return leaf.shape if read or self.flow.outlet and self.flow.outlet.path == leaf.about.path else ""
+        return leaf.shape if read or (self.flow.outlet and self.flow.outlet.path == leaf.about.path) else ""
 
     def plain_exits(self, station: Station) -> list[tuple[str, Source]]:
         """Outputs of the model that are what an item gives first, where it also goes on or other outputs do."""
@@ -329,7 +334,7 @@ class Column:
 
     def place(self) -> None:
         """Puts every station where it belongs, and collects where wires begin and end."""
-        for number, station in enumerate(self.stations):
+        for station in self.stations:
             if station.item is None:
                 continue
             shift(station.fragment, 0, station.y)
@@ -341,6 +346,8 @@ class Column:
                     self.stop(edge, points)
                 else:
                     self.found.ends[edge] = points
+            for net in self.sent & set(station.fragment.taps):
+                self.found.taps[net] = station.fragment.taps[net]
             if station.fed is not None:
                 foot = station.fragment.foot
                 self.stop(station.fed, ((0, station.feed_y), (0, foot)))
@@ -435,9 +442,10 @@ class Column:
             self.found.out = ((0, top), (0, foot))
             return
         arrow = not isinstance(above.item, Group | Fan | Branches)
-        target = "" if edge.port == "|" else edge.target
+        target = "" if edge.port == "|" or edge.source.path.endswith("|") else edge.target
+        points = ((0.0, top), (0.0, foot))
         self.found.pieces.wires.append(
-            Wire(edge.source.path, target, ((0, top), (0, foot)), port_of(edge), "main", arrow, partial=edge.partial)
+            Wire(edge.source.path.partition("|")[0], target, points, port_of(edge), "main", arrow, partial=edge.partial)
         )
 
 

@@ -13,7 +13,9 @@ from composer.graph.typed import TypedProgram
 class Counts:
     """Parameters by the names of what holds them."""
 
-    def __init__(self, typed: TypedProgram) -> None:
+    def __init__(self, typed: TypedProgram, *, said: bool = True) -> None:
+        self.said = said
+        """Whether blocks tell how many parameters they have."""
         self.owned: dict[str, int] = {}
         """Path to all that is owned at it or below."""
         self.tied: dict[str, str] = {}
@@ -33,6 +35,8 @@ class Counts:
 
     def shown(self, path: str) -> str:
         """What a block says of its parameters: how many, or that they are another's."""
+        if not self.said:
+            return ""
         if count := self.owned.get(path, 0):
             return counted(count)
         return "tied" if path in self.tied else ""

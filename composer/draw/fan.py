@@ -8,7 +8,7 @@ from dataclasses import replace
 from composer.draw.boxes import Fragment, Leaving, block, box, leave_at, needed
 from composer.draw.frame import LINE, PADDING, wrapped
 from composer.draw.looks import Look
-from composer.draw.scene import RADIUS, About, Box, Dot, Frame, Merge, Point, Text, Wire
+from composer.draw.scene import RADIUS, About, Box, Dot, Frame, Merge, Point, Style, Text, Wire
 from composer.draw.structure import Fan, Leaf
 
 SHOWN = 6
@@ -36,10 +36,12 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving]) -> Fragment:
     for number in numbers:
         x, hot = places[number], number in chosen
         about = About(f"{path}.expert.{number - 1}", f"expert {number} of {item.experts} — {item.expert.title}", item.about.lines)
-        texts = (Text(x, row - HIGH / 2 + 4, f"Expert {number}", "expert"),)
-        found.pieces.boxes.append(Box(about, "moe", x - EXPERT / 2, row - HIGH, EXPERT, HIGH, texts, dashed=not hot))
-        style = "expert" if hot else "idle"
-        found.pieces.wires.append(Wire(item.router.about.path, about.path, _curve(0, fork, x, row), style=style, arrow=hot, curved=True))
+        named = (Text(x, row - HIGH / 2 + 4, f"Expert {number}", "expert"),)
+        found.pieces.boxes.append(Box(about, "moe", x - EXPERT / 2, row - HIGH, EXPERT, HIGH, named, dashed=not hot))
+        style: Style = "expert" if hot else "idle"
+        found.pieces.wires.append(
+            Wire(item.router.about.path, about.path, _curve(0, fork, x, row), style=style, arrow=hot, curved=True)
+        )
         if hot:
             found.pieces.wires.append(
                 Wire(about.path, f"{path}.sum", _curve(x, row - HIGH, 0, foot), style="expert", curved=True)
@@ -65,7 +67,9 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving]) -> Fragment:
 def _shared(found: Fragment, item: Fan, shared: Leaf, reach: float, entry: float, row: float, sum_y: float) -> float:
     """What every token visits, right of the experts; gives how far it reaches."""
     path = item.about.path
-    seen = replace(shared, look=Look("Shared expert", (shared.look.title,) if shared.look.title != "Shared expert" else (), "moe"))
+    seen = replace(
+        shared, look=Look("Shared expert", (shared.look.title,) if shared.look.title != "Shared expert" else (), "moe")
+    )
     wide = max(104.0, needed(seen, narrow=True))
     x = reach + 24 + wide / 2
     found.pieces.boxes.append(box(seen, x, row, wide, 42, narrow=True))

@@ -20,14 +20,9 @@ LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
 LayBranch: TypeAlias = Callable[[Flow], Fragment]
 
 
-def frame(
-    group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int
-) -> Fragment:
+def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int) -> Fragment:
     """A group with its border, its header, and the pill that says how often it is passed through."""
-    if len(group.flows) == 1:
-        inner = lay(group.flows[0], width, narrow, side)
-    else:
-        inner = alternatives(group, lay)
+    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay)
     pill = f"× {group.count}" if group.count is not None else ""
     pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
@@ -97,8 +92,8 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
     for flow, header in zip(group.flows, group.headers, strict=True):
         far = tuple(by_name(edge, flow) for edge in flow.edges)
         width = max([132.0, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
-        one = Group(replace(group.about, parameters=0), header, (replace(flow, edges=far),))
-        columns.append(frame(one, width, False, (), lay, 1))
+        held = Group(replace(group.about, parameters=0), header, (replace(flow, edges=far),))
+        columns.append(frame(held, width, False, (), lay, 1))
     total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
     x, top = -total / 2, -2 * BUS - max(one.height for one in columns)
     for one in columns:

@@ -58,7 +58,7 @@ def sees(mask: Mask, q: int, k: int, absent: frozenset[str]) -> bool:
 
 def samples(mask: Mask) -> dict[str, Callable[[int, int], Pair]]:
     """What each edge of a mask carries in its picture, by port."""
-    found = {}
+    found: dict[str, Callable[[int, int], Pair]] = {}
     for name in fields(type(mask)):
         match getattr(mask, name):
             case Mask() as inner:

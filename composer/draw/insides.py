@@ -42,9 +42,7 @@ def _inside(part: Part, block: TypedBlock) -> Sequence[Piece]:
     return ()
 
 
-def linear(
-    block: TypedBlock, name: str, title: str, reads: str, hue: Hue, gives: tuple[str, ...] = ()
-) -> Piece:
+def linear(block: TypedBlock, name: str, title: str, reads: str, hue: Hue, gives: tuple[str, ...] = ()) -> Piece:
     """A learned map of a block."""
     wide, out, _ = block.modules[name]
     return Piece(name, Look(title, (f"{grouped(wide)} → {grouped(out)}",), hue), ((reads, ""),), (name,), gives)

@@ -206,7 +206,11 @@ def _(part: Conv1d, block: TypedBlock) -> Look:
 @_look.register
 def _(part: FeedForward, block: TypedBlock) -> Look:
     return Look(
-        "Feed-forward", (_widths(part, block), *_curve(part)), "ffn", curve_icon(part.activation), short=f"{_short_curve(part)} FFN"
+        "Feed-forward",
+        (_widths(part, block), *_curve(part)),
+        "ffn",
+        curve_icon(part.activation),
+        short=f"{_short_curve(part)} FFN",
     )
 
 
@@ -338,7 +342,9 @@ def router_facts(part: MixtureOfExperts) -> tuple[str, ...]:
     facts = []
     if scoring := getattr(router, "scoring", ""):
         facts.append(scoring)
-    if kind := {"noisy_top_k_router": "noisy", "switch_router": "switch", "expert_choice_router": "experts choose"}.get(router.kind):
+    if kind := {"noisy_top_k_router": "noisy", "switch_router": "switch", "expert_choice_router": "experts choose"}.get(
+        router.kind
+    ):
         facts.append(kind)
     if top_k := getattr(router, "top_k", 0):
         facts.append(f"top-{top_k}")

@@ -56,7 +56,7 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         groups = [item for item in alike if isinstance(item, Group)]
         if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
             inner = merged([group.flows[0] for group in groups], passes)
-            found = inner and replace(groups[0], about=about, flows=(inner,))
+            found = None if inner is None else replace(groups[0], about=about, flows=(inner,))
     elif all(isinstance(item, Fan) for item in alike):
         fans = [item for item in alike if isinstance(item, Fan)]
         found = _fan(replace(fans[0], about=about), fans)
@@ -72,11 +72,14 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
         if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
             return None
         owner = f"{path}|"
-        edges = tuple(replace(e, source=Source(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path)
+        edges = tuple(
+            replace(e, source=Source(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path
+        )
         one = Flow(owner, (item,), edges, Source(path))
         key: object = item.look if isinstance(item, Leaf) else len(kinds)
         before = kinds.get(key)
         if before is not None:
+            assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
             one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both)),))
             count += before[1]
@@ -128,12 +131,12 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
     for seen, count in kinds.items():
-        title = [seen.title] if len(titles) > 1 else []
+        named = [seen.title] if len(titles) > 1 else []
         mask = [seen.mask] if seen.mask and not same_mask else []
         own = [fact for fact in seen.facts if fact not in common]
         turned = [side.words for side in seen.sides] if not sides else []
         share = f"{count} of {whole}"
-        head = [*title, *mask] or own[:1] or turned[:1]
+        head = [*named, *mask] or own[:1] or turned[:1]
         rest = [said for said in (*own, *turned) if said not in head]
         rows.append(Row(f"{share}: {', '.join(head)}" if head else share, replace(seen, facts=tuple(rest), title=share), count))
     title = titles[0] if len(titles) == 1 else "One of"

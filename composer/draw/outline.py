@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -37,6 +37,8 @@ class Depth:
     """Paths of what is shown from inside, whatever the level."""
     unrolled: bool = False
     """Whether every pass of a repeat is drawn."""
+    params: bool = True
+    """Whether blocks tell how many parameters they have."""
 
 
 def outline(typed: TypedProgram, depth: Depth) -> Flow:
@@ -59,7 +61,7 @@ class Outline:
 
     def __init__(self, typed: TypedProgram, depth: Depth) -> None:
         self.typed, self.depth = typed, depth
-        self.counts = Counts(typed)
+        self.counts = Counts(typed, said=depth.params)
         self.source = typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
         self.quiet = depth.level != "full"
@@ -67,7 +69,7 @@ class Outline:
     def model(self) -> Flow:
         """The whole model."""
         root = self.typed.root
-        values = {
+        values: Values = {
             one.name: {"": (Source(one.name, shape=shape(self.typed.inputs[one.name]), given=True),)}
             for one in self.typed.program.inputs
         }
@@ -107,17 +109,21 @@ class Outline:
         return self.depth.level == "full" or path in self.depth.opened
 
     def refs(self, refs: Sequence[Ref], values: Values) -> Sources:
-        """Where the values of references come from."""
+        """Where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
         found: list[Source] = []
-        for ref in refs:
-            ports = values[ref.node]
-            if ref.index is not None and (passed := ports.get(f"({ref.index}){ref.port}")):
-                found += passed
-            elif ref.port in ports and (ref.index is None or ports["last"][0].port == str(ref.index)):
+        for same in runs(refs):
+            ports, ref = values[same[0].node], same[0]
+            passed = ports.get(f"({ref.index}){ref.port}")
+            last = ports.get("last")
+            if passed:  # every pass is drawn
+                found += [source for one in same for source in ports[f"({one.index}){one.port}"]]
+            elif not ref.port and len(same) == 1 and (ref.index is None or (last and last[0].port == str(ref.index))):
+                found += ports[""]
+            elif last is None and ref.port in ports and not ports[ref.port][0].chip:
                 found += ports[ref.port]
             else:
-                first = next(iter(ports[""]))
-                found.append(Source(first.path, ref.port, chip=str(ref)))
+                inner = ports.get(f"|{ref.port}", ports[""])
+                found += [replace(source, chip=named(same)) for source in inner]
         return tuple(found)
 
     def wires(self, wires: Sequence[Wire], values: Values) -> dict[str, Sources]:
@@ -131,7 +137,7 @@ class Outline:
     ) -> dict[str, Sources]:
         """Adds a block as one box."""
         seen = look(node, self.head(path))
-        first = node.part.inputs and next(iter(node.part.inputs)).rstrip("?*")
+        first = next(iter(node.part.inputs), "").rstrip("?*")
         if seen.quiet and self.quiet:
             return {"": given[first]}
         item: Item
@@ -216,7 +222,9 @@ class Outline:
                 continue
             names = [f"{place}.{name}" for place in places for name in piece.parameters]
             one = names[: len(piece.parameters)]
-            params = counted(count) if (count := self.counts.total(one)) else "tied" if any(n in self.counts.tied for n in one) else ""
+            params = (
+                counted(count) if (count := self.counts.total(one)) else "tied" if any(n in self.counts.tied for n in one) else ""
+            )
             about = replace(
                 self.about(node, below, places, (piece.look.title, piece.look.detail)), parameters=self.counts.total(names)
             )
@@ -246,15 +254,16 @@ class Outline:
         title = spoken(node.name) if part is None else spoken(part.kind)
         closed = self.depth.level == "overview" or part is not None
         if closed and path not in self.depth.opened:
-            flow = self.flow(node.graph, given, path, below)
+            flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
             item: Item = of_group(flow, replace(about, parameters=self.counts.total(places)), title, self.counts.shown(places[0]))
             drawn.items.append(item)
             self.outer_edges(node.graph, given, path, drawn)
         else:
-            drawn.items.append(self.frame(node, title, path, places, (self.flow(node.graph, given, path, below),)))
+            flow, ports = self.flow(node.graph, given, path, below)
+            drawn.items.append(self.frame(node, title, path, places, (flow,)))
             self.inlet_edge(node.graph, given, path, drawn)
-        return self.outputs(node.graph, path)
+        return self.outputs(node.graph, path, ports)
 
     def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flows: tuple[Flow, ...]) -> Group:
         """A frame around flows."""
@@ -262,8 +271,12 @@ class Outline:
         about = replace(self.about(node, path, places, (title, each)), parameters=0)
         return Group(about, (title, each) if each else (title,), flows)
 
-    def flow(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, below: Sequence[str]) -> Flow:
-        """What a frame holds. What it is given first comes in from below; the rest is read over the border."""
+    def flow(
+        self, graph: TypedGraph, given: Mapping[str, Sources], path: str, below: Sequence[str]
+    ) -> tuple[Flow, dict[str, Sources]]:
+        """What a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the rest
+        is read over the border.
+        """
         values: Values = {}
         for index, one in enumerate(graph.graph.inputs):
             if index == 0 and not one.captured and one.name in given:
@@ -273,8 +286,9 @@ class Outline:
                 values[one.name] = {"": tuple(map(from_far, given.get(one.name, ())))}
         drawn = _Drawn()
         self.graph(graph, values, f"{path}.", below, drawn)
-        outlet = self.refs((graph.graph.outputs[0][1],), values)
-        return Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None)
+        ports = {port: self.refs((ref,), values) for port, ref in graph.graph.outputs}
+        outlet = next(iter(ports.values()))
+        return Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None), {**ports, "": outlet}
 
     def inlet_edge(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn) -> None:
         """Adds the edge of what comes in from below."""
@@ -288,11 +302,11 @@ class Outline:
             for source in given.get(one.name, ()):
                 drawn.edges.append(Edge(source, path, "" if index == 0 else one.name, index == 0))
 
-    def outputs(self, graph: TypedGraph, path: str) -> dict[str, Sources]:
-        """What can be read of a frame: what it returns; anything else is called by its name."""
-        first = next(iter(graph.outputs.items()), None)
-        whole = (Source(path, shape=shape(first[1]) if first else ""),)
-        return {"": whole, **({first[0]: whole} if first else {})}
+    def outputs(self, graph: TypedGraph, path: str, ports: Mapping[str, Sources]) -> dict[str, Sources]:
+        """What can be read of a frame: what it returns; anything else, after a bar, is called by its name."""
+        name, type_ = next(iter(graph.outputs.items()))
+        whole = (Source(path, shape=shape(type_)),)
+        return {"": whole, name: whole, **{f"|{port}": sources for port, sources in ports.items()}}
 
     # -- repeats
 
@@ -304,10 +318,15 @@ class Outline:
             kinds.setdefault(id(graph), []).append(index)
         ordered = sorted(kinds.values(), key=lambda passes: (-len(passes), passes[0]))
         flows = []
+        ports: dict[str, Sources] = {}
         for passes in ordered:
-            given = self.given(node, passes, values)
+            given = self.given(node, passes, values, path)
             below = [f"{place}.{index}." for place in places for index in passes]
-            flows.append(self.flow(node.passes[passes[0]], given, path, below))
+            flow, gives = self.flow(node.passes[passes[0]], given, path, below)
+            flows.append(flow)
+            for port, sources in gives.items():
+                ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *sources)))
+        flows = [with_earlier(flow, f"{path}|", ports) for flow in flows]
         of = [0] * count
         for number, passes in enumerate(ordered):
             for index in passes:
@@ -322,7 +341,7 @@ class Outline:
             name = f"× {count} {title}"
             drawn.items.append(of_group(flows[0], replace(about, parameters=whole), name, counted(whole) if whole else ""))
             self.pass_edges(node, values, path, drawn, all_inputs=True)
-            return self.outputs(node.passes[-1], path) | {"last": (Source(path, str(count - 1)),)}
+            return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
         header = (title, *((f"{most} each",) if most and len(each) == 1 else (f"up to {most}",) if most else ()))
         if most and (idle := unvisited(flows[0]) // (len(places) * len(ordered[0]))):
             header = (*header, f"{counted(max(each) - idle)} active")
@@ -331,26 +350,20 @@ class Outline:
         frames = tuple(flows) if several else (one,) if one else ()
         drawn.items.append(Group(about, header, frames, heads, count, tuple(of) if len(ordered) > 1 else ()))
         self.pass_edges(node, values, path, drawn, all_inputs=False)
-        return self.outputs(node.passes[-1], path) | {"last": (Source(path, str(count - 1)),)}
+        return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
 
-    def given(self, node: TypedRepeat, passes: Sequence[int], values: Values) -> dict[str, Sources]:
+    def given(self, node: TypedRepeat, passes: Sequence[int], values: Values, path: str) -> dict[str, Sources]:
         """What some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
         found: dict[str, dict[Source, None]] = {}
         for index in passes:
             for wire in node.node.passes[index].wires:
                 named = found.setdefault(wire.port, {})
-                for ref in wire.refs:
-                    if ref.node == node.name and ref.node not in values:
-                        named[self.earlier(ref, index, node)] = None
+                for same in runs(wire.refs):
+                    if same[0].node == node.name and node.name not in values:
+                        named[earlier(same, index, path)] = None
                     else:
-                        named.update(dict.fromkeys(self.refs((ref,), values)))
+                        named.update(dict.fromkeys(self.refs(same, values)))
         return {port: tuple(sources) for port, sources in found.items()}
-
-    def earlier(self, ref: Ref, index: int, node: TypedRepeat) -> Source:
-        """A value of another pass."""
-        assert ref.index is not None
-        which = "previous" if ref.index == index - 1 else f"pass {ref.index}"
-        return Source(node.name, ref.port, chip=f"{which}: {ref.port}" if ref.port else f"{which} pass" if which == "previous" else which)
 
     def pass_edges(self, node: TypedRepeat, values: Values, path: str, drawn: _Drawn, *, all_inputs: bool) -> None:
         """Adds the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
@@ -369,9 +382,7 @@ class Outline:
         ports: dict[str, Sources] = {}
         around = {**values, node.name: ports}
         for index, graph in enumerate(node.passes):
-            inner: Values = {
-                wire.port: {"": self.refs(wire.refs, around)} for wire in node.node.passes[index].wires
-            }
+            inner: Values = {wire.port: {"": self.refs(wire.refs, around)} for wire in node.node.passes[index].wires}
             below = f"{path}.{index}."
             self.graph(graph, inner, below, [f"{place}.{index}." for place in places], drawn)
             for port, ref in graph.graph.outputs:
@@ -421,6 +432,56 @@ def unvisited(flow: Flow) -> int:
     """How many parameters a token does not meet, in experts that it does not visit."""
     fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
     return sum(fan.about.parameters * (fan.experts - fan.visited) // fan.experts for fan in fans)
+
+
+def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
+    """References in order, those to consecutive passes of a repeat together."""
+    same: list[Ref] = []
+    for ref in refs:
+        last = same[-1] if same else None
+        if last and last.index is not None and ref == replace(last, index=last.index + 1):
+            same.append(ref)
+            continue
+        if same:
+            yield tuple(same)
+        same = [ref]
+    if same:
+        yield tuple(same)
+
+
+def named(same: Sequence[Ref]) -> str:
+    """How a recipe names some passes: `layers(1:3).attn`."""
+    first, last = same[0], same[-1]
+    if len(same) == 1 or first.index is None or last.index is None:
+        return str(first)
+    return f"{first.node}({first.index}:{last.index + 1}){'.' if first.port else ''}{first.port}"
+
+
+def earlier(same: Sequence[Ref], index: int, path: str) -> Source:
+    """A value of passes before; where it comes from is known when one has been read."""
+    first, last = same[0], same[-1]
+    port = f": {first.port}" if first.port else ""
+    if len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index):
+        which = "earlier passes"
+    else:
+        which = "previous pass" if first.index == index - 1 else f"pass {first.index}"
+    return Source(f"{path}|{first.port}", chip=f"{which}{port}")
+
+
+def with_earlier(flow: Flow, mark: str, ports: Mapping[str, Sources]) -> Flow:
+    """The flow in which values of passes before come from where each pass makes them."""
+    items = tuple(
+        replace(item, flows=tuple(with_earlier(inner, mark, ports) for inner in item.flows)) if isinstance(item, Group) else item
+        for item in flow.items
+    )
+    edges: list[Edge] = []
+    for edge in flow.edges:
+        if not edge.source.path.startswith(mark):
+            edges.append(edge)
+            continue
+        made = ports.get(edge.source.path.removeprefix(mark), ())
+        edges += [replace(edge, source=replace(one, chip=edge.source.chip)) for one in made]
+    return replace(flow, items=items, edges=tuple(edges))
 
 
 def from_far(source: Source) -> Source:

@@ -9,7 +9,7 @@ from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
 from composer.draw.metrics import text_width
-from composer.draw.scene import FONTS, About, Pieces, Scene, Text, Wire, straightened
+from composer.draw.scene import FONTS, About, Pieces, Point, Scene, Text, Wire, straightened
 from composer.draw.shape import aside
 from composer.draw.structure import Edge, Flow, Leaf, Source
 
@@ -49,7 +49,9 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     """The flow with boxes for the inputs that go into its stream and for its first output; other inputs go by their names."""
     rest = aside(flow)[0]
     paths = {item.about.path for item in rest.items}
-    streams = {e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.chip and e.target in paths}
+    streams = {
+        e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.chip and e.target in paths
+    }
     ins = tuple(
         Leaf(About(path, f"the model's input {path} — {source.shape}"), Look(titles.inputs[path], hue="io"), "", source.shape)
         for path, source in streams.items()
@@ -81,7 +83,11 @@ def parts(flow: Flow) -> list[Flow]:
 
     alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow)[0].items}
     for edge in flow.edges:
-        if edge.source.path in group and not edge.source.chip and (edge.main or edge.target in alone or edge.source.path in alone):
+        if (
+            edge.source.path in group
+            and not edge.source.chip
+            and (edge.main or edge.target in alone or edge.source.path in alone)
+        ):
             group[root(edge.source.path)] = root(edge.target)
     last = root(flow.items[-1].about.path)
     roots = dict.fromkeys(root(item.about.path) for item in flow.items)
@@ -121,7 +127,7 @@ def all_edges(flow: Flow) -> list[Edge]:
 def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
     """Columns on one page, and the wires between them."""
     whole = Fragment(height=max(one.height for one in laid))
-    taps = {}
+    taps: dict[Net, tuple[Point, ...]] = {}
     x = 0.0
     gutters: list[float] = []
     for number, one in enumerate(laid):
@@ -137,9 +143,10 @@ def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
             wire = Wire(edge.source.path, edge.target, straightened((*start, *corner, *points)), edge.port, "cross")
             whole.pieces.wires.append(wire)
             shape = edge.source.shape
+            solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
             if shape and order == 0 and gutter - start[-1][0] > text_width(shape, 10) + 24:
                 text = Text((start[-1][0] + gutter) / 2, start[-1][1] - 6, shape, "shape")
-                if not any(text.area.meets(other.area) for other in (*whole.pieces.boxes, *whole.pieces.frames)):
+                if not any(text.area.meets(other) for other in solid):
                     whole.pieces.texts.append(text)
         taps |= one.taps
         x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)

@@ -37,7 +37,7 @@ LIGHT = Palette(
         "io": Paint("#F6F6F7", "#4B5563"),
         "embed": Paint("#FBD693", "#A85400"),
         "pos": Paint("#E3C6D4", "#8C2681"),
-        "norm": Paint("#F4EE8E", "#6C6E37"),
+        "norm": Paint("#FAF08E", "#6C6E37"),
         "attn": Paint("#A9CFFF", "#0C68A6"),
         "cross": Paint("#A9CFFF", "#3B3A98"),
         "ffn": Paint("#BDF2CC", "#1F5336"),

@@ -17,8 +17,8 @@ Role: TypeAlias = Literal[
 """What a text is for, which decides how it looks."""
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far"]
-"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state, what is
-called by its name."""
+"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state, or
+what is called by its name."""
 
 
 @dataclass(frozen=True, slots=True)

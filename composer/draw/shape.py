@@ -14,8 +14,9 @@ def in_line(flow: Flow) -> Flow:
     """The flow in an order in which a block follows what it reads as directly as can be."""
     items = {item.about.path: item for item in flow.items}
     rank = {path: index for index, path in enumerate(items)}
-    reads = {path: {e.source.path for e in flow.edges if e.target == path and e.source.path in items} for path in items}
-    streams = {path: {e.source.path for e in flow.edges if e.target == path and e.main} for path in items}
+    wired = [e for e in flow.edges if not e.source.chip]
+    reads = {path: {e.source.path for e in wired if e.target == path and e.source.path in items} for path in items}
+    streams = {path: {e.source.path for e in wired if e.target == path and e.main} for path in items}
     placed: list[str] = []
     left = set(items)
     while left:
@@ -52,11 +53,19 @@ def _branches(flow: Flow, fork: str) -> Flow | None:
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
-        leaving = [e for e in flow.edges if e.source.path in part and e.target not in part]
+        leaving = [e for e in flow.edges if e.source.path in part and e.target not in part and not e.source.chip]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
         exits = any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) > 2
-        if not free or exits or wide or len(leaving) != 1 or leaving[0].target != join or leaving[0].source.port or not leaving[0].main:
+        if (
+            not free
+            or exits
+            or wide
+            or len(leaving) != 1
+            or leaving[0].target != join
+            or leaving[0].source.port
+            or not leaving[0].main
+        ):
             return None
         if fork == "" and any(e.source.given and not e.source.chip and e.source.path not in part for e in inner):
             return None
@@ -64,9 +73,9 @@ def _branches(flow: Flow, fork: str) -> Flow | None:
         flows.append(branched(in_line(below)))
         ports.append(leaving[0].port)
     gone = {path for part in parts for path in part}
-    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone), None)
+    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and not e.source.chip), None)
     joined = Branches(tuple(flows), tuple(ports), end, source)
-    edges = [e for e in flow.edges if e.target not in gone and e.source.path not in gone]
+    edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
     if source is not None:
         edges.append(Edge(source, join, "|", True))
     kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
@@ -88,16 +97,17 @@ def _reached(flow: Flow, path: str) -> set[str]:
     """A block and all that depends on it."""
     found = {path}
     for item in flow.items:
-        if any(e.target == item.about.path and e.source.path in found for e in flow.edges):
+        if any(e.target == item.about.path and e.source.path in found and not e.source.chip for e in flow.edges):
             found.add(item.about.path)
     return found
 
 
 def _meeting(flow: Flow, fork: str, after: set[str], items: Mapping[str, Item]) -> str | None:
     """The first block through which every way from the fork goes."""
-    starts = [p for p in items if p in after and any(e.target == p and e.source.path == fork for e in flow.edges)]
+    wired = [e for e in flow.edges if not e.source.chip]
+    starts = [p for p in items if p in after and any(e.target == p and e.source.path == fork for e in wired)]
     if fork == "":
-        starts = [p for p in items if not any(e.target == p and e.source.path in items for e in flow.edges)]
+        starts = [p for p in items if not any(e.target == p and e.source.path in items for e in wired)]
     if len(starts) < 2:
         return None
     common = set.intersection(*(_reached(flow, start) for start in starts))
@@ -114,7 +124,7 @@ def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
         return path
 
     for edge in flow.edges:
-        if edge.source.path in group and edge.target in group:
+        if edge.source.path in group and edge.target in group and not edge.source.chip:
             group[root(edge.target)] = root(edge.source.path)
     parts: dict[str, list[str]] = {}
     for path in between:
@@ -147,10 +157,11 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
             besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
-    edges = tuple(e for e in flow.edges if e.target not in gone and e.source.path not in gone)
+    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip))
     return replace(flow, items=kept, edges=edges), besides
 
 
 def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:
     """Whether a value comes from a block that reads what flows."""
-    return source.path == flow.owner or any(e.target == source.path and e.source.path in items for e in flow.edges)
+    wired = [e for e in flow.edges if not e.source.chip]
+    return source.path == flow.owner or any(e.target == source.path and e.source.path in items for e in wired)

@@ -133,4 +133,3 @@ class Flow:
                 yield from flow.leaves()
             if isinstance(item, Branches):
                 yield item.join
-

@@ -117,9 +117,9 @@ class _Writer:
         yield self.opened("frame", frame.about)
         yield self.rectangle(frame.x, frame.y, frame.width, frame.height, 12, paint, 1.2)
         if frame.pill is not None:
-            area = frame.pill.area
+            area = frame.pill.area.grown(9)
             yield (
-                f'<rect class="pill" x="{n(area.left - 9)}" y="{n(frame.pill.y - 14.5)}" width="{n(area.right - area.left + 18)}" '
+                f'<rect class="pill" x="{n(area.left)}" y="{n(frame.pill.y - 14.5)}" width="{n(area.right - area.left)}" '
                 f'height="20" rx="10" fill="{self.palette.pill.fill}"/>'
             )
             yield self.text(frame.pill)
@@ -136,7 +136,7 @@ class _Writer:
         for index, kind in enumerate(strip.kinds):
             top = strip.y + strip.height - cell * (index + 1)
             fill = paint.stroke if kind else paint.fill
-            look = f'{"on" if kind == 1 else "s"}' if kind < 2 else "half"
+            look = f"{'on' if kind == 1 else 's'}" if kind < 2 else "half"
             opacity = "" if kind < 2 else f' fill-opacity="{max(0.25, 0.7 - 0.15 * kind):.2f}"'
             yield (
                 f'<rect class="{look}" x="{n(strip.x)}" y="{n(top + gap / 2)}" width="{n(strip.width)}" '
@@ -205,7 +205,13 @@ class _Writer:
     def wire(self, wire: Wire) -> Iterator[str]:
         colour = self.colour(wire.style)
         port = f' data-port="{escape(wire.port)}"' if wire.port else ""
-        dash = ' stroke-dasharray="4 3"' if wire.style in ("loss", "loop") else ' stroke-dasharray="2 3"' if wire.partial or wire.style == "idle" else ""
+        dash = (
+            ' stroke-dasharray="4 3"'
+            if wire.style in ("loss", "loop")
+            else ' stroke-dasharray="2 3"'
+            if wire.partial or wire.style == "idle"
+            else ""
+        )
         shade = ' opacity=".6"' if wire.style == "idle" else ""
         between = f' data-a="{escape(wire.source)}" data-b="{escape(wire.target)}"{port}' if wire.source or wire.target else ""
         yield f'<g class="edge e-{wire.style}"{between}{shade}>'
@@ -234,10 +240,12 @@ class _Writer:
 
     def icon(self, placed: PlacedIcon, paint: Paint) -> Iterator[str]:
         x, y = placed.x, placed.y
+        line = f'<path class="i" fill="none" stroke="{paint.stroke}" stroke-width="1.8" stroke-linejoin="round"'
         match placed.icon:
             case Cells(seen=seen):
                 cell = ICON / len(seen)
-                yield f'<rect class="off" x="{n(x)}" y="{n(y)}" width="{n(ICON)}" height="{n(ICON)}" fill="{self.palette.paper}"/>'
+                square = f'x="{n(x)}" y="{n(y)}" width="{n(ICON)}" height="{n(ICON)}"'
+                yield f'<rect class="off" {square} fill="{self.palette.paper}"/>'
                 runs = "".join(
                     f"M{n(x + cell * start)} {n(y + cell * row)}h{n(cell * (end - start))}v{n(cell)}h{n(cell * (start - end))}z"
                     for row, line in enumerate(seen)
@@ -249,26 +257,29 @@ class _Writer:
                     f"M{n(x + cell * k)} {n(y)}v{n(ICON)}M{n(x)} {n(y + cell * k)}h{n(ICON)}" for k in range(1, len(seen))
                 )
                 yield f'<path class="gl" stroke="{self.palette.paper}" stroke-width=".5" stroke-opacity=".75" d="{lines}"/>'
-                yield (
-                    f'<rect class="i" x="{n(x)}" y="{n(y)}" width="{n(ICON)}" height="{n(ICON)}" fill="none" '
-                    f'stroke="{paint.stroke}" stroke-width="1"/>'
-                )
+                yield f'<rect class="i" {square} fill="none" stroke="{paint.stroke}" stroke-width="1"/>'
             case Curve(points=points):
                 steps = " L".join(f"{n(x + ICON * a)} {n(y + ICON - 2 - (ICON - 4) * b)}" for a, b in points)
-                yield f'<path class="i" fill="none" stroke="{paint.stroke}" stroke-width="1.8" stroke-linejoin="round" d="M{steps}"/>'
+                yield f'{line} d="M{steps}"/>'
             case Loop():
                 a, b = x + ICON / 2, y + ICON / 2
-                yield (
-                    f'<path class="i" fill="none" stroke="{paint.stroke}" stroke-width="1.8" '
-                    f'd="M{n(a + 6)} {n(b - 7)}A9 9 0 1 0 {n(a + 9)} {n(b + 1)}"/>'
-                    f'<path class="i" fill="none" stroke="{paint.stroke}" stroke-width="1.8" stroke-linejoin="round" '
-                    f'd="M{n(a + 1)} {n(b - 8.5)}L{n(a + 6.6)} {n(b - 6.6)}L{n(a + 4.6)} {n(b - 1)}"/>'
-                )
+                yield f'{line} d="M{n(a + 6)} {n(b - 7)}A9 9 0 1 0 {n(a + 9)} {n(b + 1)}"/>'
+                yield f'{line} d="M{n(a + 1)} {n(b - 8.5)}L{n(a + 6.6)} {n(b - 6.6)}L{n(a + 4.6)} {n(b - 1)}"/>'
 
     # -- what all are made of
 
     def rectangle(
-        self, x: float, y: float, width: float, height: float, radius: float, paint: Paint, stroke: float, *, dashed: bool = False, kind: str = "s"
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        radius: float,
+        paint: Paint,
+        stroke: float,
+        *,
+        dashed: bool = False,
+        kind: str = "s",
     ) -> str:
         dash = ' stroke-dasharray="4 3"' if dashed else ""
         return (
@@ -304,7 +315,8 @@ def rules(palette: Palette) -> str:
     ]
     for hue, paint in palette.hues.items():
         found.append(f".k-{hue}>.s{{fill:{paint.fill};stroke:{paint.stroke}}}.k-{hue} .i{{stroke:{paint.stroke}}}")
-        found.append(f".k-{hue} .on{{fill:{paint.stroke};stroke:{paint.stroke}}}.k-{hue} .half{{fill:{paint.stroke};stroke:{paint.stroke}}}")
+        solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
+        found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
     writer = _Writer(Theme(palette), ())
     for style in WIDTHS:
         colour = writer.colour(style)

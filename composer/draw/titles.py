@@ -6,8 +6,8 @@ from composer.cost.costs import CacheCounter
 from composer.cost.lengths import growing, lengths_of
 from composer.cost.units import in_bytes
 from composer.draw.counts import Counts
-from composer.draw.page import Titles
 from composer.draw.outline import unvisited
+from composer.draw.page import Titles
 from composer.draw.structure import Flow
 from composer.draw.words import counted, grouped, spoken
 from composer.graph.typed import TypedProgram, TypedRepeat
@@ -57,4 +57,3 @@ def cached(typed: TypedProgram) -> int:
     """How many numbers writing a text keeps for each token."""
     axis = growing(typed)
     return 0 if axis is None else CacheCounter(axis, lengths_of(typed, {})).graph(typed.root)
-

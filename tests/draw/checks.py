@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from composer.draw.scene import Area, Point, Scene, Text, Wire
 
@@ -28,7 +28,7 @@ def pieces(wire: Wire) -> list[tuple[Point, Point]]:
     points = wire.points
     if wire.curved:
         points = tuple(bezier(wire.points, step / 12) for step in range(13))
-    return list(zip(points, points[1:], strict=False))
+    return list(pairwise(points))
 
 
 def bezier(points: Sequence[Point], t: float) -> Point:
