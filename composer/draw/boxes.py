@@ -44,8 +44,6 @@ class Leaving:
     """Of the model's output; none for a wire."""
     source: str = ""
     """The path of what makes it, where that is inside of the block."""
-    source: str = ""
-    """The path of what makes it, where that is inside of the block."""
 
 
 @dataclass(slots=True)
