@@ -47,6 +47,9 @@ class Model(nn.Module):
         self.register_load_state_dict_pre_hook(_add_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
         self.register_load_state_dict_post_hook(_retie)  # type: ignore[no-untyped-call]  # untyped in torch
 
+    def _repr_svg_(self) -> str | None:
+        return self.recipe._repr_svg_()
+
     def retie(self) -> None:
         """Makes every tied parameter its owner's again; torch forgets it where tensors are replaced."""
         for alias, owner in self.module.ties:
