@@ -208,7 +208,7 @@ def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: 
     handed = [wire for wire in wires if wire.port not in lists]
     inside = {wire.port: wire.port for wire in handed}
     inside |= {wire.port: ", ".join(_references(wire.refs, around, names)) for wire in wires if wire.port in lists}
-    if handed:
+    if handed and handed[0].port not in dict(graph.graph.outputs):  # what a pass returns under its name, the next one is given
         first = handed[0]
         inside[first.port] = INPUT
         handed[0] = Wire(INPUT, first.refs, first.span, first.implied)
