@@ -67,6 +67,8 @@ class Part(BaseModel):
 
     kind: ClassVar[str] = ""
     """The name recipes use."""
+    declared: ClassVar[Mapping[str, Any] | None] = None
+    """Its fields, where they are no attributes of the class: those of a block that a recipe defines."""
     source: ClassVar[Paper | None] = None
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""

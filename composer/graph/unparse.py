@@ -14,12 +14,17 @@ from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, 
 from composer.graph.parameters import in_file_order
 from composer.graph.renewal import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, is_renewal
-from composer.language.evaluate import evaluate
+from composer.language.document import Listing, Node
+from composer.language.document import Mapping as YamlMapping
+from composer.language.evaluate import as_float, evaluate
+from composer.language.express import parse_expression
 from composer.language.parse import LANGUAGE, ports
 from composer.language.recipe import InputDecl
 from composer.language.write import Data, Remark, Value, data_of, write
 
 IMPLIED = "implied"
+SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotated", "offset")
+"""What is a number in a rule of `weights`."""
 INPUT = "input"
 Names = Mapping[str, str]
 """How what a graph is given is called in its text: its inputs, by their names in the graph."""
@@ -41,8 +46,46 @@ def unparse(typed: TypedProgram) -> str:
     if typed.program.init:
         text["init"] = {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init}
     if recipe.weights is not None:
-        text["weights"] = data_of(recipe.weights)
+        text["weights"] = {entry.key.text: _published(entry.value, typed.program.params) for entry in recipe.weights}
     return write(text)
+
+
+def _published(rules: Node, params: Mapping[str, Any]) -> Data:
+    """The rules of one model type, with the values of params; its `config` sets those, of which none is left."""
+    match rules:
+        case YamlMapping():
+            kept = [entry for entry in rules if entry.key.text != "config"]
+            return {
+                entry.key.text: _rules(entry.value, params) if entry.key.text == "rules" else data_of(entry.value)
+                for entry in kept
+            }
+    return data_of(rules)
+
+
+def _rules(rules: Node, params: Mapping[str, Any]) -> Data:
+    match rules:
+        case YamlMapping():
+            return {entry.key.text: _operations(entry.value, params) for entry in rules}
+    return data_of(rules)
+
+
+def _operations(rule: Node, params: Mapping[str, Any]) -> Data:
+    """What one rule does, or a part of it: sizes are expressions."""
+    match rule:
+        case YamlMapping():
+            return {
+                entry.key.text: _sizes(entry.value, params) if entry.key.text in SIZES else data_of(entry.value) for entry in rule
+            }
+    return data_of(rule)
+
+
+def _sizes(node: Node, params: Mapping[str, Any]) -> Data:
+    match node:
+        case YamlMapping():
+            return _operations(node, params)
+        case Listing(items=items):
+            return [_sizes(item, params) for item in items]
+    return number(as_float(evaluate(parse_expression(node), params), node.span))
 
 
 def _input(item: InputDecl, typed: TypedProgram) -> Data:

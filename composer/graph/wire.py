@@ -131,6 +131,8 @@ class Wiring:
         first = expression.steps[0]
         if expression.text == "none":
             return ()
+        if scope.lacks(first.name):
+            return ()
         owner, _ = self._owner(first, scope)
         if first.name == "input" or (first.name in owner.inputs and first.name not in owner.nodes):
             name = next(iter(owner.inputs)) if first.name == "input" else first.name

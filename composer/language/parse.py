@@ -11,7 +11,9 @@ from blocks.core import Library, Part, fields
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
 from blocks.losses.loss import Loss
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
+from composer.language.define import BLOCKS, define, mistakes
+from composer.language.defined import is_defined
+from composer.language.document import Clashes, Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Expression, If, Path
 from composer.language.globs import Unbalanced, pieces
@@ -23,6 +25,7 @@ from composer.language.recipe import (
     ExpressionValue,
     FieldEntry,
     FlagsValue,
+    GivenValue,
     Group,
     InitRule,
     InputDecl,
@@ -47,21 +50,9 @@ from composer.language.yaml_events import UNREADABLE
 
 LANGUAGE = 1
 TOP = (
-    "recipe",
-    "language",
-    "doc",
-    "source",
-    "task",
-    "params",
-    "inputs",
-    "graph",
-    "outputs",
-    "positions",
-    "losses",
-    "init",
-    "weights",
+    *("recipe", "language", "doc", "source", "task", "params", "blocks"),
+    *("inputs", "graph", "outputs", "positions", "losses", "init", "weights"),
 )
-LATER = ("uses", "blocks")
 """Keys of the language that this composer does not build yet."""
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
@@ -79,7 +70,7 @@ def parse(document: Document, library: Library) -> Recipe | None:
     """The recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds none, and says why."""
     if document.root is None:
         return None
-    return Parser(library, list(document.diagnostics)).recipe(document.root)
+    return Parser(library, list(document.diagnostics), document.clashes).recipe(document.root)
 
 
 def is_node(part: type[Part]) -> bool:
@@ -95,9 +86,12 @@ def ports(part: type[Part]) -> dict[str, str]:
 class Parser:
     """Reads nodes of a document by what their place wants, and collects what is wrong."""
 
-    def __init__(self, library: Library, diagnostics: list[Diagnostic]) -> None:
+    def __init__(self, library: Library, diagnostics: list[Diagnostic], clashes: Clashes | None = None) -> None:
         self.library = library
         self.diagnostics = diagnostics
+        self.clashes = clashes or {}
+        self.defined = 0
+        """Blocks that the recipe defines, as far as they are read."""
         self.refused = [found.span for found in diagnostics]
         """What could not be read, so that it is not missed as well."""
 
@@ -105,7 +99,9 @@ class Parser:
 
     def recipe(self, root: Mapping) -> Recipe:
         """The recipe under the top mapping."""
-        self._keys(root, TOP, "a recipe", LATER, also=("extends", *LATER))
+        self._keys(root, TOP, "a recipe", also=("extends", "uses"))
+        definitions = define(self, root.get("blocks"))
+        self.diagnostics.extend(endless := mistakes(definitions))
         name = root.get("recipe")
         if name is None and not _misspelt(root, "recipe"):
             self._error(
@@ -144,7 +140,12 @@ class Parser:
             weights=weights if isinstance(weights, Mapping) else None,
             root=root,
             name_scalar=title or Scalar("", root.span),
-            readable=not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph")),
+            library=self.library,
+            definitions={each.part: each for each in definitions},
+            clashes=self.clashes,
+            readable=not endless
+            and self.defined <= BLOCKS
+            and not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph", "blocks")),
             diagnostics=tuple(self.diagnostics),
         )
 
@@ -240,7 +241,8 @@ class Parser:
             doc=self._text(value.get("doc")),
         )
 
-    def _inputs(self, node: Node | None) -> Iterable[InputDecl]:
+    def _inputs(self, node: Node | None, *, block: bool = False) -> Iterable[InputDecl]:
+        """The inputs of a recipe, or of a block in one."""
         for entry in self._entries(node, "inputs"):
             if not self._declares(entry.key, "an input", functions=False):
                 continue
@@ -249,6 +251,10 @@ class Parser:
                 self._keys(value, ("type", "default", "doc"), "an input")
                 default = self._expression(value.get("default"))
                 given = value.get("type")
+                if block and "default" in value:
+                    message = "only an input of the whole model has a default, since a block takes what it is given"
+                    self._error("input-default", value.span, message, hint="give the model such an input, and hand it in")
+                    default = None
                 if given is None:
                     hint = f'{entry.key.text}: {{type: "int[batch, time]", default: 0}}'
                     self._error("missing-key", entry.key.span, f"the input `{entry.key.text}` has no type", hint=hint)
@@ -263,7 +269,7 @@ class Parser:
             if scalar.text.rstrip().endswith("?"):
                 optional = True
             declared = self.type_of(scalar)
-            if declared is not None and declared.leading:
+            if declared is not None and declared.leading and not block:
                 message = "an input of the model names all its axes, so `...` cannot stand among them"
                 self._error("bad-type", scalar.span, message, hint="such as float[batch, time, dim]")
             elif declared is not None:
@@ -296,7 +302,7 @@ class Parser:
             if expression is not None:
                 axes.append(expression.expression)
         dtype: Any = match.group(1)
-        return TypeDecl(dtype, tuple(axes), leading, scalar.span)
+        return TypeDecl(dtype, tuple(axes), leading, scalar.span, scalar.text.strip().rstrip("?").rstrip())
 
     def _init(self, node: Node | None) -> Iterable[InitRule]:
         for entry in self._entries(node, "init"):
@@ -459,7 +465,7 @@ class Parser:
         if kind is None:
             return None
         if kind.text not in self.library:
-            self._unknown("unknown-block", kind.span, "block", kind.text, self.library)
+            self.diagnostics.extend(unknown_block(kind.span, kind.text, self.library, self.clashes))
             return None
         part = self.library[kind.text]
         known = fields(part)
@@ -487,6 +493,8 @@ class Parser:
 
     def written(self, node: Node, part: type[Part], name: str) -> Written | None:
         """What is written for a field, read as the field's form wants it."""
+        if is_defined(part):
+            return GivenValue(node, node.span)
         form = fields(part)[name].form
         return self._form(node, form, name)
 
@@ -629,12 +637,10 @@ class Parser:
         self._error("value-form", node.span, f"`{what}` is a mapping", hint=f"{what}: with one name on each line below it")
         return ()
 
-    def _keys(self, node: Mapping, known: Sequence[str], what: str, later: Sequence[str] = (), also: Sequence[str] = ()) -> None:
+    def _keys(self, node: Mapping, known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
         """Reports the keys that are not known; `also` are those that a misspelt one may have meant."""
         for entry in node:
-            if entry.key.text in later:
-                self._error("not-built", entry.key.span, f"`{entry.key.text}` is not built yet")
-            elif entry.key.text not in known:
+            if entry.key.text not in known:
                 offered = known if not near(entry.key.text, also) else (*known, *also)
                 self._unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
 
@@ -672,6 +678,17 @@ def missing_field(span: Span, kind: str, missing: Sequence[str]) -> Diagnostic:
     return Diagnostic(
         "missing-field", f"{kind} needs {wanted}", span, hint=f"{{type: {kind}, {', '.join(f'{name}: …' for name in missing)}}}"
     )
+
+
+def unknown_block(span: Span, name: str, known: Iterable[str], clashes: Clashes) -> list[Diagnostic]:
+    """The diagnostic of a block that does not exist, or of one that two files define."""
+    if UNREADABLE in name:
+        return []
+    if name not in clashes:
+        return [unknown("unknown-block", span, "block", name, known)]
+    labels = tuple(Label(place, "one of them") for place in clashes[name])
+    message = f"two of the files that are used here define `{name}`, each in its own way"
+    return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]
 
 
 def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:

@@ -77,6 +77,8 @@ class Draft:
         self.head: dict[str, Any] = {"type": "linear", "out": "vocab", "bias": self.random.choice(["true", "false"])}
         self.outputs: dict[str, str] = {}
         self.init: dict[str, Any] = {}
+        self.blocks: dict[str, Any] = {}
+        self.uses: list[str] = []
         self.positions: dict[str, str] = {}
         self.losses: dict[str, Any] = {}
         self.unused = self.random.sample(HARMFUL, len(HARMFUL))
@@ -156,7 +158,9 @@ class Draft:
         recipe = {
             "recipe": "generated",
             "task": "causal_lm" if self.causal else "",
+            "uses": self.uses,
             "params": self.params,
+            "blocks": self.blocks,
             "inputs": self.inputs,
             "graph": graph,
             "outputs": {"logits": "head", **self.outputs},

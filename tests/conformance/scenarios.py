@@ -809,3 +809,64 @@ def outputs(draft: Draft) -> None:
     """Several outputs, one of them inside a block."""
     name = draft.add(draft.residual(draft.feed()))
     draft.outputs |= {"hidden_state": name, "branch": f"{name}.body", "begin": "embed"}
+
+
+# -- blocks of the recipe's own
+
+
+@scenario
+def block_of_ones_own(draft: Draft) -> None:
+    """A block with a number, a slot and a mask as params, used twice: in a slot, and with a port left open."""
+    heads = draft.pick("2", "4")
+    draft.blocks["own"] = {
+        "params": {
+            "factor": {"type": "int", "default": "2", "min": "1"},
+            "inner": {"type": "block", "default": "gelu"},
+            "seen": {"type": "mask", "default": "causal" if draft.causal else "full"},
+        },
+        "inputs": {"x": "float[batch, time, dim]", "other": "float[batch, time, dim]?", "real": "bool[batch, time]?"},
+        "graph": {
+            "look": {"type": "attention", "heads": heads, "mask": "seen and valid(real)", "in": "x"},
+            "up": {"type": "linear", "out": "factor * dim // 2"},
+            "inner": "inner",
+            "down": {"type": "linear", "out": "dim"},
+            "sum": {"type": "add", "in": ["down", "x", "other"]},
+        },
+    }
+    draft.inputs["kept"] = "bool[batch, time]?"
+    before = draft.above
+    inner = draft.pick("silu", {"graph": {"a": "tanh", "b": {"type": "linear", "out": "3 * width"}}})
+    draft.add({"type": "residual", "norm": "rmsnorm", "body": {"type": "own", "factor": draft.pick("1", "3"), "inner": inner}})
+    seen = draft.pick("window(3)", "first(1)")
+    mask = f"causal and {seen}" if draft.causal else seen
+    draft.add({"type": "own", "seen": mask, "in": {"x": draft.above, "other": before, "real": "kept"}})
+
+
+@scenario
+def block_of_blocks(draft: Draft) -> None:
+    """Blocks that a block defines for itself, its own start, and two values that it returns; one in each pass of a repeat."""
+    draft.blocks["pair"] = {
+        "params": {"wide": draft.pick("2", "3")},
+        "blocks": {
+            "half": {
+                "inputs": {"h": "float[..., dim]"},
+                "graph": {"up": {"type": "linear", "out": "wide * dim"}, "act": "relu", "down": {"type": "linear", "out": "dim"}},
+            },
+        },
+        "inputs": {"x": "float[..., dim]"},
+        "graph": {"one": "half", "two": {"type": "residual", "body": "half"}},
+        "outputs": {"y": "two", "middle": "one"},
+        "init": {"*.weight": {"normal": "0.2"}, "*.down.bias": {"constant": "1 / wide"}},
+    }
+    draft.add({"repeat": "2", "graph": {"both": {"type": "pair", "wide": draft.pick("layer + 1", "2")}}})
+    last = draft.add("pair")
+    draft.outputs["between"] = f"{last}.middle"
+
+
+@scenario
+def recipe_as_a_block(draft: Draft) -> None:
+    """A recipe of the zoo in this one."""
+    draft.uses.append("rnn_lm")
+    before = draft.above
+    other = draft.add({"type": "rnn_lm", "vocab": "width", "d_model": "2", "hidden": "3", "in": "embed"} | {"in": "tokens"})
+    draft.add({"type": "add", "in": [before, other]})
