@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,3 +208,19 @@ def test_several_layers_are_averaged_or_added_up() -> None:
     torch.testing.assert_close(found["sum"], 2 * found["balance"])
     each = [load_balancing_loss_func((one,), num_experts=4, top_k=2) for one in logits]
     torch.testing.assert_close(found["sum"], 0.5 * (each[0] + each[1]))
+
+
+def test_what_only_losses_read_stays_behind_where_a_recipe_is_a_block(tmp_path: Path) -> None:
+    """Its losses are its own: their heads are not computed, and the rest gives what it gives by itself."""
+    (tmp_path / "inner.yaml").write_text(TWO_HEADS, encoding="utf-8")
+    outer = (
+        'recipe: outer\nuses: [inner.yaml]\ninputs: {tokens: "int[batch, time]"}\n'
+        "graph: {inside: {type: two_heads}}\noutputs: {logits: inside}\n"
+    )
+    (tmp_path / "outer.yaml").write_text(outer, encoding="utf-8")
+    model, alone = composer.load(tmp_path / "outer.yaml").compile(seed=0), composer.load(TWO_HEADS).compile(seed=0)
+    assert sorted(name for name, _ in model.inside.named_children()) == ["embed", "head", "mix"]
+    alone.load_state_dict(model.inside.state_dict(), strict=False)
+    tokens = torch.randint(7, (B, T))
+    assert model(tokens).losses == {}
+    torch.testing.assert_close(model(tokens).logits, alone(tokens).logits)
