@@ -50,7 +50,7 @@ class _Freezer:
         return self.done[id(builder)]
 
     def _prune(self, builder: GraphBuilder) -> None:
-        """A group that never reads the input it was implicitly given is not wired to it. Of a recipe that is used as a block, what
+        """A group that never reads the input it was implicitly given is not wired to it. Of a recipe used as a block, what
         only its losses read stays behind.
         """
         if builder.lent:

@@ -50,6 +50,19 @@ def test_cross_entropy_is_the_mean_of_nats_written_out(shift: int, ignored: int)
     assert float(model(x, t).losses["l"]) == pytest.approx(sum(nats) / len(nats), abs=1e-12)
 
 
+@pytest.mark.parametrize("shift", [0, 2])
+def test_padding_neither_asks_nor_is_asked_for(shift: int) -> None:
+    """Only pairs of real tokens count, on the left and on the right; without `valid`, all do."""
+    losses = f"{{l: {{type: cross_entropy, in: x, target: t, shift: {shift}, valid: v}}}}"
+    model = compiled(losses, x=SCORES, t=IDS, v="bool[batch, time]?")
+    x, t = torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
+    valid = torch.tensor([[False, True, True, True, True], [True, True, True, True, False]])
+    pairs = [(b, i) for b in range(B) for i in range(T - shift) if valid[b, i] and valid[b, i + shift]]
+    nats = [float(F.cross_entropy(x[b, i], t[b, i + shift])) for b, i in pairs]
+    assert float(model(x, t, valid).losses["l"]) == pytest.approx(sum(nats) / len(nats), abs=1e-12)
+    assert float(model(x, t).losses["l"]) == float(model(x, t, torch.ones_like(valid)).losses["l"])
+
+
 def test_smoothing_weight_and_several_inputs_are_torchs_losses_put_together() -> None:
     """The mean of two, or their sum; each with a tenth spread over all classes."""
     fields = "type: cross_entropy, in: [x, z], target: t, smoothing: 0.1"
