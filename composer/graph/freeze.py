@@ -24,6 +24,7 @@ from composer.graph.ir import (
     SlotNode,
     Wire,
 )
+from composer.graph.renewal import SUFFIX
 
 
 def freeze(root: GraphBuilder, diagnostics: list[Diagnostic]) -> Graph | None:
@@ -49,7 +50,11 @@ class _Freezer:
         return self.done[id(builder)]
 
     def _prune(self, builder: GraphBuilder) -> None:
-        """A group that never reads the input it was implicitly given is not wired to it."""
+        """A group that never reads the input it was implicitly given is not wired to it. Of a recipe used as a block, what
+        only its losses read stays behind.
+        """
+        if builder.lent:
+            builder.nodes = _read(builder)
         for node in builder.nodes.values():
             wire = node.wires.get("input")
             if (
@@ -179,6 +184,18 @@ def _place(wire: Wire, name: str) -> Span:
     """Where a wire names a node."""
     places = (span for ref, span in zip(wire.refs, wire.spans, strict=False) if ref.node == name)
     return next(places, wire.span)
+
+
+def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:
+    """The nodes that what a graph returns depends on, and what states among them become."""
+    waiting = [ref.node for ref in graph.outputs.values()]
+    found: set[str] = set()
+    while waiting:
+        if (name := waiting.pop()) in graph.nodes and name not in found:
+            found.add(name)
+            waiting.append(name + SUFFIX)
+            waiting.extend(ref.node for wire in _wires(graph.nodes[name]) for ref in wire.refs)
+    return {name: node for name, node in graph.nodes.items() if name in found}
 
 
 def _reads(graph: GraphBuilder, name: str) -> bool:

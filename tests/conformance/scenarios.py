@@ -453,6 +453,9 @@ def losses(draft: Draft) -> None:
     score, other = (draft.add({**vocab, "in": before}) for _ in range(2))
     shift = draft.pick({}, {"shift": draft.pick("1", "2")}, {"smoothing": "0.1", "ignore": "3"})
     draft.losses[draft.name()] = {"type": "cross_entropy", "in": score, "target": draft.pick("labels", "tokens"), **shift}
+    if draft.pick(0, 1):
+        draft.inputs["valid"] = "bool[batch, time]?"
+        draft.losses[next(reversed(draft.losses))]["valid"] = "valid"
     both = {"in": {"input": [score, other], "target": "labels"}, "reduce": draft.pick("sum", "mean")}
     draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
     hot = draft.add({"type": "one_hot", "classes": "vocab", "in": "tokens"})
