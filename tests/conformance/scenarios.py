@@ -369,13 +369,22 @@ def patch_embedding(draft: Draft) -> None:
 
 
 @scenario
-def encoder(draft: Draft) -> None:
+def translation(draft: Draft) -> None:
+    with_encoder(draft, "seq2seq_lm")
+
+
+@scenario
+def denoising(draft: Draft) -> None:
+    with_encoder(draft, "denoising")
+
+
+def with_encoder(draft: Draft, task: str) -> None:
     """A source that is read whole, by layers that mix all of it, and at which every later layer of the text looks."""
     if draft.task != "causal_lm":
         draft.add(draft.feed())
         return
     draft.reserve("source")
-    before, draft.task = draft.above, draft.pick("seq2seq_lm", "denoising")
+    before, draft.task = draft.above, task
     draft.inputs = {"target": draft.inputs.pop("tokens"), "source": "int[batch, source]", **draft.inputs}
     draft.inputs["source_valid"] = "bool[batch, source]?"
     words = {"type": "embedding", "vocab": "vocab", "dim": "width", "in": "source", "tie": draft.pick("none", "embed")}
