@@ -124,7 +124,7 @@ class Recipe:
         _ = self.library  # blocks that cannot be used are no mistake of the recipe's
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._extends:  # what lies beside this recipe may not lie there where it is read again
+        if self._composed:  # what lies beside this recipe may not lie there where it is read again
             return Recipe, (Source(self.source.name, self.text), (), self.blocks, self.settings_name)
         return Recipe, (self.source, self.settings, self.blocks, self.settings_name)
 
@@ -144,8 +144,9 @@ class Recipe:
         return read(self.source)
 
     @property
-    def _extends(self) -> bool:
-        return self._read.root is not None and "extends" in self._read.root
+    def _composed(self) -> bool:
+        """Whether other files are a part of the recipe."""
+        return self._read.root is not None and ("extends" in self._read.root or "uses" in self._read.root)
 
     def _beside(self, name: str) -> Source:
         """The text of another recipe: of the zoo, or a file whose path leads on from this one's folder."""
@@ -153,9 +154,9 @@ class Recipe:
 
     @property
     def text(self) -> str:
-        """The recipe's text with everything that was set in it and all that it extends: what to keep beside a trained model."""
+        """The recipe's text with everything that was set in it and all it is made of: what to keep beside a trained model."""
         root = self.document.root
-        data = data_of(root) if root is not None and (self.settings or self._extends) else None
+        data = data_of(root) if root is not None and (self.settings or self._composed) else None
         return write(data) if isinstance(data, dict) else self.source.text
 
     @property

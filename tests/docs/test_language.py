@@ -119,7 +119,7 @@ def code_words(text: str) -> list[str]:
 
 def test_lists_of_the_page_are_complete() -> None:
     """Top-level keys, masks, and the functions of expressions."""
-    assert sorted(code_words(" ".join(first_column(section("Top level"))))) == sorted([*TOP, "extends"])
+    assert sorted(code_words(" ".join(first_column(section("Top level"))))) == sorted([*TOP, "extends", "uses"])
     assert sorted(code_words(" ".join(first_column(section("Masks"))))) == sorted(standard().of(Mask))
     shown = re.search(r"the functions are `([^`]*)`", section("Values"))
     assert shown is not None
