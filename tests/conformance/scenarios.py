@@ -872,9 +872,16 @@ def block_of_ones_own(draft: Draft) -> None:
             "sum": {"type": "add", "in": ["down", "x", "other"]},
         },
     }
+    draft.blocks["curve"] = {
+        "params": {"by": "2"},
+        "inputs": {"x": "float[...]"},
+        "graph": {"s": {"type": "scale", "by": "by"}, "t": "tanh"},
+    }
     draft.inputs["kept"] = "bool[batch, time]?"
     before = draft.above
-    inner = draft.pick("silu", {"graph": {"a": "tanh", "b": {"type": "linear", "out": "3 * width"}}})
+    expert = {"type": "ffn", "hidden": "8", "activation": {"type": "curve", "by": "3"}}
+    before = draft.add({"type": "moe", "experts": "2", "expert": expert, "in": before})
+    inner = draft.pick("curve", {"graph": {"a": "tanh", "b": {"type": "linear", "out": "3 * width"}}})
     draft.add({"type": "residual", "norm": "rmsnorm", "body": {"type": "own", "factor": draft.pick("1", "3"), "inner": inner}})
     seen = draft.pick("window(3)", "first(1)")
     mask = f"causal and {seen}" if draft.causal else seen
