@@ -65,9 +65,10 @@ class _Freezer:
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for node in builder.nodes.values():
             if not node.elided:
-                reads = (ref.node for wire in _wires(node) for ref in wire.refs)
-                itself = node.passes is not None
-                sorter.add(node.name, *(name for name in reads if name in builder.nodes and not (itself and name == node.name)))
+                handed = {ref.node for wire in node.wires.values() for ref in wire.refs}
+                inside = {ref.node for wire in _wires(node) for ref in wire.refs}
+                earlier = {node.name} - handed if node.passes is not None else set()  # passes may read those before them
+                sorter.add(node.name, *((handed | inside - earlier) & builder.nodes.keys()))
         try:
             order = list(sorter.static_order())
         except CycleError as error:
@@ -106,6 +107,8 @@ class _Freezer:
                 self.graph(node.graph),
                 wires,
                 node.part,
+                node.ports,
+                node.init,
                 tuple(node.ties),
                 node.trainable,
                 node.dropped,
