@@ -13,11 +13,14 @@ from composer.diagnostics import Span
 from composer.graph.describe import kind_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
+from composer.graph.renewal import SUFFIX
 from composer.graph.scope import Declaration
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, is_renewal
 from composer.language.globs import matches
 
 INPUT = "input"
+RENEWAL, STATE = "next", "state"
+"""What a state becomes is a node of this kind, and reads its state at this port."""
 SLOT = "slot "
 """The port by which a block reads what fills one of its slots begins with this."""
 
@@ -109,6 +112,8 @@ class FlatModel:
     inputs: tuple[int, ...]
     """The places of the model's inputs among the nodes, in the order of a call."""
     outputs: Values
+    losses: Values
+    """Nodes that give the recipe's own losses, by the names of these."""
     places: Mapping[str, Place]
     """Everything that has a path; the inputs first, then in the order in which it computes."""
     readers: Sequence[Sequence[tuple[int, Read]]]
@@ -127,6 +132,8 @@ class _Flattener:
     places: dict[str, Place] = field(default_factory=dict)
     forms: dict[int, Mapping[str, Form]] = field(default_factory=dict)
     learned: dict[str, list[Learned]] = field(default_factory=dict)
+    top: Mapping[str, list[Values]] = field(default_factory=dict)
+    """What the nodes of the outermost graph return."""
     positions: dict[str, Source] = field(default_factory=dict)
     """The nodes that give axes their positions, by axis."""
     fed: list[Source] = field(default_factory=list)
@@ -142,7 +149,8 @@ class _Flattener:
             self.nodes.append(FlatNode(name, INPUT, {}, (), {}, (), None))
         count = len(self.nodes)
         outputs = self.graph(self.typed.root, given, "", None)
-        return FlatModel(self.typed, tuple(self.nodes), tuple(range(count)), outputs, self.places, readers(self.nodes))
+        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.typed.program.losses.items()}
+        return FlatModel(self.typed, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
 
     def _parameters(self) -> None:
         """Each parameter under its node's path, with what the recipe says of it."""
@@ -166,13 +174,14 @@ class _Flattener:
         for node in graph.nodes:
             inside[node.name] = self.node(node, given, inside, prefix + node.name, holder)
             if not prefix:
-                self._positions(given, inside)
+                self.top = inside
+                self._positions(given)
         return {name: self.resolved(ref, given, inside) for name, ref in graph.graph.outputs}
 
-    def _positions(self, given: Values, inside: Mapping[str, list[Values]]) -> None:
+    def _positions(self, given: Values) -> None:
         for axis, ref in self.typed.program.positions:
-            if axis not in self.positions and (ref.node in given or ref.node in inside):
-                (self.positions[axis],) = self.resolved(ref, given, inside)
+            if axis not in self.positions and (ref.node in given or ref.node in self.top):
+                (self.positions[axis],) = self.resolved(ref, given, self.top)
 
     def resolved(self, ref: Ref, given: Values, inside: Mapping[str, list[Values]]) -> tuple[Source, ...]:
         """The values that a reference in a graph names."""
@@ -195,6 +204,8 @@ class _Flattener:
         passes = 0
         match node:
             case TypedBlock():
+                if is_renewal(node):
+                    read = {**read, STATE: self.resolved(Ref(node.name.removesuffix(SUFFIX)), given, inside)}
                 returned: list[Values] = [self.block(node, read, path, span)]
             case TypedGroup(graph=graph):
                 returned = [self.graph(graph, read, f"{path}.", span)]
@@ -237,7 +248,7 @@ class _Flattener:
         edges = {port: sources[0] for port, sources in read.items() if port in masked}
         node = FlatNode(
             path,
-            block.part.kind,
+            RENEWAL if is_renewal(block) else block.part.kind,
             self.forms[id(block)],
             (*reads, *slots),
             edges,

@@ -102,8 +102,9 @@ def flow(model: FlatModel, known: Signs) -> list[int]:
     """The nodes from the inputs to the outputs in an order that depends on nothing but the structure."""
     order: list[int] = list(model.inputs)
     seen = set(order)
-    for sources in model.outputs.values():
-        waiting = [(sources[0].node, False)]
+    ends = [index for index, read in enumerate(model.readers) if not read and index not in seen]  # losses, what states become
+    for end in [*(sources[0].node for sources in model.outputs.values()), *sorted(ends, key=lambda end: known.both[end])]:
+        waiting = [(end, False)]
         while waiting:
             index, done = waiting.pop()
             if done:
@@ -112,7 +113,7 @@ def flow(model: FlatModel, known: Signs) -> list[int]:
                 seen.add(index)
                 waiting.append((index, True))
                 waiting.extend((below, False) for below in reversed(_below(model, index, known)) if below not in seen)
-    return order + [index for index in range(len(model.nodes)) if index not in seen]
+    return order
 
 
 def _below(model: FlatModel, index: int, known: Signs) -> list[int]:

@@ -60,6 +60,8 @@ def signs(model: FlatModel, label: Label, numbering: Numbering, inputs: Mapping[
     returned: dict[int, list[Any]] = {}
     for place, sources in enumerate(model.outputs.values()):
         returned.setdefault(sources[0].node, []).append((place, sources[0].port))
+    for sources in model.losses.values():
+        returned.setdefault(sources[0].node, []).append(("loss", sources[0].port))
     down = [0] * len(labels)
     for index in reversed(range(len(labels))):
         read = sorted(

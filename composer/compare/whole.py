@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from composer.compare.difference import Change, FieldChange, Learned, Stated, Tied
-from composer.compare.flat import FlatModel, Source
+from composer.compare.flat import FlatModel, Source, Values
 from composer.compare.flat import Learned as Parameter
 from composer.compare.fold import EVERY, Names
 from composer.compare.pair import Pairing
@@ -21,28 +21,33 @@ def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
     ours, theirs = (model.typed.program.recipe for model in (pairing.before, pairing.after))
     if ours.task != theirs.task:
         yield Stated("task", ours.task or "none", theirs.task or "none")
-    yield from _outputs(pairing, same)
+    before, after = pairing.before, pairing.after
+    yield from _returned("output", before.outputs, after.outputs, pairing, same)
+    common = (
+        [name for name in before.outputs if name in after.outputs],
+        [name for name in after.outputs if name in before.outputs],
+    )
+    if common[0] != common[1]:
+        yield Stated("order of the outputs", ", ".join(common[0]), ", ".join(common[1]))
+    yield from _returned("loss", before.losses, after.losses, pairing, same)
 
 
-def _outputs(pairing: Pairing, same: Same) -> Iterator[Change]:
-    before, after = pairing.before.outputs, pairing.after.outputs
+def _returned(what: str, before: Values, after: Values, pairing: Pairing, same: Same) -> Iterator[Change]:
+    """Values that the model gives under a name."""
     names = Names(pairing.before), Names(pairing.after)
     left = [name for name in before if name not in after]
     right = [name for name in after if name not in before]
     for name in left[:]:
         other = next((new for new in right if same(before[name][0], after[new][0])), None)
         if other is not None:
-            yield Stated("name of an output", name, other)
+            yield Stated(f"name of the {what}", name, other)
             left.remove(name)
             right.remove(other)
     for name in before:
         if name in after and not same(before[name][0], after[name][0]):
-            yield Stated(f"output {name}", names[0].source(before[name][0], ""), names[1].source(after[name][0], ""))
-    yield from (Stated(f"output {name}", names[0].source(before[name][0], ""), "none") for name in left)
-    yield from (Stated(f"output {name}", "none", names[1].source(after[name][0], "")) for name in right)
-    common = [name for name in before if name in after], [name for name in after if name in before]
-    if common[0] != common[1]:
-        yield Stated("order of the outputs", ", ".join(common[0]), ", ".join(common[1]))
+            yield Stated(f"{what} {name}", names[0].source(before[name][0], ""), names[1].source(after[name][0], ""))
+    yield from (Stated(f"{what} {name}", names[0].source(before[name][0], ""), "none") for name in left)
+    yield from (Stated(f"{what} {name}", "none", names[1].source(after[name][0], "")) for name in right)
 
 
 def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str]]:

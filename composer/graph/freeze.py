@@ -65,10 +65,11 @@ class _Freezer:
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for node in builder.nodes.values():
             if not node.elided:
-                handed = {ref.node for wire in node.wires.values() for ref in wire.refs}
-                inside = {ref.node for wire in _wires(node) for ref in wire.refs}
-                earlier = {node.name} - handed if node.passes is not None else set()  # passes may read those before them
-                sorter.add(node.name, *((handed | inside - earlier) & builder.nodes.keys()))
+                handed = [ref.node for wire in node.wires.values() for ref in wire.refs]
+                inside = [ref.node for wire in _wires(node) for ref in wire.refs]
+                if node.passes is not None:  # a pass may read those before it
+                    inside = [name for name in inside if name != node.name]
+                sorter.add(node.name, *(name for name in (*handed, *inside) if name in builder.nodes))
         try:
             order = list(sorter.static_order())
         except CycleError as error:

@@ -14,7 +14,7 @@ from composer.language.globs import matches
 from composer.language.write import write
 from tests.compare.mutations import data
 
-REFERENCES = ("in", "outputs", "tie", "mask", "positions")
+REFERENCES = ("in", "outputs", "tie", "mask", "positions", "next")
 ORDERED = ("in", "inputs", "outputs", "init", "each", "graph")
 """Keys whose entries have an order that means something; that of `graph` is taken care of."""
 
