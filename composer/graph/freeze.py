@@ -70,9 +70,11 @@ class _Freezer:
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for node in builder.nodes.values():
             if not node.elided:
-                reads = (ref.node for wire in _wires(node) for ref in wire.refs)
-                itself = node.passes is not None
-                sorter.add(node.name, *(name for name in reads if name in builder.nodes and not (itself and name == node.name)))
+                handed = [ref.node for wire in node.wires.values() for ref in wire.refs]
+                inside = [ref.node for wire in _wires(node) for ref in wire.refs]
+                if node.passes is not None:  # a pass may read those before it
+                    inside = [name for name in inside if name != node.name]
+                sorter.add(node.name, *(name for name in (*handed, *inside) if name in builder.nodes))
         try:
             order = list(sorter.static_order())
         except CycleError as error:
