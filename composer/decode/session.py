@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import torch
+from torch import nn
 
 from composer.decode.problem import DecodeError
+from composer.language.tasks import TASKS
 from composer.lower.keepers import Kept
 from composer.lower.model import Model
 
@@ -21,6 +23,7 @@ class Cache:
         self.buffers: dict[str, torch.Tensor] = {}
         self.lengths: dict[str, int] = {}
         self.states: dict[str, torch.Tensor] = {}
+        self.whole: dict[str, torch.Tensor] = {}
         self.counted = 0
 
     def count(self, more: int) -> int:
@@ -30,7 +33,9 @@ class Cache:
         return start
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """All that was given under the name so far, with `value` at the end."""
+        """All that was given under the name so far, with `value` at the end; what does not grow stays as it was given first."""
+        if self.names[name].whole:
+            return self.whole.setdefault(name, value)
         axis = self._axis(name, value)
         start, more = self.lengths.get(name, 0), value.shape[axis]
         buffer = self.buffers.get(name)
@@ -46,8 +51,8 @@ class Cache:
         return buffer.narrow(axis, 0, start + more)
 
     def recall(self, name: str) -> torch.Tensor | None:
-        """The state that the call before left."""
-        return self.states.get(name)
+        """The state that the call before left, or what does not grow."""
+        return self.whole.get(name) if self.names[name].whole else self.states.get(name)
 
     def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """New states, `more` tokens after those before."""
@@ -57,14 +62,15 @@ class Cache:
     def reorder(self, rows: torch.Tensor) -> None:
         """Rows of the batch, chosen or repeated: what a beam needs."""
         self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
-        for name, buffer in self.buffers.items():
-            if self.names[name].batch and buffer.dim() > 1:
-                self.buffers[name] = buffer.index_select(0, rows.to(buffer.device))
+        for held in (self.buffers, self.whole):
+            for name, value in held.items():
+                if self.names[name].batch and value.dim() > 1:  # positions may be those of every row
+                    held[name] = value.index_select(0, rows.to(value.device))
 
     def crop(self, length: int) -> None:
         """Forgets all after the first `length` tokens; a state, only where that is all."""
         if length == 0:
-            self.states = {}
+            self.states, self.whole = {}, {}
         self.counted = min(self.counted, length)
         self.lengths = {name: min(kept, length) for name, kept in self.lengths.items()}
 
@@ -74,22 +80,51 @@ class Cache:
         return value.dim() + axis
 
 
+class Once:
+    """The forward of a module that the text does not reach: it computes in the first call, and gives the same in all others."""
+
+    def __init__(self, forward: Callable[..., Any], batch: Sequence[int | None]) -> None:
+        self.forward, self.batch = forward, batch
+        self.given: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.given is None:
+            self.given = self.forward(*args, **kwargs)
+        return self.given
+
+    def reorder(self, rows: torch.Tensor) -> None:
+        """Rows of the batch, chosen or repeated."""
+        values = self.given if isinstance(self.given, tuple) else (self.given,)
+        chosen = tuple(
+            value.index_select(axis, rows.to(value.device)) if axis is not None and value is not None else value
+            for value, axis in zip(values, self.batch, strict=True)
+        )
+        self.given = chosen if isinstance(self.given, tuple) else chosen[0]
+
+
 class Session:
     """A model that continues where its last call ended: each call takes the next tokens only.
 
     Logits are those that one call over all tokens gives. Every call of a session has the same rows; an optional input that
-    the first call was given (`valid`), each call is given, for its own tokens.
+    the first call was given (`valid`), each call is given, for its own tokens. What does not grow with the text, such as the
+    `source` of an encoder, each call is given whole; what is computed from it alone is computed in the first call.
     """
 
     def __init__(self, model: Model, capacity: int = 256) -> None:
         self.model = model
         self.capacity = capacity
         self._caches: list[Cache] = []
+        self._once: list[Once] = []
+        self._still: list[nn.Module] = []
         self._holders: list[Any] = []
         self._without_gradients = torch.no_grad()
 
     def __enter__(self) -> Self:
-        for keeper in self.model.keepers:
+        if self.model.remembers is None:
+            task = self.model.recipe.task
+            writes = ", ".join(name for name, known in TASKS.items() if known.text)
+            raise DecodeError(f"a session is for a model that writes ({writes}); this one is {task or 'without a task'}")
+        for keeper in self.model.remembers.keepers:
             holder: Any = self.model.get_submodule(keeper.module)
             for name in keeper.attribute:
                 holder = holder.__dict__[name]
@@ -99,6 +134,12 @@ class Session:
             holder.__dict__["cache"] = cache = Cache(keeper.names, self.capacity)
             self._caches.append(cache)
             self._holders.append(holder)
+        for fixed in self.model.remembers.fixed:
+            module = module_at(self.model, fixed.module)
+            if module is not None:
+                module.__dict__["forward"] = once = Once(module.forward, fixed.batch)
+                self._once.append(once)
+                self._still.append(module)
         self._without_gradients.__enter__()
         return self
 
@@ -109,7 +150,9 @@ class Session:
     def _close(self) -> None:
         for holder in self._holders:
             holder.__dict__.pop("cache", None)
-        self._holders, self._caches = [], []
+        for module in self._still:
+            module.__dict__.pop("forward")
+        self._holders, self._caches, self._still, self._once = [], [], [], []
 
     @property
     def length(self) -> int:
@@ -120,9 +163,11 @@ class Session:
         """Rows of the batch, chosen or repeated, [B] of indices."""
         for cache in self._caches:
             cache.reorder(rows)
+        for once in self._once:
+            once.reorder(rows)
 
     def crop(self, length: int) -> None:
-        """Forgets all after the first `length` tokens.
+        """Forgets all after the first `length` tokens; with 0, also what it computed of what does not grow.
 
         Raises:
             DecodeError: where a part carries a state, which does not say what it was before.
@@ -134,6 +179,17 @@ class Session:
             )
         for cache in self._caches:
             cache.crop(length)
+        if length == 0:
+            for once in self._once:
+                once.given = None
+
+
+def module_at(model: Model, path: str) -> nn.Module | None:
+    """The module of a node; None for one that is an operator or a curve in the model's code."""
+    found: nn.Module | None = model
+    for name in path.split("."):
+        found = found._modules.get(name) if found is not None else None
+    return found
 
 
 def session(model: Model, capacity: int = 256) -> Session:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from composer.cost.costs import CacheCounter
-from composer.cost.lengths import growing, lengths_of
+from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes
 from composer.draw.counts import Counts
 from composer.draw.outline import unvisited
 from composer.draw.page import Titles
 from composer.draw.structure import Flow
 from composer.draw.words import counted, grouped, spoken
+from composer.graph.purpose import growing
 from composer.graph.typed import TypedProgram, TypedRepeat
 
 SHORT = 32
@@ -55,5 +56,5 @@ def facts(typed: TypedProgram, flow: Flow) -> tuple[str, ...]:
 
 def cached(typed: TypedProgram) -> int:
     """How many numbers writing a text keeps for each token."""
-    axis = growing(typed)
+    axis = growing(typed.program.recipe.task, typed.inputs)
     return 0 if axis is None else CacheCounter(axis, lengths_of(typed, {})).graph(typed.root)

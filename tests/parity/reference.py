@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from transformers import (
+    BertConfig,
+    BertForMaskedLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPT2Config,
@@ -16,6 +18,12 @@ from transformers import (
     MixtralConfig,
     MixtralForCausalLM,
     PreTrainedModel,
+    SwitchTransformersConfig,
+    SwitchTransformersForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
+    ViTConfig,
+    ViTForImageClassification,
 )
 from transformers.core_model_loading import revert_weight_conversion
 
@@ -94,7 +102,76 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
-REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral}
+def bert(params: Mapping[str, Any]) -> PreTrainedModel:
+    """BERT with the recipe's params; those not given as in google-bert/bert-base-uncased."""
+    return BertForMaskedLM(
+        BertConfig(
+            vocab_size=params.get("vocab", 30522),
+            max_position_embeddings=params.get("context", 512),
+            type_vocab_size=params.get("n_token_types", 2),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+        )
+    )
+
+
+def vit(params: Mapping[str, Any]) -> PreTrainedModel:
+    """ViT with the recipe's params; those not given as in google/vit-base-patch16-224."""
+    return ViTForImageClassification(
+        ViTConfig(
+            image_size=params.get("size", 224),
+            num_channels=params.get("n_channels", 3),
+            patch_size=params.get("patch", 16),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+            num_labels=params.get("n_classes", 1000),
+        )
+    )
+
+
+def t5(params: Mapping[str, Any]) -> PreTrainedModel:
+    """T5 with the recipe's params; those not given as in google-t5/t5-base."""
+    return T5ForConditionalGeneration(T5Config(**of_t5(params)))
+
+
+def switch(params: Mapping[str, Any]) -> PreTrainedModel:
+    """Switch with the recipe's params; those not given as in google/switch-base-8."""
+    layers = params.get("n_layers", 12)
+    sparse = {"num_sparse_encoder_layers": layers // 2, "num_sparse_decoder_layers": layers // 2}
+    experts = {"num_experts": params.get("n_experts", 8), "expert_capacity": params.get("capacity", 64)}
+    return SwitchTransformersForConditionalGeneration(SwitchTransformersConfig(**of_t5(params), **sparse, **experts))
+
+
+def of_t5(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What T5's configuration and that of its descendants call the recipe's params."""
+    return {
+        "vocab_size": params.get("vocab", 32128),
+        "d_model": params.get("d_model", 768),
+        "d_kv": params.get("head_dim", 64),
+        "d_ff": params.get("hidden", 3072),
+        "num_layers": params.get("n_layers", 12),
+        "num_decoder_layers": params.get("n_layers", 12),
+        "num_heads": params.get("n_heads", 12),
+        "relative_attention_num_buckets": params.get("buckets", 32),
+        "relative_attention_max_distance": params.get("max_distance", 128),
+        "decoder_start_token_id": 0,
+    }
+
+
+REFERENCE = {
+    "gpt2": gpt2,
+    "llama3": llama3,
+    "gemma3": gemma3,
+    "mixtral": mixtral,
+    "bert": bert,
+    "vit": vit,
+    "t5": t5,
+    "switch": switch,
+}
 
 
 def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 import composer
 from composer.weights import load_published, mapping, save_published
+from composer.weights.mapping import shapes_of
 from tests.parity.reference import REFERENCE, perturbed, published
 
 VOCAB, T = 53, 11
@@ -21,6 +22,7 @@ TINY: dict[str, dict[str, Any]] = {
         "vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 20, "n_experts": 5, "top_k": 3,
         "theta": 300,
     },
+    "bert": {"vocab": VOCAB, "context": 16, "d_model": 48, "n_layers": 2, "n_heads": 6, "hidden": 40},
     # A window of 4 in 11 positions; the third layer sees all of them.
     "gemma3": {
         "vocab": VOCAB, "d_model": 40, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "head_dim": 16, "hidden": 56,
@@ -117,11 +119,11 @@ def test_weights_come_back_bit_for_bit(name: str) -> None:
     load_published(model, published(reference), reference.config.model_type)
     rules = model.program.program.recipe.weights
     assert rules is not None
-    ours = model.state_dict()
-    saved = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()}).save(ours)
-    theirs = {key.removeprefix("transformer."): value for key, value in published(reference).items()}
-    assert theirs.keys() - saved.keys() <= {"lm_head.weight"} and saved.keys() <= theirs.keys()
-    assert all(torch.equal(saved[key], theirs[key]) for key in saved)
+    ours, theirs = model.state_dict(), published(reference)
+    made = mapping(rules, reference.config.model_type, shapes_of(ours))
+    saved, found = made.save(ours), made.found(theirs)
+    assert found.keys() - saved.keys() <= {copy for copy, _, _ in made.rules.copies} and saved.keys() <= found.keys()
+    assert all(torch.equal(saved[key], theirs[found[key]]) for key in saved)
 
 
 @torch.no_grad()
