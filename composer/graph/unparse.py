@@ -214,7 +214,7 @@ def _references(refs: Sequence[Ref], graph: TypedGraph, names: Names) -> Iterato
     runs: list[list[Ref]] = []
     for ref in refs:
         before = runs[-1][-1] if runs else None
-        follows = before is not None and before.index is not None and Ref(ref.node, ref.port, before.index + 1) == ref
+        follows = before is not None and before.index is not None and Ref(before.node, before.port, before.index + 1) == ref
         runs[-1:] = [[*runs[-1], ref]] if follows else [*runs[-1:], [ref]]
     for run in runs:
         first, last = run[0], run[-1]
@@ -251,7 +251,7 @@ def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: 
     handed = [wire for wire in wires if wire.port not in lists]
     inside = {wire.port: wire.port for wire in handed}
     inside |= {wire.port: ", ".join(_references(wire.refs, around, names)) for wire in wires if wire.port in lists}
-    if handed:
+    if handed and handed[0].port not in dict(graph.graph.outputs):  # by its name it is handed from pass to pass
         first = handed[0]
         inside[first.port] = INPUT
         handed[0] = Wire(INPUT, first.refs, first.span, first.implied)
