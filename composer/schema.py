@@ -70,7 +70,14 @@ def schema(library: Library) -> Schema:
             "node": {"anyOf": [{"type": "string"}, _ref("use"), _ref("group"), _ref("repeat")]},
             "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
             "group": _region({}),
-            "repeat": _region({"repeat": EXPRESSION, "as": {"type": "string"}, "each": {"type": "object"}}),
+            "repeat": _region(
+                {
+                    "repeat": EXPRESSION,
+                    "as": {"type": "string"},
+                    "each": {"type": "object"},
+                    "share": {"description": "Whether all passes have one set of weights.", **EXPRESSION},
+                }
+            ),
             "param": _param(),
             **{f"part_{name}": _part(part, parts) for name, part in parts.items()},
         },

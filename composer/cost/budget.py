@@ -44,5 +44,5 @@ def _modules(node: TypedNode, done: dict[int, int]) -> int:
             return 1 + len(linears) + sum(_modules(slot, done) for slot in slots.values() if slot is not None)
         case TypedGroup(graph=graph):
             return 1 + modules(graph, done)
-        case TypedRepeat(passes=passes):
-            return 1 + sum(1 + modules(one, done) for one in passes)
+        case TypedRepeat(owners=owners):
+            return 1 + sum(1 + modules(one, done) for one in owners)

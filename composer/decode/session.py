@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from composer.decode.problem import DecodeError
 from composer.lower.keepers import Kept
@@ -14,7 +16,46 @@ from composer.lower.model import Model
 
 
 class Cache:
-    """What one part remembers, in memory that doubles where it is too short."""
+    """What one part remembers. A part that runs several times in a call, for passes with one set of weights, remembers for each
+    time by itself: the first time in a call goes on from the first time in the call before.
+    """
+
+    def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
+        self.names, self.capacity = names, capacity
+        self.runs: list[Memory] = []
+        self.done: Counter[str] = Counter()
+        """How often each thing was asked for in this call."""
+
+    def begin(self) -> None:
+        """A new call."""
+        self.done.clear()
+
+    def count(self, more: int) -> int:
+        """The position of the first of `more` tokens."""
+        return self._run("count").count(more)
+
+    def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """All that was given under the name so far, with `value` at the end."""
+        return self._run(f"append {name}").append(name, value)
+
+    def recall(self, name: str) -> torch.Tensor | None:
+        """The state that the call before left."""
+        return self._run(f"recall {name}").recall(name)
+
+    def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
+        """New states, `more` tokens after those before."""
+        self._run("leave").leave(more, states)
+
+    def _run(self, what: str) -> Memory:
+        number = self.done[what]
+        self.done[what] += 1
+        if number == len(self.runs):
+            self.runs.append(Memory(self.names, self.capacity))
+        return self.runs[number]
+
+
+class Memory:
+    """What a part remembers of one run in each call, in memory that doubles where it is too short."""
 
     def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
         self.names, self.capacity = names, capacity
@@ -87,6 +128,7 @@ class Session:
         self._caches: list[Cache] = []
         self._holders: list[Any] = []
         self._without_gradients = torch.no_grad()
+        self._begin: RemovableHandle | None = None
 
     def __enter__(self) -> Self:
         for keeper in self.model.keepers:
@@ -99,6 +141,7 @@ class Session:
             holder.__dict__["cache"] = cache = Cache(keeper.names, self.capacity)
             self._caches.append(cache)
             self._holders.append(holder)
+        self._begin = self.model.register_forward_pre_hook(self._new_call)
         self._without_gradients.__enter__()
         return self
 
@@ -106,7 +149,13 @@ class Session:
         self._without_gradients.__exit__(kind, error, traceback)
         self._close()
 
+    def _new_call(self, *_: Any) -> None:
+        for cache in self._caches:
+            cache.begin()
+
     def _close(self) -> None:
+        if self._begin is not None:
+            self._begin.remove()
         for holder in self._holders:
             holder.__dict__.pop("cache", None)
         self._holders, self._caches = [], []
@@ -114,12 +163,15 @@ class Session:
     @property
     def length(self) -> int:
         """Tokens so far."""
-        return max((cache.counted for cache in self._caches), default=0)
+        return max((memory.counted for memory in self._memories()), default=0)
+
+    def _memories(self) -> Iterator[Memory]:
+        return (memory for cache in self._caches for memory in cache.runs)
 
     def reorder(self, rows: torch.Tensor) -> None:
         """Rows of the batch, chosen or repeated, [B] of indices."""
-        for cache in self._caches:
-            cache.reorder(rows)
+        for memory in self._memories():
+            memory.reorder(rows)
 
     def crop(self, length: int) -> None:
         """Forgets all after the first `length` tokens.
@@ -127,13 +179,13 @@ class Session:
         Raises:
             DecodeError: where a part carries a state, which does not say what it was before.
         """
-        if 0 < length < self.length and any(cache.states for cache in self._caches):
+        if 0 < length < self.length and any(memory.states for memory in self._memories()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
                 "begin again with crop(0), or open another session"
             )
-        for cache in self._caches:
-            cache.crop(length)
+        for memory in self._memories():
+            memory.crop(length)
 
 
 def session(model: Model, capacity: int = 256) -> Session:

@@ -60,6 +60,8 @@ class NodeBuilder:
     ties: list[Tie] = field(default_factory=list)
     wanted: set[str] = field(default_factory=set)
     read: bool = False
+    share: Span | None = None
+    """Of a repeat: where it is said that all passes have one set of weights."""
 
     @property
     def elided(self) -> bool:

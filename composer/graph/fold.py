@@ -13,7 +13,7 @@ from composer.language.write import Data, Remark, Value
 
 MISSING = ""
 """Where a pass has nothing under a key that others have; no text of a recipe is empty."""
-ABSENT = {"when": "true", "trainable": "true", "tie": "none"}
+ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 """What a key means where it is not written."""
 REFERENCES = frozenset({"in", "outputs", "tie"})
 """Keys that hold references, which are chosen by a condition."""

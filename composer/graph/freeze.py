@@ -98,7 +98,7 @@ class _Freezer:
         span, name_span = node.span, node.name_span
         wires = tuple(node.wires.values())
         if node.passes is not None:
-            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, span, name_span)
+            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, node.share, span, name_span)
         if node.graph is not None:
             wires = (*wires, *node.graph.capture_wires.values())
             return GroupNode(

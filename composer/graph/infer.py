@@ -36,6 +36,7 @@ from composer.graph.patterns import Mismatch, agree, declared, fill, match, patt
 from composer.graph.purpose import purpose_mistakes
 from composer.graph.report import labels
 from composer.graph.scope import Declaration
+from composer.graph.share import share_mistakes
 from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
 from composer.graph.types import UNKNOWN, Axis, TensorType, Type, Unknown
 from composer.graph.values import convert
@@ -63,7 +64,7 @@ def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]
     if errors or not program.sound:
         return None, tuple(errors)
     typed = TypedProgram(program, root, {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)})
-    if mistakes := tie_mistakes(typed):
+    if mistakes := share_mistakes(typed) or tie_mistakes(typed):
         return None, mistakes
     return typed, (*inference.diagnostics, *doubts(typed))
 

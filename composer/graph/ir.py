@@ -177,12 +177,14 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class RepeatNode:
-    """A graph that is passed through several times, each pass with weights of its own."""
+    """A graph that is passed through several times."""
 
     name: str
     passes: tuple[Pass, ...]
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
+    share: Span | None = None
+    """Where it is said that all passes have one set of weights; None where each has its own."""
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
 

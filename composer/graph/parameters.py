@@ -33,6 +33,13 @@ def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:
     return _resolved(typed)[0]
 
 
+def parameters_of(graph: TypedGraph) -> Mapping[str, Parameter]:
+    """The parameters below a graph by their names there, tied or not."""
+    table = _Table()
+    _collect(graph, (), "", True, table)
+    return {name: parameter for name, (parameter, _) in table.parameters.items()}
+
+
 def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
     """Ties that name what is not there, or what cannot be one tensor."""
     return _resolved(typed)[1]
@@ -133,11 +140,11 @@ def _collect_node(node: TypedNode, places: tuple[_Place, ...], name: str, traina
                     _collect_node(filled, (*places, sealed), f"{name}.{slot}", trainable, table)
         case TypedGroup(graph=graph):
             _collect(graph, places, f"{name}.", trainable, table)
-        case TypedRepeat(passes=passes):
-            for index, one in enumerate(passes):
-                before = len(table.names)
-                _collect(one, places, f"{name}.{index}.", trainable, table)
-                table.below[f"{name}.{index}"] = (before, len(table.names))
+        case TypedRepeat(owners=owners):
+            for index, one in enumerate(owners):
+                prefix, before = f"{name}.{node.prefix(index)}", len(table.names)
+                _collect(one, places, prefix, trainable, table)
+                table.below[prefix[:-1]] = (before, len(table.names))
     table.below[name] = (start, len(table.names))
 
 
@@ -190,7 +197,7 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
     while rest:
         if isinstance(node, TypedRepeat):
             index = rest.pop(0) if isinstance(rest[0], int) else len(node.passes) - 1
-            name = f"{name}.{index}"
+            name = f"{name}.{node.prefix(int(index))}"[:-1]
             if not rest:
                 break
             below = _kept(node.passes[int(index)])

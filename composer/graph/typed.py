@@ -84,6 +84,15 @@ class TypedRepeat:
         return self.node.name
 
     @property
+    def owners(self) -> tuple[TypedGraph, ...]:
+        """The passes that have weights of their own."""
+        return self.passes if self.node.share is None else self.passes[:1]
+
+    def prefix(self, index: int) -> str:
+        """What stands before the names below a pass in the `state_dict`, after the name of the repeat."""
+        return f"{index}." if self.node.share is None else ""
+
+    @property
     def outputs(self) -> Ports:
         """The types of what the last pass returns."""
         return self.passes[-1].outputs
@@ -147,6 +156,6 @@ def children(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:
             yield from ((name, slot) for name, slot in slots.items() if slot is not None)
         case TypedGroup(graph=graph):
             yield from ((child.name, child) for child in graph.nodes if not child.node.dropped)
-        case TypedRepeat(passes=passes):
-            for index, graph in enumerate(passes):
-                yield from ((f"{index}.{child.name}", child) for child in graph.nodes if not child.node.dropped)
+        case TypedRepeat(owners=owners):
+            for index, graph in enumerate(owners):
+                yield from ((node.prefix(index) + child.name, child) for child in graph.nodes if not child.node.dropped)

@@ -242,7 +242,8 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: Names) -> dict[str, Da
         each, body = fold(passes)
     except Unlike as place:
         count, each, body = Remark(str(count), f"the passes differ in {place}; this is the first"), {}, passes[0]
-    return {"repeat": count, **({"each": each} if each else {}), **_edges(list(head.values()), INPUT, around, names), **body}
+    own = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
+    return {**own, **_edges(list(head.values()), INPUT, around, names), **body}
 
 
 def _earlier(wire: Wire, index: int) -> str:

@@ -48,9 +48,9 @@ LATER = ("uses", "blocks", "losses")
 """Keys of the language that this composer does not build yet."""
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
-REPEAT = ("repeat", "as", "each", "graph", "in", "outputs", "when", "tie", "trainable")
+REPEAT = ("repeat", "as", "each", "share", "graph", "in", "outputs", "when", "tie", "trainable")
 LONG_PARAM = ("default", "type", "required", "min", "max", "of", "doc")
-LATER_NODE = ("scan", "share")
+LATER_NODE = ("scan",)
 WORDS = frozenset({"input", "none", "true", "false", "and", "or", "not", "if", "else"})
 FUNCTIONS = frozenset({"min", "max", "abs", "sqrt", "log", "exp", "floor", "ceil", "round", "ceil_to"})
 LETTERS = "letters, digits and underscores, a letter first, at most 64"
@@ -377,6 +377,7 @@ class Parser:
             self.body(graph, node.entry("outputs")),
             self._settings(node),
             node.span,
+            self._expression(node.get("share")),
         )
 
     def _use(self, node: Mapping) -> What | None:

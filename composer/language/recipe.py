@@ -137,6 +137,8 @@ class Repeat:
     body: Body
     settings: Settings
     span: Span
+    share: ExpressionValue | None = None
+    """Whether all passes have one set of weights."""
 
 
 What: TypeAlias = Use | Choice | Group | Repeat

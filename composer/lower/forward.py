@@ -12,6 +12,7 @@ from composer.language.parse import ports
 from composer.lower.construct import Hole, pattern
 from composer.lower.names import STREAM, attribute, safe
 from composer.lower.questions import inline_fields, key_of, optional_output, takes, wires_of
+from composer.lower.shared import modules_of
 from composer.lower.statements import Key, Loop, Statement
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class Forward:
     # -- repeats
 
     def _repeat(self, repeat: TypedRepeat) -> None:
-        place = repeat.node.name_span
+        place, modules = repeat.node.name_span, modules_of(repeat)
         given = []
         inners = []
         for index, (one, graph) in enumerate(zip(repeat.node.passes, repeat.passes, strict=True)):
@@ -215,7 +216,7 @@ class Forward:
             gives = [key if (key := (repeat.name, i, index)) in read else None for i in range(count)]
 
             def write(name: Callable[[Key], str], arguments: Any = arguments, index: int = index) -> str:
-                return f"{attribute(repeat.name)}[{index}]({', '.join(self._text(a, name) for a in arguments)})"
+                return f"{attribute(modules[index])}({', '.join(self._text(a, name) for a in arguments)})"
 
             self.statements.append(Statement(gives, uses, write, place, repeat.name))
 
@@ -290,11 +291,17 @@ class Forward:
                 for key, refs in varying.items()
             ]
 
+        modules = modules_of(repeat)
+        alone = attribute(repeat.name) if len({*modules}) == 1 else ""  # the module of all passes, where there is one
+
         def header(module: str) -> str:
-            if not varying:
-                return f"for {module} in {attribute(repeat.name)}:"
-            targets, sources = [module, *loop_names.values()], [attribute(repeat.name), *row_names.values()]
-            return f"for {', '.join(targets)} in zip({', '.join(sources)}):"
+            walked = attribute(repeat.name) if repeat.node.share is None else pattern(list(map(attribute, modules)))
+            targets, sources = [module] * (not alone), [walked] * (not alone)
+            targets, sources = [*targets, *loop_names.values()], [*sources, *row_names.values()]
+            if not targets:
+                return f"for _ in range({count}):"
+            together = sources[0] if len(sources) == 1 else f"zip({', '.join(sources)})"
+            return f"for {', '.join(targets)} in {together}:"
 
         names: list[str] = []
         for position, key in enumerate([*always, *sometimes]):
@@ -315,7 +322,7 @@ class Forward:
                 else:
                     text = "None"
                 texts.append(text if key in always else f"{names[position]}={text}")
-            return f"{module}({', '.join(texts)})"
+            return f"{alone or module}({', '.join(texts)})"
 
         uses = [self._key(ref) for name in order for ref in given[0][name]]
         uses += [self._key(ref) for refs in same.values() for ref in refs]

@@ -15,6 +15,7 @@ from composer.language.expression import Path
 from composer.language.parse import is_node
 from composer.lower.flatten import flatten
 from composer.lower.hoist import Hoisted, Hoisting
+from composer.lower.shared import modules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,11 @@ def _graph(graph: TypedGraph, hoisted: Hoisted, path: str, hoisting: Hoisting, a
             case TypedGroup():
                 yield from _graph(node.graph, hoisted.inner[node.name], below, hoisting, axis)
             case TypedRepeat():
+                modules = modules_of(node)
                 for index, inner in enumerate(node.passes):
-                    yield from _graph(inner, hoisted.inner[f"{node.name}[{index}]"], f"{below}.{index}", hoisting, axis)
+                    if modules.index(modules[index]) == index:
+                        place = below.removesuffix(node.name) + modules[index]
+                        yield from _graph(inner, hoisted.inner[f"{node.name}[{index}]"], place, hoisting, axis)
             case TypedBlock():
                 yield from _block(node, below, hoisting, axis)
 

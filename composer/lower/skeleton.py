@@ -16,6 +16,7 @@ from composer.lower.hoist import Hoisted, Hoisting
 from composer.lower.names import RESERVED, camel, safe
 from composer.lower.paste import Pasted
 from composer.lower.questions import inline_fields, is_optional, key_of, wires_of
+from composer.lower.shared import modules_of
 
 
 @dataclass(slots=True, eq=False)
@@ -165,7 +166,7 @@ class Classes:
                 )
             case TypedRepeat():
                 keys = [self.instances[id(g), id(hoisted.inner[f"{node.name}[{i}]"])].key for i, g in enumerate(node.passes)]
-                return ("repeat", tuple(keys))
+                return ("repeat", tuple(keys), node.node.share is not None and modules_of(node))
 
     def _merge_wires(self, written: Class, graph: TypedGraph) -> None:
         for node in graph.nodes:
@@ -191,7 +192,10 @@ class Classes:
             case TypedRepeat():
                 inner = instance.hoisted.inner
                 items = tuple(self._nested(g, inner[f"{node.name}[{i}]"]) for i, g in enumerate(node.passes))
-                instance.attributes[node.name] = Passes(items)
+                if node.node.share is None:
+                    instance.attributes[node.name] = Passes(items)
+                else:
+                    instance.attributes |= dict(zip(modules_of(node), items, strict=True))
 
     def _nested(self, graph: TypedGraph, hoisted: Hoisted) -> Nested:
         return Nested(id(self.instances[id(graph), id(hoisted)]))

@@ -18,6 +18,7 @@ from composer.lower.forward import Forward
 from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
 from composer.lower.paste import HEADER, docstring
 from composer.lower.questions import key_of
+from composer.lower.shared import copies
 from composer.lower.skeleton import Class, Classes
 from composer.lower.statements import Writer
 
@@ -58,7 +59,9 @@ class _Text:
         written = self.classes.all()
         top = written[-1]
         table = parameters(self.typed)
+        owners = {entry.name: entry.owner for entry in table}
         ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
+        ties += tuple((copy, owners[name]) for copy, name in copies(self.typed.root))
         frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
         fields = self._fields()
         blocks = []

@@ -33,6 +33,7 @@ LANGUAGE = frozenset(
         *(f"init:{way}" for way in ("normal", "uniform", "constant", "several names")),
         *(f"mask:{operator}" for operator in ("and", "or", "not", "if")),
         *(f"frozen:{way}" for way in ("block", "group")),
+        *(f"share:{way}" for way in ("equal passes", "passes that differ", "flag")),
         *("outputs:of the model", "outputs:of a group", "outputs:several carried", "positions"),
         *("values:param of params", "values:width that changes", "values:harmful name"),
     }
@@ -218,6 +219,7 @@ def _of_region(region: recipe.Group | recipe.Repeat) -> Iterator[str]:
         return
     yield "node:repeat"
     yield from ["node:as"] * (region.index != "layer")
+    yield from ["share:flag"] * (region.share is not None)
     yield from ["node:repeat in a repeat"] * any(isinstance(what, recipe.Repeat) for what in inner)
     yield from ["outputs:several carried"] * (len(region.body.outputs) > 1)
     yield from ["each:several"] * (len(region.each) > 1)
@@ -288,6 +290,8 @@ def _of_graph(program: ir.Program) -> Iterator[str]:
                     if isinstance(value, ir.Known) and isinstance(value.value, ir.EdgePort):
                         yield f"slot:{part.kind}.{name} edge"
             case ir.RepeatNode(passes=passes):
+                if item.share is not None:
+                    yield f"share:{'equal passes' if len({id(one.graph) for one in passes}) == 1 else 'passes that differ'}"
                 for node in (node for one in passes for node in one.graph.nodes):
                     dropped.setdefault(f"{id(item)} {node.name}", set()).add(node.dropped)
         if isinstance(item, ir.BlockNode | ir.GroupNode) and item.dropped:

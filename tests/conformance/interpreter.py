@@ -20,6 +20,7 @@ from composer.graph.patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
 from composer.language.evaluate import evaluate
 from composer.lower import Model
+from composer.lower.shared import modules_of
 
 
 class Running:
@@ -73,8 +74,8 @@ class Interpreter:
                     values[node.name] = self.graph(node.graph, self.wires(node.node.wires, values), f"{path}{node.name}.")
                 case TypedRepeat():
                     passes = values[node.name] = []
-                    for index, (one, inner) in enumerate(zip(node.node.passes, node.passes, strict=True)):
-                        passes.append(self.graph(inner, self.wires(one.wires, values), f"{path}{node.name}.{index}."))
+                    for module, one, inner in zip(modules_of(node), node.node.passes, node.passes, strict=True):
+                        passes.append(self.graph(inner, self.wires(one.wires, values), f"{path}{module}."))
             if not isinstance(node, TypedRepeat):
                 self.seen[path + node.name] = node, values[node.name]
         return {name: read(values, ref) for name, ref in graph.graph.outputs}

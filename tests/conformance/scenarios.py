@@ -549,6 +549,35 @@ def equal_layers(draft: Draft) -> None:
 
 
 @scenario
+def one_set_of_weights(draft: Draft) -> None:
+    """Passes that share their weights, read from outside and inside, in a repeat and with a repeat in them."""
+    name, attn = draft.name(), draft.name()
+    inner = draft.body(
+        {"repeat": "2", "share": draft.pick("true", "width > 3", "width < 3"), "graph": draft.body(draft.residual(draft.feed()))}
+    )
+    body = {attn: draft.residual(draft.attention()), **inner}
+    draft.graph[name] = {"repeat": "3", "share": "true", "graph": body}
+    draft.outputs["earlier"] = f"{name}(0).{attn}"
+    before = draft.above
+    last = f"{name}.{attn}.body"
+    tied = {**draft.residual(draft.feed_mapping())}
+    draft.add({"type": "add", "in": [before, f"{name}(1)", *draft.pick([], [last])]})
+    draft.add({"repeat": "2", "graph": draft.body({"repeat": "2", "share": "true", "graph": draft.body(tied)})})
+
+
+@scenario
+def one_set_of_weights_in_passes_that_differ(draft: Draft) -> None:
+    """What is learned is the same for all; what each pass sees, and by what it multiplies, is its own."""
+    masks = [draft.declared.mask(), "causal"]
+    outside = draft.above
+    mixed = {"type": "add", "in": ["input", f"{outside} if layer > 0 else embed"]}
+    body = draft.body(mixed, draft.residual(draft.attention(mask="look")), {"type": "scale", "by": "1 / (layer + 1)"})
+    inner = {"repeat": "2", "share": "true", "graph": draft.body({**draft.residual(draft.feed()), "scale": "by"})}
+    body |= draft.body({**inner, "each": {"by": ["0.5", "1.5"]}})
+    draft.add({"repeat": "3", "share": "true", "each": {"look": masks}, "graph": body})
+
+
+@scenario
 def each_expression(draft: Draft) -> None:
     """A pattern of local and global layers."""
     narrow = draft.declared.expression(0)

@@ -59,6 +59,13 @@ GRAPHS = {
     repeat: 2
     graph:
       f: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2, mask: valid(valid), positions: rotary}}""",
+    "one set of weights": """
+  a:
+    repeat: 4
+    share: true
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 6}}, s: {type: scale, by: 1 / (layer + 1)}}
+  b: {type: add, in: [a, "a(1).f"]}
+  c: {repeat: 3, share: deep, graph: {f: {type: linear, out: 8}}}""",
     "repeats inside repeats": """
   a: {repeat: 2, as: i, graph: {b: {repeat: 3, graph: {f: {type: ffn, hidden: 4 + layer}}}, n: rmsnorm}}""",
 }
