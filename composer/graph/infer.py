@@ -177,7 +177,10 @@ class Inference:
             if passes:
                 nodes[node.name] = TypedRepeat(node, tuple(passes))
             inside = TypedGraph(around.graph, around.inputs, (), {}, nodes)
-            passes.append(self.graph(one.graph, self._given(one.wires, inside)))
+            given = self._given(one.wires, inside)
+            if passes and node.share is not None:
+                given = {port: _as_before(type_, passes[0].inputs.get(port)) for port, type_ in given.items()}
+            passes.append(self.graph(one.graph, given))
         return TypedRepeat(node, tuple(passes))
 
     def _given(self, wires: Iterable[Wire], around: TypedGraph) -> dict[str, Type | tuple[Type, ...]]:
@@ -633,6 +636,13 @@ def _port_type(part: type[Part], port: str) -> str:
 
 def _one(type_: Type | tuple[Type, ...]) -> Type:
     return type_[0] if isinstance(type_, tuple) else type_
+
+
+def _as_before(type_: Type | tuple[Type, ...], before: Type | tuple[Type, ...] | None) -> Type | tuple[Type, ...]:
+    """A type by the names that its axes had before: for one set of weights, what agrees is one."""
+    if isinstance(type_, TensorType) and isinstance(before, TensorType) and type_.agrees(before):
+        return before
+    return type_
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:

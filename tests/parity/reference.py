@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPT2Config,
@@ -94,7 +96,22 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
-REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral}
+def albert(params: Mapping[str, Any]) -> PreTrainedModel:
+    """ALBERT with the recipe's params; those not given as in albert/albert-base-v2."""
+    return AlbertForMaskedLM(
+        AlbertConfig(
+            vocab_size=params.get("vocab", 30000),
+            embedding_size=params.get("d_embed", 128),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+            max_position_embeddings=params.get("context", 512),
+        )
+    )
+
+
+REFERENCE = {"albert": albert, "gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral}
 
 
 def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:

@@ -15,7 +15,13 @@ from tests.parity.reference import REFERENCE, published
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("gpt2", 124_439_808), ("llama3", 8_030_261_248), ("gemma3", 999_885_952), ("mixtral", 46_702_792_704)],
+    [
+        ("albert", 11_221_680),
+        ("gpt2", 124_439_808),
+        ("llama3", 8_030_261_248),
+        ("gemma3", 999_885_952),
+        ("mixtral", 46_702_792_704),
+    ],
 )
 def test_default_sizes_are_the_published_ones(name: str, count: int) -> None:
     """Counted in the typed graph, in transformers' model on the meta device, and as published."""
