@@ -10,7 +10,7 @@ from typing import Any
 from composer.cost.costs import Costs, costs, numbers
 from composer.graph.describe import kind_of, phrases
 from composer.graph.parameters import NamedParameter, in_file_order, parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Rows:
                 children = tuple(
                     replace(self.node(held, slot, below), output="") for slot, held in filled if self._has_weights(held)
                 )
-            case TypedGroup(graph=graph):
+            case TypedGroup(graph=graph) | TypedScan(graph=graph):
                 children = self.graph(graph, below)
             case TypedRepeat(passes=passes):
                 block = f"× {len(passes)}"

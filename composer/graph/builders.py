@@ -38,8 +38,8 @@ class PendingTie:
 
 @dataclass(slots=True, eq=False)
 class NodeBuilder:
-    """A node. `part` alone: a block; with `graph`: a group; with `passes`: a repeat; with none of them: its input,
-    passed on.
+    """A node. `part` alone: a block; with `graph`: a group, or a scan along an axis; with `passes`: a repeat; with none of
+    them: its input, passed on.
     """
 
     name: str
@@ -60,6 +60,8 @@ class NodeBuilder:
     ties: list[Tie] = field(default_factory=list)
     wanted: set[str] = field(default_factory=set)
     read: bool = False
+    axis: tuple[str, Span] | None = None
+    """Of a scan: along what it goes, and where that is written."""
     share: Span | None = None
     """Of a repeat: where it is said that all passes have one set of weights."""
 

@@ -156,7 +156,7 @@ def _as_value(text: Value, path: Path) -> Value:
 
 def _kinds(texts: Sequence[Mapping[str, Data]]) -> int:
     """How many kinds of node the texts describe."""
-    return len({(str(text.get("type")), "graph" in text, str(text.get("repeat"))) for text in texts})
+    return len({(str(text.get("type")), "graph" in text, str(text.get("repeat")), str(text.get("scan"))) for text in texts})
 
 
 def _node_order(graphs: Sequence[Mapping[str, Data]], path: Path) -> list[str]:

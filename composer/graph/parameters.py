@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import Tie
-from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, children
+from composer.graph.typed import (
+    Parameter,
+    TypedBlock,
+    TypedGraph,
+    TypedGroup,
+    TypedNode,
+    TypedProgram,
+    TypedRepeat,
+    TypedScan,
+    children,
+)
 from composer.language.near import near
 
 
@@ -138,7 +148,7 @@ def _collect_node(node: TypedNode, places: tuple[_Place, ...], name: str, traina
                 if filled is not None:
                     sealed = _Place(f"{name}.", {slot: filled})
                     _collect_node(filled, (*places, sealed), f"{name}.{slot}", trainable, table)
-        case TypedGroup(graph=graph):
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
             _collect(graph, places, f"{name}.", trainable, table)
         case TypedRepeat(owners=owners):
             for index, one in enumerate(owners):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from composer.diagnostics import Diagnostic
 from composer.graph.parameters import parameters_of
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 
 
@@ -29,7 +29,7 @@ def _below(node: TypedNode, seen: set[int]) -> Iterator[TypedRepeat]:
         case TypedBlock(slots=slots):
             for slot in slots.values():
                 yield from () if slot is None else _below(slot, seen)
-        case TypedGroup(graph=graph):
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
             yield from _repeats(graph, seen)
         case TypedRepeat(passes=passes):
             yield from [] if node.node.share is None else [node]

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from blocks.core import Init, Part, Role
 from composer.graph.dims import Dim
-from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode
-from composer.graph.types import UNKNOWN, Ports, TensorType, Type
+from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
+from composer.graph.types import UNKNOWN, Axis, Ports, TensorType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,35 @@ class TypedRepeat:
         return self.passes[-1].outputs
 
 
-TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedScan:
+    """A scan with its graph typed for one step."""
+
+    node: ScanNode
+    graph: TypedGraph
+    axis: Axis
+    steps: Mapping[str, int]
+    """Each input that arrives one step at a time, with the place of the axis in it."""
+    carried: Mapping[str, str]
+    """Each input that is what the step before returned, with the output that it is."""
+    widened: Mapping[str, int]
+    """For each carried input, how many axes its start lacks, such as the batch: it starts the same in each row."""
+    outputs: Ports
+    """The first with the axis; the others are what the last step returned."""
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def place(self) -> int:
+        """Where the axis stands in the first output."""
+        first = next(iter(self.outputs.values()))
+        return min(next(iter(self.steps.values()), 0), len(first.axes) - 1) if isinstance(first, TensorType) else 0
+
+
+TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat | TypedScan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +182,7 @@ def children(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:
     match node:
         case TypedBlock(slots=slots):
             yield from ((name, slot) for name, slot in slots.items() if slot is not None)
-        case TypedGroup(graph=graph):
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
             yield from ((child.name, child) for child in graph.nodes if not child.node.dropped)
         case TypedRepeat(owners=owners):
             for index, graph in enumerate(owners):

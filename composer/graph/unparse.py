@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from blocks.core import Own, Part, fields
@@ -11,7 +12,7 @@ from composer.graph.describe import mask, number
 from composer.graph.fold import Unlike, fold
 from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
 from composer.graph.parameters import in_file_order
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.evaluate import evaluate
 from composer.language.parse import LANGUAGE, ports
 from composer.language.recipe import InputDecl
@@ -61,6 +62,8 @@ def _node(node: TypedNode, around: TypedGraph, names: Names) -> dict[str, Data]:
             text = _block(node, around, names)
         case TypedGroup():
             text = _group(node, around, names)
+        case TypedScan():
+            text = _scan(node, around, names)
         case TypedRepeat():
             text = _repeat(node, around, names)
     return text | _settings(node)
@@ -197,15 +200,21 @@ def _group(node: TypedGroup, around: TypedGraph, names: Names) -> dict[str, Data
 
 
 def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: Names) -> tuple[list[Wire], dict[str, str]]:
-    """What a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they are."""
+    """What a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they are.
+    A first input that nothing returns is called `input`.
+    """
     lists = {item.name for item in graph.graph.inputs if item.many}
+    read = {item.name for item in graph.graph.inputs if item.captured}
+    returned = dict(graph.graph.outputs)
     handed = [wire for wire in wires if wire.port not in lists]
     inside = {wire.port: wire.port for wire in handed}
+    for place, wire in enumerate(handed):
+        if wire.port not in returned and place == 0:
+            inside[wire.port] = INPUT
+        while wire.port in read and inside[wire.port] in returned:  # what is only read must not be taken for what is returned
+            inside[wire.port] += "_"
+    handed = [replace(wire, port=inside[wire.port]) for wire in handed]
     inside |= {wire.port: ", ".join(_references(wire.refs, around, names)) for wire in wires if wire.port in lists}
-    if handed:
-        first = handed[0]
-        inside[first.port] = INPUT
-        handed[0] = Wire(INPUT, first.refs, first.span, first.implied)
     return handed, inside
 
 
@@ -217,6 +226,16 @@ def _outputs(graph: TypedGraph, names: Names) -> dict[str, Data]:
     last = in_file_order(graph)[-1].name if graph.nodes else ""
     returned = _reference(unnamed, graph, names)
     return {} if returned == last else {"outputs": {"y": returned}}
+
+
+# -- scans
+
+
+def _scan(node: TypedScan, around: TypedGraph, names: Names) -> dict[str, Data]:
+    wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
+    handed, inside = _given(wires, node.graph, around, names)
+    text = {"scan": node.node.axis, **_edges(handed, INPUT, around, names), "graph": _nodes(node.graph, inside)}
+    return text | _outputs(node.graph, inside)
 
 
 # -- repeats

@@ -141,7 +141,18 @@ class Repeat:
     """Whether all passes have one set of weights."""
 
 
-What: TypeAlias = Use | Choice | Group | Repeat
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """A graph that is passed through once for each step along an axis, with one set of weights."""
+
+    axis: str
+    axis_span: Span
+    body: Body
+    settings: Settings
+    span: Span
+
+
+What: TypeAlias = Use | Choice | Group | Repeat | Scan
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from blocks.core import Part
 from blocks.masks.plans import Plan, kept
 from composer.graph.dims import Dim
 from composer.graph.patterns import pattern
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, along
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
 from composer.language.expression import Path
 from composer.language.parse import is_node
 from composer.lower.flatten import flatten
@@ -50,6 +50,11 @@ def growing(typed: TypedProgram) -> Dim | None:
     return tokens.axes[-1].size if tokens is not None and tokens.axes else None
 
 
+def goes_on(scan: TypedScan, axis: Dim | None) -> bool:
+    """Whether what a scan carries is kept from call to call, along the axis that grows."""
+    return bool(scan.carried) and scan.axis.size == axis
+
+
 def _graph(graph: TypedGraph, hoisted: Hoisted, path: str, hoisting: Hoisting, axis: Dim | None) -> Iterator[Keeper]:
     for name, need in hoisted.local.items():
         if axis is not None and need.axis == axis:
@@ -60,6 +65,10 @@ def _graph(graph: TypedGraph, hoisted: Hoisted, path: str, hoisting: Hoisting, a
         below = f"{path}.{node.name}" if path else node.name
         match node:
             case TypedGroup():
+                yield from _graph(node.graph, hoisted.inner[node.name], below, hoisting, axis)
+            case TypedScan():
+                if goes_on(node, axis):
+                    yield Keeper(below, (), {name: Kept(None, True) for name in node.carried})
                 yield from _graph(node.graph, hoisted.inner[node.name], below, hoisting, axis)
             case TypedRepeat():
                 modules = modules_of(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 
 
 def modules_of(repeat: TypedRepeat) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def _below(node: TypedNode, name: str, path: str, owner: str) -> Iterator[tuple[
             for slot, filled in slots.items():
                 if filled is not None:
                     yield from _below(filled, slot, f"{path}{name}.", f"{owner}{name}.")
-        case TypedGroup(graph=inner):
+        case TypedGroup(graph=inner) | TypedScan(graph=inner):
             yield from copies(inner, f"{path}{name}.", f"{owner}{name}.")
         case TypedRepeat():
             for module, one in passes_of(node).items():
@@ -53,7 +53,7 @@ def shared_modules(graph: TypedGraph, path: str = "") -> Iterator[str]:
     """The paths of all modules that serve several passes."""
     for node in graph.nodes:
         match node:
-            case TypedGroup(graph=inner) if not node.node.dropped:
+            case TypedGroup(graph=inner) | TypedScan(graph=inner) if not node.node.dropped:
                 yield from shared_modules(inner, f"{path}{node.name}.")
             case TypedRepeat():
                 for module, one in passes_of(node).items():

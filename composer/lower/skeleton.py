@@ -8,11 +8,12 @@ from typing import Any
 
 from composer.diagnostics import Span
 from composer.graph.ir import Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.lower.construct import Literal, Nested, New, Passes, Tree, resolve, unify
 from composer.lower.constructors import Constructors
 from composer.lower.forward import Forward
 from composer.lower.hoist import Hoisted, Hoisting
+from composer.lower.keepers import goes_on, growing
 from composer.lower.names import RESERVED, camel, safe
 from composer.lower.paste import Pasted
 from composer.lower.questions import inline_fields, is_optional, key_of, wires_of
@@ -41,6 +42,8 @@ class Class:
     lines: list[tuple[str, Span | None, str]] = field(default_factory=list)
     used: set[str] | None = None
     """The inputs that its forward reads; a mask's own edges stay where the mask is prepared."""
+    remembers: bool = False
+    """Whether it is a step of a scan that goes on from call to call."""
     wires: dict[str, dict[str, Wire]] = field(default_factory=dict)
     """For each block, the wires of all instances together."""
 
@@ -93,6 +96,9 @@ class Classes:
         match node:
             case TypedGroup():
                 self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
+            case TypedScan():
+                step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
+                self.by_key[step.key].remembers |= goes_on(node, growing(self.typed))
             case TypedRepeat():
                 for index, graph in enumerate(node.passes):
                     self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))
@@ -164,6 +170,11 @@ class Classes:
                     if not node.node.dropped
                     else ("dropped",)
                 )
+            case TypedScan():
+                if node.node.dropped:
+                    return ("dropped",)
+                ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
+                return ("scan", self.instances[id(node.graph), id(hoisted.inner[node.name])].key, ways)
             case TypedRepeat():
                 keys = [self.instances[id(g), id(hoisted.inner[f"{node.name}[{i}]"])].key for i, g in enumerate(node.passes)]
                 return ("repeat", tuple(keys), node.node.share is not None and modules_of(node))
@@ -187,7 +198,7 @@ class Classes:
                         instance.attributes[f"{node.name}:{name}"] = Literal(getattr(node.part, name))
                 else:
                     instance.attributes[node.name] = self.constructors.block(node)
-            case TypedGroup():
+            case TypedGroup() | TypedScan():
                 instance.attributes[node.name] = self._nested(node.graph, instance.hoisted.inner[node.name])
             case TypedRepeat():
                 inner = instance.hoisted.inner

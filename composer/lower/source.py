@@ -153,6 +153,8 @@ class _Text:
         doc = self.typed.program.recipe.doc if written.instances[0].graph is self.classes.typed.root else ""
         if doc:
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
+        if written.remembers:
+            lines += [("    cache = None", None, ""), ("", None, "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
         for name, tree in written.template.items():
             if ":" in name and isinstance(tree, Hole):

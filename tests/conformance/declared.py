@@ -39,7 +39,7 @@ INPUTS = {
     "length": "int[batch]?",
     "pairs": "bool[batch, time, time]?",
 }
-TRIES = 400
+TRIES = 1_500
 
 
 class Declared:

@@ -13,6 +13,7 @@ from blocks.core.fields import EdgeName, Field, FlagsBy, OrEdge, SlotOf
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
 from composer.graph import ir
+from composer.graph.typed import TypedProgram, TypedScan
 from composer.language import document, recipe
 from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Step, Unary
 from composer.language.parse import is_node, ports
@@ -33,6 +34,7 @@ LANGUAGE = frozenset(
         *(f"init:{way}" for way in ("normal", "uniform", "constant", "several names")),
         *(f"mask:{operator}" for operator in ("and", "or", "not", "if")),
         *(f"frozen:{way}" for way in ("block", "group")),
+        *(f"scan:{way}" for way in ("carried", "nothing carried", "first to first", "widened", "from around", "last step")),
         *(f"share:{way}" for way in ("equal passes", "passes that differ", "flag")),
         *("outputs:of the model", "outputs:of a group", "outputs:several carried", "positions"),
         *("values:param of params", "values:width that changes", "values:harmful name"),
@@ -74,7 +76,7 @@ def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
 def features(written: composer.Recipe) -> set[str]:
     """All that a sound recipe makes use of."""
     program = written.typed.program
-    return {*_of_text(program.recipe), *_of_graph(program), *_of_program(program)}
+    return {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.typed)}
 
 
 def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
@@ -111,7 +113,7 @@ def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
     yield from ["outputs:of the model"] * (len(parsed.body.outputs) > 1)
     for value in below((parsed.body, parsed.params, parsed.positions)):
         yield from _of_value(value)
-        if isinstance(value, recipe.Group | recipe.Repeat):
+        if isinstance(value, recipe.Group | recipe.Repeat | recipe.Scan):
             yield from _of_region(value)
     yield from _of_nodes(parsed.body, every)
 
@@ -208,7 +210,7 @@ def _of_tie(tie: Any) -> Iterator[str]:
                 yield from ["tie:pass"] * any(step.arguments for step in steps)
 
 
-def _of_region(region: recipe.Group | recipe.Repeat) -> Iterator[str]:
+def _of_region(region: recipe.Group | recipe.Repeat | recipe.Scan) -> Iterator[str]:
     """A graph in a graph."""
     inner = [node.what for node in region.body.nodes]
     if isinstance(region, recipe.Group):
@@ -216,6 +218,8 @@ def _of_region(region: recipe.Group | recipe.Repeat) -> Iterator[str]:
         yield from ["node:group in a group"] * any(isinstance(what, recipe.Group) for what in inner)
         yield from ["outputs:of a group"] * (len(region.body.outputs) > 1)
         yield from ["edge:of a group"] * bool(region.settings.edges and region.settings.edges[0].port)
+        return
+    if isinstance(region, recipe.Scan):
         return
     yield "node:repeat"
     yield from ["node:as"] * (region.index != "layer")
@@ -255,7 +259,7 @@ def _of_nodes(body: recipe.Body, around: set[str]) -> Iterator[str]:
         if isinstance(settings.tie, Path) and settings.tie.steps[0].name in around:
             yield "tie:around"
         for what in [node.what, *(entry.value.what for entry in getattr(node.what, "fields", ()) if slot(entry.value))]:
-            if isinstance(what, recipe.Group | recipe.Repeat):
+            if isinstance(what, recipe.Group | recipe.Repeat | recipe.Scan):
                 yield from _of_nodes(what.body, around | here)
 
 
@@ -307,6 +311,25 @@ def _of_program(program: ir.Program) -> Iterator[str]:
     for item in below(program.graph):
         if isinstance(item, ir.RepeatNode) and len({id(one.graph) for one in item.passes}) == len(item.passes) > 1:
             yield "values:width that changes"
+
+
+def _of_scans(program: TypedProgram) -> Iterator[str]:
+    """How values go from step to step."""
+    for scan in below(program.root):
+        if isinstance(scan, TypedScan):
+            outputs = [name for name, _ in scan.graph.graph.outputs]
+            yield "scan:carried" if scan.carried else "scan:nothing carried"
+            yield from ["scan:first to first"] * any(name not in outputs for name in scan.carried)
+            yield from ["scan:widened"] * any(scan.widened.values())
+            yield from ["scan:from around"] * any(item.captured and item.name in scan.steps for item in scan.graph.graph.inputs)
+    for graph in below(program.program.graph):
+        if isinstance(graph, ir.Graph):
+            first = {node.name: node.graph.outputs[0][0] for node in graph.nodes if isinstance(node, ir.ScanNode)}
+            read = [
+                ref for node in graph.nodes if not isinstance(node, ir.RepeatNode) for wire in node.wires for ref in wire.refs
+            ]
+            for ref in (*read, *(ref for _, ref in graph.outputs)):
+                yield from ["scan:last step"] * (ref.node in first and ref.port not in ("", first[ref.node]))
 
 
 def covering(texts: list[str]) -> list[str]:

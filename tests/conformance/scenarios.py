@@ -403,6 +403,65 @@ def states(draft: Draft) -> None:
     draft.outputs["after"] = f"{written}.h"
 
 
+@scenario
+def rnn_cell(draft: Draft) -> None:
+    """A recurrent layer written out: a cell, walked along the text from zeros or from a learned start."""
+    before, cell = draft.above, draft.name()
+    kind, fields = draft.pick(("rnn_cell", {"activation": draft.pick("tanh", "relu")}), ("gru_cell", {}))
+    learned = {"type": "parameter", "shape": ["6"], "std": "0.5"}
+    start = draft.add(draft.pick({"type": "zeros", "shape": ["6"], "in": before}, learned))
+    inner = {cell: {"type": kind, "hidden": "6", "biases": draft.pick("one", "two"), **fields, "in": {"x": "step", "h": "h"}}}
+    if draft.pick(0, 1):
+        draft.add({"scan": "time", "in": {"h": start, "step": before}, "graph": inner})
+    else:
+        walked = {"step": before, "h": start}
+        draft.add({"scan": "time", "in": walked, "graph": inner, "outputs": {"every": cell, "h": cell}})
+    draft.add({"type": "linear", "out": "width"})
+
+
+SCENARIOS["gru_cell"] = rnn_cell
+
+
+@scenario
+def lstm_cell(draft: Draft) -> None:
+    """A cell with two states along another sequence, of which the last ones start the one along the text."""
+    draft.inputs["memory"] = "float[batch, source, 10]"
+    before, cell = draft.above, draft.name()
+    fields = {"type": "lstm_cell", "hidden": "5", "biases": draft.pick("one", "two")}
+    zero = draft.add({"type": "zeros", "shape": ["5"], "in": before})
+    graph = {cell: {**fields, "in": {"x": "step", "h": "h", "c": "c"}}}
+    returned = {"every": cell, "h": cell, "c": f"{cell}.c"}
+    read = draft.add({"scan": "source", "in": {"step": "memory", "h": zero, "c": zero}, "graph": graph, "outputs": returned})
+    starts = {"h": f"{read}.h", "c": f"{read}.c"}
+    draft.add({"scan": "time", "in": {"step": before, **starts}, "graph": graph, "outputs": returned})
+    draft.add({"type": "linear", "out": "width"})
+    draft.outputs["read"] = read
+
+
+@scenario
+def zeros(draft: Draft) -> None:
+    """A recurrence from primitives, whose step also reads what it was not handed, and one that carries nothing."""
+    before = draft.above
+    gate = draft.add({"type": "linear", "out": "width", "in": before})
+    draft.add("sigmoid")
+    gate, start = draft.above, draft.add({"type": "zeros", "shape": ["width"], "in": before})
+    kept, new = draft.name(), draft.name()
+    inner = {kept: {"type": "multiply", "in": [gate, "h"]}, new: {"type": "add", "in": [kept, "step"]}}
+    draft.add({"scan": "time", "in": {"step": before, "h": start}, "graph": inner, "outputs": {"y": new, "h": new}})
+    draft.add({"scan": "time", "graph": draft.body("rmsnorm", draft.feed())})
+
+
+@scenario
+def scan_in_a_repeat(draft: Draft) -> None:
+    """A scan in the body of residuals, which are passed several times with one set of weights or with several."""
+    before, cell = draft.above, draft.name()
+    start = draft.add({"type": "parameter", "shape": ["width"]})
+    inner = {cell: {"type": "gru_cell", "hidden": "width", "in": {"x": "input", "h": "h"}}}
+    walk = {"scan": "time", "in": {"h": start}, "graph": inner, "outputs": {"y": cell, "h": cell}}
+    shared = {"share": draft.pick("true", "false")}
+    draft.add({"repeat": "2", "in": before, **shared, "graph": draft.body(draft.residual(walk))})
+
+
 # -- structure
 
 

@@ -59,6 +59,12 @@ GRAPHS = {
     repeat: 2
     graph:
       f: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2, mask: valid(valid), positions: rotary}}""",
+    "several values that are carried by name": """
+  a:
+    repeat: 3
+    in: {left: x, right: x, still: x}
+    graph: {f: {type: linear, out: 8, in: left}, g: {type: add, in: [right, f]}, m: {type: multiply, in: [g, still]}}
+    outputs: {left: m, right: g}""",
     "one set of weights": """
   a:
     repeat: 4
