@@ -30,6 +30,8 @@ def unparse(typed: TypedProgram) -> str:
     names = {name: name for name in typed.root.inputs}
     text: dict[str, Data] = {"recipe": recipe.name, "language": str(LANGUAGE)}
     text |= {key: value for key, value in (("doc", recipe.doc), ("source", recipe.source), ("task", recipe.task)) if value}
+    if lengths := _lengths(typed):
+        text["params"] = {name: number(length) for name, length in lengths.items()}
     text["inputs"] = {item.name: _input(item, typed) for item in typed.program.inputs}
     text["graph"] = _nodes(typed.root, names)
     text["outputs"] = {name: _reference(ref, typed.root, names) for name, ref in typed.root.graph.outputs}
@@ -42,9 +44,15 @@ def unparse(typed: TypedProgram) -> str:
     return write(text)
 
 
+def _lengths(typed: TypedProgram) -> dict[str, int]:
+    """The params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
+    axes = (axis for type_ in typed.inputs.values() for axis in type_.axes)
+    return {axis.name: axis.size for axis in axes if axis.name in typed.program.params and isinstance(axis.size, int)}
+
+
 def _input(item: InputDecl, typed: TypedProgram) -> Data:
-    type_ = typed.inputs[item.name]
-    axes = ", ".join(str(size).replace("·", " * ") for size in type_.sizes)
+    type_, lengths = typed.inputs[item.name], _lengths(typed)
+    axes = ", ".join(each.name if each.name in lengths else str(each.size).replace("·", " * ") for each in type_.axes)
     written = f"{type_.dtype}[{axes}]{'?' if item.optional else ''}"
     if item.default is None:
         return written

@@ -501,6 +501,9 @@ def graph_in_a_slot(draft: Draft) -> None:
 def graph_in_a_slot_of_a_block_that_computes(draft: Draft) -> None:
     curve = {"graph": draft.body("gelu", {"type": "scale", "by": "0.7"}, {"type": "linear", "out": "dim"})}
     draft.add(draft.pick({"type": "ffn", "activation": curve}, {"type": "gated_ffn", "hidden": "9", "activation": curve}))
+    several = draft.pick({"repeat": "2"}, {"repeat": "3", "share": "true"}, {"scan": "time"})
+    inner = {"graph": draft.body({"type": "linear", "out": "dim"}, "tanh")}
+    draft.add({"type": "ffn", "hidden": "5", "activation": {**several, **inner}})
     out = {"graph": draft.body("rmsnorm", {"type": "linear", "out": "width"})}
     draft.add(draft.residual(draft.attention(out=out)))
 
