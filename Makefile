@@ -4,10 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo test check format-check lint contracts types format clean
+.PHONY: demo plays test check format-check lint contracts types format clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
+
+plays: $(VENV)/installed
+	$(BIN)/arco plays -o docs/models-on-plays.md
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from composer.graph.infer import infer
 from composer.graph.typed import TypedProgram
 from composer.language.assignment import assign
 from composer.language.document import Document
+from composer.language.document import Mapping as YamlMapping
 from composer.language.extend import extend, is_path
 from composer.language.open_source import open_source
 from composer.language.parse import parse, unknown
@@ -77,6 +79,13 @@ def zoo_names() -> list[str]:
     return sorted(file.stem for file in zoo().glob("*.yaml"))
 
 
+def config_of(config: Path | Mapping[str, Any]) -> Source:
+    """The text of a `config.json`."""
+    if isinstance(config, Mapping):
+        return Source("config.json", json.dumps(dict(config), indent=2, default=str))
+    return open_source(config / "config.json" if config.is_dir() else config)
+
+
 def written(value: Any) -> str:
     """A Python value as it is written after `PATH=`."""
     match value:
@@ -115,7 +124,7 @@ class Recipe:
         _ = self.library  # blocks that cannot be used are no mistake of the recipe's
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._extends:  # what lies beside this recipe may not lie there where it is read again
+        if self._composed:  # what lies beside this recipe may not lie there where it is read again
             return Recipe, (Source(self.source.name, self.text), (), self.blocks, self.settings_name)
         return Recipe, (self.source, self.settings, self.blocks, self.settings_name)
 
@@ -135,8 +144,9 @@ class Recipe:
         return read(self.source)
 
     @property
-    def _extends(self) -> bool:
-        return self._read.root is not None and "extends" in self._read.root
+    def _composed(self) -> bool:
+        """Whether other files are a part of the recipe."""
+        return self._read.root is not None and ("extends" in self._read.root or "uses" in self._read.root)
 
     def _beside(self, name: str) -> Source:
         """The text of another recipe: of the zoo, or a file whose path leads on from this one's folder."""
@@ -144,9 +154,9 @@ class Recipe:
 
     @property
     def text(self) -> str:
-        """The recipe's text with everything that was set in it and all that it extends: what to keep beside a trained model."""
+        """The recipe's text with everything that was set in it and all it is made of: what to keep beside a trained model."""
         root = self.document.root
-        data = data_of(root) if root is not None and (self.settings or self._extends) else None
+        data = data_of(root) if root is not None and (self.settings or self._composed) else None
         return write(data) if isinstance(data, dict) else self.source.text
 
     @property
@@ -164,6 +174,12 @@ class Recipe:
         """What the model is for."""
         return self._top("task") or None
 
+    @property
+    def weights(self) -> YamlMapping | None:
+        """How the recipe maps to published checkpoints, by model type."""
+        found = self.document.root.get("weights") if self.document.root else None
+        return found if isinstance(found, YamlMapping) else None
+
     def _top(self, key: str) -> str:
         value = data_of(node) if (root := self.document.root) and (node := root.get(key)) else ""
         return value if isinstance(value, str) else ""
@@ -175,8 +191,8 @@ class Recipe:
             return None, self.document.diagnostics
         if not parsed.readable:
             return None, parsed.diagnostics
-        rules = mistakes(parsed.weights) if parsed.weights is not None else []
         program, found = expand(parsed, self.library)
+        rules = mistakes(parsed.weights, program.params if program else None) if parsed.weights is not None else []
         if program is None:
             return None, (*found, *rules)
         typed, doubts = infer(program)
@@ -216,6 +232,24 @@ class Recipe:
         from composer.lower import lower
 
         return lower(self.typed).text
+
+    def configured(self, config: Path | Mapping[str, Any]) -> Recipe:
+        """The recipe at the sizes of a published model: its `config.json`, the folder around it, or what stands in it.
+
+        Raises:
+            RecipeError: where it is for another model, or says what the recipe does not know.
+        """
+        from composer.weights.config import settings
+
+        if self.weights is None:
+            raise RecipeError(
+                [Diagnostic("weights-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
+            )
+        found = settings(self.weights, config_of(config), lambda said: self._with(said).typed.program.params)
+        return self._with(found)
+
+    def _with(self, settings: Iterable[str]) -> Recipe:
+        return replace(self, settings=(*self.settings, *settings))
 
     def compile(
         self,

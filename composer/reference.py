@@ -139,6 +139,7 @@ def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
         yield "made of", ["other blocks, which take its place in the graph"]
     title = "learns, as it is by default" if callable(part.weights) else "learns"
     yield title, [_weight(name, weight) for name, weight in _weights(part).items()]
+    yield "keeps from call to call", [_weight(name, buffer) for name, buffer in _buffers(part).items()]
     if part.keeps and part.kind:
         yield "remembers while a text is written", _typed(part.keeps)
     if part.carries and part.kind:
@@ -152,6 +153,13 @@ def _weights(part: type[Part]) -> Mapping[str, Weight]:
     plain: dict[str, Any] = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}
     ones: defaultdict[str, int] = defaultdict(lambda: 1)
     return part.weights(part.model_construct(**plain), ones, frozenset())
+
+
+def _buffers(part: type[Part]) -> Mapping[str, Tensor]:
+    if not callable(part.buffers):
+        return part.buffers
+    plain = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}
+    return part.buffers(part.model_construct(**plain))
 
 
 def _stand_in(field: Field) -> Any:

@@ -11,8 +11,10 @@ from typing import Any, TypeAlias, get_args
 
 from blocks.core import Block, Library, Part, fields
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
+from blocks.losses.loss import Loss, Scalar
 from blocks.masks.mask import Mask
-from composer.language.parse import is_node
+from composer.language.define import KEYS as BLOCK
+from composer.language.parse import is_node, ports
 from composer.language.recipe import ParamType
 from composer.language.tasks import TASKS
 from composer.reference import docs_of
@@ -62,27 +64,59 @@ def schema(library: Library) -> Schema:
         "type": "object",
         "properties": _top(),
         "additionalProperties": False,
-        "required": ["recipe"],
-        "if": {"required": ["extends"]},  # what is laid over another recipe says only what changes
-        "else": {"required": ["inputs", "graph"], "properties": {"graph": _ref("graph")}},
-        "$defs": {
-            "graph": {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "additionalProperties": _ref("node")},
-            "node": {"anyOf": [{"type": "string"}, _ref("use"), _ref("group"), _ref("repeat"), _ref("scan")]},
-            "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
-            "group": _region({}),
-            "repeat": _region(
-                {
-                    "repeat": EXPRESSION,
-                    "as": {"type": "string"},
-                    "each": {"type": "object"},
-                    "share": {"description": "Whether all passes have one set of weights.", **EXPRESSION},
-                }
-            ),
-            "scan": _region({"scan": {"description": "The axis along which it goes, step by step.", **TEXT}}),
-            "param": _param(),
-            **{f"part_{name}": _part(part, parts) for name, part in parts.items()},
-        },
+        "allOf": [
+            {  # what is laid over another recipe says only what changes, and a file of blocks has no graph
+                "if": {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["blocks"], "not": {"required": ["graph"]}}]}},
+                "then": {"required": ["recipe", "inputs", "graph"]},
+            },
+            {"if": {"required": ["extends"]}, "then": {"required": ["recipe"]}},
+            {
+                "if": {"anyOf": [{"required": [key]} for key in ("extends", "blocks", "uses")]},
+                "then": {"if": {"not": {"required": ["extends"]}}, "then": {"properties": {"graph": _ref("open_graph")}}},
+                "else": {"properties": {"graph": _ref("graph")}},
+            },
+        ],
+        "$defs": _with_open(
+            {
+                "graph": {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "additionalProperties": _ref("node")},
+                "node": {"anyOf": [{"type": "string"}, _ref("use"), _ref("group"), _ref("repeat"), _ref("scan")]},
+                "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
+                "group": _region({}),
+                "repeat": _region(
+                    {
+                        "repeat": EXPRESSION,
+                        "as": {"type": "string"},
+                        "each": {"type": "object"},
+                        "share": {"description": "Whether all passes have one set of weights.", **EXPRESSION},
+                    }
+                ),
+                "scan": _region({"scan": {"description": "The axis along which it goes, step by step.", **TEXT}}),
+                "param": _param(),
+                "blocks": _blocks(),
+                "loss": _loss(library),
+                **{f"part_{name}": _part(part, parts) for name, part in parts.items()},
+            }
+        ),
     }
+
+
+def _with_open(definitions: Schema) -> Schema:
+    """The definitions, and the same for recipes with blocks of their own, where a type may be one that no library knows."""
+    names = {name for name in definitions if name not in ("param", "blocks", "loss")}
+
+    def opened(value: Any) -> Any:
+        if isinstance(value, list):
+            return [opened(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if value.keys() == {"$ref"} and (name := value["$ref"].rpartition("/")[2]) in names:
+            return _ref(f"open_{name}")
+        copy = {key: opened(inner) for key, inner in value.items()}
+        if "allOf" in copy:
+            copy["properties"] = {"type": {"type": "string", "pattern": f"^{NAME}$"}}
+        return copy
+
+    return definitions | {f"open_{name}": opened(definitions[name]) for name in names}
 
 
 def _top() -> Schema:
@@ -94,7 +128,12 @@ def _top() -> Schema:
         "source": {"description": "Where the architecture was published.", **TEXT},
         "task": {"description": "What the model is for.", "enum": sorted(TASKS)},
         "extends": {"description": "A recipe that this one is laid over: its name in the zoo, or its file.", "type": "string"},
+        "uses": {
+            "description": "Files, or recipes of the zoo, whose blocks become block types here.",
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        },
         "params": {"description": "Hyperparameters.", "type": "object", "additionalProperties": _ref("param")},
+        "blocks": _ref("blocks"),
         "inputs": {
             "description": "The model's inputs, each with its type, such as int[batch, time].",
             "type": "object",
@@ -112,12 +151,34 @@ def _top() -> Schema:
         "graph": {"description": "The nodes, by name.", "type": "object"},
         "outputs": {"description": "Name to reference; without it, the last node.", **named},
         "positions": {"description": "Axis to the node that holds its positions.", **named},
+        "losses": {
+            "description": "What is trained beside the task's loss, by name.",
+            "type": "object",
+            "additionalProperties": _ref("loss"),
+        },
         "init": {
             "description": "Pattern over the names of parameters to how they start.",
             "type": "object",
             "additionalProperties": INIT,
         },
         "weights": {"description": "How the parameters map to published checkpoints.", "type": ["object", "null"]},
+    }
+
+
+def _blocks() -> Schema:
+    """Blocks of a recipe's own, each with those of the keys of a recipe that make one."""
+    keys = {key: value for key, value in _top().items() if key in BLOCK}
+    block = {
+        "type": "object",
+        "properties": {**keys, "graph": _ref("open_graph")},
+        "additionalProperties": False,
+        "required": ["graph"],
+    }
+    return {
+        "description": "Blocks made of other blocks, by name.",
+        "type": "object",
+        "propertyNames": {"pattern": f"^{NAME}$"},
+        "additionalProperties": block,
     }
 
 
@@ -135,6 +196,26 @@ def _param() -> Schema:
         },
     }
     return {"anyOf": [EXPRESSION, long]}
+
+
+def _loss(library: Library) -> Schema:
+    """A loss: its fields, and its ports beside `in`; without a type, it is of the numbers that it reads."""
+    kinds = library.of(Loss)
+    by_type = [
+        {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
+        for name, part in kinds.items()
+    ]
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(Scalar)}
+    return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
+
+
+def _loss_of(part: type[Part]) -> Schema:
+    docs = docs_of(part)
+    own = {name: _field(field, docs.get(name, ""), {}) for name, field in fields(part).items()}
+    return {
+        "properties": {"type": {"const": part.kind}, "in": EDGES, **dict.fromkeys(ports(part), EDGES), **own},
+        "additionalProperties": False,
+    }
 
 
 def _region(own: Schema) -> Schema:

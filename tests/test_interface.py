@@ -48,6 +48,7 @@ FUNCTIONS = {
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
     "composer.Recipe.expand": "(self) -> str",
     "composer.Recipe.export": "(self) -> str",
+    "composer.Recipe.configured": "(self, config: Path | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "
         "allow_large: bool = False) -> Model"

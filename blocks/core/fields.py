@@ -134,6 +134,8 @@ class Field:
 @cache
 def fields(part: type[Part]) -> Mapping[str, Field]:
     """The fields of a part, in the order of their declaration."""
+    if part.declared is not None:
+        return part.declared
     return {name: _describe(name, info) for name, info in part.model_fields.items()}
 
 

@@ -39,6 +39,10 @@ class Library:
         """The parts of a family, by name."""
         return {name: part for name, part in self._parts.items() if issubclass(part, family)}
 
+    def shadowed_by(self, parts: Iterable[type[Part]]) -> Library:
+        """This library, in which these parts stand for their names."""
+        return Library({**self._parts, **{part.kind: part for part in parts}})
+
     def with_parts(self, parts: Iterable[type[Part]]) -> Library:
         """This library and these parts.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from blocks.core.weights import Weights
+from blocks.core.weights import Tensor, Weights
 
 if TYPE_CHECKING:
     from blocks.core.cost import Cost
@@ -67,6 +67,8 @@ class Part(BaseModel):
 
     kind: ClassVar[str] = ""
     """The name recipes use."""
+    declared: ClassVar[Mapping[str, Any] | None] = None
+    """Its fields, where they are no attributes of the class: those of a block that a recipe defines."""
     source: ClassVar[Paper | None] = None
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
@@ -81,12 +83,19 @@ class Part(BaseModel):
     carries: ClassVar[Mapping[str, str]] = {}
     """What each call leaves to the next while decoding, name to type: a state, whose first axis is the batch. It is replaced at
     each call, so there is no way back."""
+    means: ClassVar[Mapping[str, str]] = {}
+    """Outputs that are means over things of which each batch has its own, such as positions, with how many there are."""
+    mixes_rows: ClassVar[bool] = False
+    """Whether the rows of a batch depend on one another in training, so that a large batch is more than its parts."""
     edges: ClassVar[Mapping[str, str]] = {}
     """Fields that name nodes (a mask's `m`), each with the type it takes over the axes `batch`, `query`, `key`."""
     graph: ClassVar[str] = ""
     """The expansion, in the language of recipes; its fields are the params, and the first input is `input`."""
     weights: ClassVar[Weights | Callable[..., Weights]] = {}
     """Name to weight; or a method of (sizes, wired ports) that returns the mapping."""
+    buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
+    """What the block keeps from call to call without learning it, such as running means, or a method that returns it: saved with
+    the model, moved by no optimiser, started as declared whatever `init` says."""
     forward: ClassVar[Callable[..., Any] | None] = None
     named_by: ClassVar[str] = ""
     """A field that lists the names of the outputs, where `outputs` is empty."""

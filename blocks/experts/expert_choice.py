@@ -33,7 +33,7 @@ class ExpertChoice(Router, kind="expert_choice_router"):
     def mixes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too
 
-    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         shares = wide.softmax(-1)

@@ -17,7 +17,8 @@ class MixtureOfExperts(Block, kind="moe"):
     No position visits an expert that it was not sent to. The experts' parameters are stacked, `expert.up.weight` is
     `[experts, hidden, dim]`; an activation that learns is one for all experts. Of what can be read beside y, `load_balancing` is
     `experts · Σ f p` with f the share of positions that want an expert and p its mean probability, least where all are equal;
-    `router_z` is the mean square of the logarithm of `Σ exp` of the router's map; `load` is f.
+    `router_z` is the mean square of the logarithm of `Σ exp` of the router's map; `load` is f. A `correction` is added to the
+    scores by which experts are chosen, and to no weight (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664).
     """
 
     experts: Size
@@ -32,13 +33,14 @@ class MixtureOfExperts(Block, kind="moe"):
     source = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
     )
-    inputs = {"x": "float[batch, time, dim]"}
+    inputs = {"x": "float[batch, time, dim]", "correction?": "float[experts]"}
     outputs = {
         "y": "float[batch, time, dim]",
         "load_balancing?": "float[]",
         "router_z?": "float[]",
         "load?": "float[experts]",
     }
+    means = {"router_z": "batch * time"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         rows = f"float[batch, {self.router.visits()}, dim]"
@@ -50,6 +52,8 @@ class MixtureOfExperts(Block, kind="moe"):
             raise Reject(
                 "a graph cannot be an expert", field="expert", hint="write one block, such as gated_ffn", code="slot-family"
             )
+        if "correction" in wired and not self.router.corrected:
+            raise Reject("chooses experts by no scores that could be corrected", port="correction", hint="router: top_k_router")
         try:
             self.router.reject({**sizes, "experts": self.experts}, wired)
         except Reject as no:
@@ -58,8 +62,8 @@ class MixtureOfExperts(Block, kind="moe"):
     def mixes(self, sizes: Sizes) -> Sequence[Any]:
         return self.router.mixes(sizes)
 
-    def forward(self: Any, x: torch.Tensor) -> Any:
-        routes = self.router.route(self, x)
+    def forward(self: Any, x: torch.Tensor, correction: torch.Tensor | None = None) -> Any:
+        routes = self.router.route(self, x, correction)
         order = routes.experts.argsort(stable=True)  # [visits]; those of one expert together, those of none last
         rows = routes.rows[order]
         counts = (routes.experts[:, None] == torch.arange(self.experts, device=x.device)).sum(0)  # [E]

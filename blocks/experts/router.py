@@ -33,13 +33,15 @@ class Router(Part):
     """
 
     maps: ClassVar[tuple[str, ...]] = ("gate",)
+    corrected: ClassVar[bool] = False
+    """Whether a correction can be added to the scores by which it chooses."""
 
     def visits(self) -> str:
         """How many visits there are in a sequence, as an expression of `time` and `experts`."""
         raise NotImplementedError
 
-    def route(self, moe: Any, x: Any) -> Any:
-        """The `Routes` of positions x [B, T, D]; `moe` holds the maps."""
+    def route(self, moe: Any, x: Any, correction: Any) -> Any:
+        """The `Routes` of positions x [B, T, D], with a correction [E] of the scores where there is one; `moe` holds the maps."""
         raise NotImplementedError
 
 

@@ -27,7 +27,7 @@ class Switch(Router, kind="switch_router"):
     def visits(self) -> str:
         return "time"
 
-    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         shares = wide.softmax(-1)

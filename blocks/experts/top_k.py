@@ -15,7 +15,7 @@ class TopK(Router, kind="top_k_router"):
     `scaling · s / Σ s`, the sum being over those it visits.
 
     Mixtral's router; with `normalize: false` that of Switch and DeepSeek-MoE, with `scoring: sigmoid` that of DeepSeek-V3 but
-    for its groups and its correction. Scores are in float32 also under bfloat16.
+    for its groups. Scores are in float32 also under bfloat16.
     """
 
     top_k: Size
@@ -27,6 +27,7 @@ class TopK(Router, kind="top_k_router"):
     scaling: Positive = 1.0
     """A factor of the weights."""
 
+    corrected: ClassVar[bool] = True
     source = Paper("Mixtral of Experts", "arXiv:2401.04088")
 
     def visits(self) -> str:
@@ -37,11 +38,13 @@ class TopK(Router, kind="top_k_router"):
         if self.top_k == 1 and self.normalize:
             raise Reject(ALWAYS_ONE, field="top_k", hint="`normalize: false` weighs it by its score, as switch_router does")
 
-    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         scores = wide.softmax(-1) if self.scoring == "softmax" else wide.sigmoid()
-        weights, chosen = scores.topk(self.top_k, dim=-1)  # [B, T, k]
+        ranked = scores if correction is None else scores + correction  # [B, T, E]
+        chosen = ranked.topk(self.top_k, dim=-1).indices  # [B, T, k]
+        weights = scores.gather(-1, chosen)
         if self.normalize:
             weights = weights / weights.sum(-1, keepdim=True)
         shares = scores / scores.sum(-1, keepdim=True)
@@ -69,7 +72,7 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
         if self.top_k == 1:
             raise Reject(ALWAYS_ONE, field="top_k", hint="let two be visited, or take switch_router")
 
-    def route(self: Any, moe: Any, x: torch.Tensor) -> Any:
+    def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
         noise = F.softplus(moe.noise(x))
         if moe.training:

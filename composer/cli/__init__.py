@@ -17,11 +17,13 @@ COMMANDS = {
     "schema": ("schema", "the JSON Schema of recipes, with which an editor completes and checks them"),
     "summary": ("summary", "what a model consists of and what it costs"),
     "expand": ("expand", "a recipe written out, without shorthands"),
+    "import": ("published", "the recipe and the settings for a published config.json"),
     "mask": ("mask", "a mask as a picture: which query sees which key"),
     "export": ("export", "a model as one Python file that needs nothing but torch"),
     "train": ("train", "train a model on a text"),
     "generate": ("generate", "let a trained model write"),
     "demo": ("demo", "check, summarise and train a small model, and let it write: about three minutes"),
+    "plays": ("plays", "train six small models on the same plays, and compare them: about a quarter of an hour"),
 }
 """Each command with the module that holds it, and what it gives."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import sys
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 TOKENISERS = ("characters", "bytes", "bpe")
+LARGE_STEP = 2**16
+"""Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
+FEW_WINDOWS = 10
+"""Windows side by side in the text below which there is little to draw from."""
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -78,6 +83,8 @@ def started(arguments: argparse.Namespace) -> Result:
     recipe = sized(sound_recipe(arguments.recipe, arguments), tokeniser)
     settings = settings_of(arguments, Settings(context=context_of(recipe, Settings().context)))
     data = tokenise(text, tokeniser, path=arguments.data)
+    if arguments.context is None and (doubt := long_context(settings, len(data.train))):
+        print(f"warning: {doubt}", file=sys.stderr)
     return trained(recipe, tokeniser, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
 
 
@@ -130,6 +137,21 @@ def context_of(recipe: Recipe, usual: int) -> int:
     """The length of a window unless it is told: the param `context`, where the recipe has one."""
     context = recipe.typed.program.params.get("context")
     return context if isinstance(context, int) else usual
+
+
+def long_context(settings: Settings, tokens: int) -> str:
+    """What is doubtful about a recipe's own context on this text; nothing where it is fine."""
+    windows, step = tokens // settings.context, settings.batch * settings.context
+    if 0 < windows < FEW_WINDOWS:
+        return (
+            f"a context of {settings.context:,}, the recipe's own, cuts the text into {windows} windows; --context sets another"
+        )
+    if step > LARGE_STEP:
+        return (
+            f"a context of {settings.context:,}, the recipe's own, times a batch of {settings.batch} makes {step:,} tokens "
+            "in each step; --context 256 is quick on a laptop"
+        )
+    return ""
 
 
 def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:

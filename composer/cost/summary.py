@@ -10,7 +10,7 @@ from typing import Any
 from composer.cost.costs import Costs, costs, numbers
 from composer.graph.describe import kind_of, phrases
 from composer.graph.parameters import NamedParameter, in_file_order, parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ class _Rows:
 
     def graph(self, graph: TypedGraph, prefixes: Sequence[str]) -> tuple[Row, ...]:
         """The rows of a graph's nodes."""
-        return tuple(self.node(node, node.name, prefixes) for node in in_file_order(graph) if not node.node.dropped)
+        nodes = (node for node in in_file_order(graph) if not (node.node.dropped or is_renewal(node)))
+        return tuple(self.node(node, node.name, prefixes) for node in nodes)
 
     def node(self, node: TypedNode, name: str, prefixes: Sequence[str]) -> Row:
         """The row of a node, with those below it."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from blocks.core import Part
 from composer.diagnostics import Span
-from composer.graph.ir import FieldValue, GraphInput, Ref, Tie, Wire
+from composer.graph.ir import FieldValue, GraphInput, PortType, Ref, Tie, Wire
 from composer.graph.scope import Scope
 from composer.language.expression import Expression
 
@@ -59,6 +59,10 @@ class NodeBuilder:
     wires: dict[str, Wire] = field(default_factory=dict)
     ties: list[Tie] = field(default_factory=list)
     wanted: set[str] = field(default_factory=set)
+    ports: tuple[PortType, ...] = ()
+    """What a block that a recipe defines takes."""
+    init: tuple[tuple[str, str, float, Span], ...] = ()
+    """How its parameters start: pattern over their names below the node, initialiser and number."""
     read: bool = False
     axis: tuple[str, Span] | None = None
     """Of a scan: along what it goes, and where that is written."""
@@ -88,6 +92,8 @@ class GraphBuilder:
     """Whether it fills the slot of a block that computes by itself, so that nothing else can be handed in."""
     inputs: dict[str, GraphInput] = field(default_factory=dict)
     nodes: dict[str, NodeBuilder] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    """Optional inputs that it is not given."""
     failed: set[str] = field(default_factory=set)
     """Nodes and inputs that are written here with a mistake, which has been reported."""
     outputs_pending: list[tuple[str, Span, Expression | str, Scope]] = field(default_factory=list)

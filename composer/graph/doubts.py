@@ -8,7 +8,7 @@ from blocks.embedding.embedding import Embedding
 from blocks.masks.by_position import Window
 from blocks.positions.learned import LearnedPositions
 from composer.diagnostics import Diagnostic
-from composer.graph.ir import FieldValue, Known, Node, PartValue, Pending, RepeatNode, Wire
+from composer.graph.ir import FieldValue, Known, PartValue, Pending, wires_of
 from composer.graph.report import labels
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 from composer.language.globs import matches
@@ -64,7 +64,7 @@ def _widths(values: Iterator[FieldValue]) -> Iterator[FieldValue]:
 def _unread_inputs(typed: TypedProgram) -> Iterator[Diagnostic]:
     """An input of the model that nothing reads."""
     graph = typed.program.graph
-    read = {ref.node for node in graph.nodes for wire in _wires(node) for ref in wire.refs}
+    read = {ref.node for node in graph.nodes for wire in wires_of(node) for ref in wire.refs}
     read |= {ref.node for _, ref in (*graph.outputs, *typed.program.positions)}
     for declared in typed.program.inputs:
         if declared.name not in read:
@@ -107,14 +107,6 @@ def _blocks(graph: TypedGraph, seen: set[int]) -> Iterator[TypedBlock]:
             case TypedRepeat():
                 for one in node.passes:
                     yield from _blocks(one, seen)
-
-
-def _wires(node: Node) -> Iterator[Wire]:
-    if isinstance(node, RepeatNode):
-        for one in node.passes:  # passes that share a graph differ in what they are given
-            yield from one.wires
-    else:
-        yield from node.wires
 
 
 def _at(value: FieldValue, code: str, message: str, hint: str) -> Diagnostic:

@@ -7,27 +7,34 @@ from functools import cache, partial
 from typing import Any
 
 from blocks.core import Library, Part, Reject, fields
+from blocks.core.fields import EdgeName
 from blocks.core.fields import Field as FieldSpec
+from blocks.primitives.state import State
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.builders import GraphBuilder, NodeBuilder, PendingEdge, PendingTie
 from composer.graph.fields import Fields
 from composer.graph.freeze import freeze
+from composer.graph.instances import Instances
 from composer.graph.ir import GraphInput, Known, Program
 from composer.graph.params import Params
+from composer.graph.renewal import SUFFIX, Renewal
 from composer.graph.repeats import Repeats
 from composer.graph.report import Report, Stop, TooMuch, once
-from composer.graph.scope import Binding, Bound, Broken, Declaration, Deferred, Scope
+from composer.graph.scope import Binding, Bound, Broken, Declaration, Deferred, Extent, Scope
+from composer.graph.starts import starts
 from composer.graph.values import DEPTH, Values
 from composer.graph.wire import Wiring
+from composer.language.defined import is_defined
 from composer.language.document import Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
 from composer.language.evaluate import as_float
 from composer.language.expression import If, Path
-from composer.language.parse import Parser, is_node, missing_field, ports, unknown
+from composer.language.parse import Parser, is_node, missing_field, ports, unknown_block
 from composer.language.read import read
 from composer.language.recipe import (
     Body,
     Choice,
+    ExpressionValue,
     FieldEntry,
     Group,
     InitRule,
@@ -73,20 +80,22 @@ class Expander:
         self.values = Values(self.report)
         self.fields = Fields(self)
         self.repeats = Repeats(self)
-        self.parser = Parser(library, self.report.diagnostics)
+        self.instances = Instances(self)
         self.all_nodes: list[NodeBuilder] = []
         self.all_graphs: list[GraphBuilder] = []
         self.depth = 0
+        self.root = self.graph(None)
+        self.values_of_recipe: dict[str, Binding] = {key.text: Broken(key.span) for key in _keys(recipe.root, "params")}
+        """What the params of the recipe are."""
 
     def program(self) -> Program | None:
         """The program, unless mistakes leave none."""
         recipe = self.recipe
-        root = self.graph(None)
-        values: dict[str, Binding] = {key.text: Broken(key.span) for key in _keys(recipe.root, "params")}
+        root, values = self.root, self.values_of_recipe
         scope = Scope(root, values)
-        params = Params(recipe, self.values)
+        params = Params(recipe.params, self.values)
         params.settle(scope, values)
-        params.unused()
+        params.unused(recipe.root, recipe.name_scalar.span.source)
         for declared in recipe.inputs:
             root.inputs[declared.name] = GraphInput(declared.name, type=declared.type)
         root.failed.update(key.text for key in _keys(recipe.root, "inputs") if key.text not in root.inputs)
@@ -94,19 +103,42 @@ class Expander:
             root.failed.add("input")
         try:
             self.body(recipe.body, root, scope)
+            losses = self._losses(root, scope)
             wiring = Wiring(self)
             positions = wiring.connect(root, [(name, span, reference, scope) for name, span, reference in recipe.positions])
         except TooMuch:
             return None
-        init = ((rule, self._init_value(rule, scope)) for rule in recipe.init)
-        rules = tuple((rule.pattern, rule.how, value, rule.span) for rule, value in init if value is not None)
+        self.instances.unused()
+        rules = tuple(self.init(recipe.init, scope))
         graph = freeze(root, self.report.diagnostics)
         if graph is None:
             return None
+        if recipe.definitions:
+            rules = (*starts(graph), *rules)
         sound = not any(d.severity == "error" for d in [*recipe.diagnostics, *self.report.diagnostics])
         plain = {name: binding.value for name, binding in values.items() if isinstance(binding, Bound)}
-        origins = {name: binding.span for name, binding in values.items()}
-        return Program(recipe, graph, recipe.inputs, plain, origins, tuple(positions), rules, sound)
+        origins = {name: binding.span for name, binding in values.items() if not isinstance(binding, Extent)}
+        return Program(recipe, graph, recipe.inputs, plain, origins, tuple(positions), rules, losses, sound)
+
+    def _losses(self, root: GraphBuilder, scope: Scope) -> dict[str, str]:
+        """A node for each of the recipe's own losses, out of the sight of references; the name of each."""
+        above = root.fresh("losses")
+        found = {}
+        for declared in self.recipe.losses:
+            name = f"{above}.{declared.name}"
+            node = self.report.attempt(lambda: self.node(name, declared.what, scope, root, declared.span, ""))  # noqa: B023
+            if node is not None:
+                node.read = True
+                root.nodes[name] = node
+                found[declared.name] = name
+        return found
+
+    def init(self, rules: Iterable[InitRule], scope: Scope) -> Iterable[tuple[str, str, float, Span]]:
+        """How parameters start: each pattern with its initialiser and number."""
+        for rule in rules:
+            value = self._init_value(rule, scope)
+            if value is not None:
+                yield rule.pattern, rule.how, value, rule.span
 
     def _init_value(self, rule: InitRule, scope: Scope) -> float | None:
         written = rule.value
@@ -134,7 +166,7 @@ class Expander:
                     hint="name the node differently",
                 )
                 continue
-            inner = Scope(graph, scope.values, scope.outer, declared.name)
+            inner = Scope(graph, scope.values, scope.outer, declared.name, scope.library)
             node = self.report.attempt(lambda: self.node(declared.name, declared.what, inner, graph, declared.span, above))  # noqa: B023
             if node is not None:
                 graph.nodes[declared.name] = node
@@ -193,7 +225,8 @@ class Expander:
             node = self.new(name, home, name_span, what.span)
             node.edges["x"] = PendingEdge("x", (), Scope(home, {}), name_span, above)
             return node
-        if home.holder is not None and home.holder.part is not None and not isinstance(target, Part):
+        around = home.holder.part if home.holder is not None else None
+        if around is not None and not isinstance(target, Part) and (place is not scope or not is_defined(around)):
             name_span = (
                 target.type_span if isinstance(target, Use) else target.span
             )  # a slot's own text, not the expansion that uses it
@@ -202,7 +235,7 @@ class Expander:
         return self.node(
             name,
             target,
-            Scope(place.graph, place.values, place.outer, place.inside or scope.inside),
+            Scope(place.graph, place.values, place.outer, place.inside or scope.inside, place.library),
             home,
             name_span,
             above,
@@ -233,11 +266,12 @@ class Expander:
             name = binding.value
         if name == "none":
             return None, scope
-        if name not in self.library:
-            known = [*self.library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
-            self.report.diagnostics.append(unknown("unknown-block", expression.span, "block", name, known))
+        library = scope.library or self.recipe.library
+        if name not in library:
+            known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
+            self.report.diagnostics.extend(unknown_block(expression.span, name, known, self.recipe.clashes))
             raise Stop
-        part = self.library[name]
+        part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]
         if missing:
             self.report.diagnostics.append(missing_field(expression.span, name, missing))
@@ -253,7 +287,7 @@ class Expander:
         if isinstance(held, SlotValue):
             what: What | None = held.what
         elif isinstance(held, Scalar | YamlMapping | Listing):
-            what = self._parsed_what(held)
+            what = self._parsed_what(held, binding.scope.library or self.recipe.library)
         else:
             self.report.error(
                 "slot-form", span, f"`{name}` holds a value, not a block", labels=(Label(binding.span, "set here"),)
@@ -281,11 +315,11 @@ class Expander:
                 self.depth -= 1
         return what, binding.scope
 
-    def _parsed_what(self, node: Node) -> What | None:
-        key = (id(node), "what")
+    def _parsed_what(self, node: Node, library: Library) -> What | None:
+        key = (id(node), f"what {id(library)}")
         if key not in self.values.parsed:
             self.values.keep_alive.append(node)
-            self.values.parsed[key] = self.parser.what(node)
+            self.values.parsed[key] = Parser(library, self.report.diagnostics).what(node)
         what: What | None = self.values.parsed[key]
         return what
 
@@ -358,7 +392,12 @@ class Expander:
             hint = "write it as a node of its own, before or after the holder"
             self.report.error("slot-form", what.type_span, message, hint=hint)
             raise Stop
-        if node.dropped and scope.outer is None and home.holder is not None and home.holder.part is not None:
+        if is_defined(what.part):
+            node.broken = node.broken or any(entry.value is None for entry in what.fields)
+            self.instances.write(node, what, scope)
+            return node
+        around = home.holder.part if home.holder is not None else None
+        if node.dropped and scope.outer is None and around is not None and not is_defined(around):
             node.part = None  # a block's own expansion drops what changes no type, such as a scale by 1
             return node
         written = {entry.name: entry for entry in what.fields}
@@ -368,6 +407,8 @@ class Expander:
                 if entry.value is None:
                     node.broken = True
                     continue
+                if isinstance(entry.value, ExpressionValue) and isinstance(fields(what.part)[entry.name].form, EdgeName):
+                    continue  # of a node, the only one: what a state becomes
                 value = self.report.attempt(
                     partial(self.fields.field, entry.value, fields(what.part)[entry.name], what.part, scope, node)
                 )
@@ -380,6 +421,8 @@ class Expander:
                     value = self.fields.default_slot(field, node, name_span)
                     if value is not None:
                         node.fields[key] = value
+            if issubclass(what.part, State) and not node.broken and not node.dropped:
+                self._renewal(node, written["next"], scope)
             return node
         inner = self.graph(node)
         node.graph = inner
@@ -398,11 +441,24 @@ class Expander:
         self.body(expansion(what.part), inner, Scope(inner, values))
         return node
 
+    def _renewal(self, state: NodeBuilder, entry: FieldEntry, scope: Scope) -> None:
+        """The node of what a state becomes, beside it."""
+        written = entry.value
+        assert isinstance(written, ExpressionValue)
+        if state.home.sealed:
+            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="write it as a node of its own")
+            raise Stop
+        node = self.new(state.name + SUFFIX, state.home, written.span, state.span)
+        node.part, node.read = Renewal, True
+        node.fields["shape"] = state.fields["shape"]
+        node.edges["next"] = PendingEdge("next", (written.expression,), scope, entry.key)
+        state.home.nodes[node.name] = node
+
     def _reject_composite(self, what: Use, values: Mapping[str, Binding], node: NodeBuilder) -> None:
         plain: dict[str, Any] = {
             key: value.value if isinstance(value, Bound) else value.holds
             for key, value in values.items()
-            if not isinstance(value, Broken)
+            if not isinstance(value, Broken | Extent)
         }
         try:
             what.part.model_construct(**plain).reject({}, frozenset(node.edges))

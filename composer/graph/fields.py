@@ -24,6 +24,7 @@ from composer.language.parse import WORDS, is_node, unknown
 from composer.language.recipe import (
     Body,
     Choice,
+    ExpressionValue,
     FlagsValue,
     Group,
     ListValue,
@@ -71,6 +72,7 @@ class Fields:
             case FlagsValue():
                 flags = ((name, self.values.flag(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)
+        assert isinstance(written, ExpressionValue)
         expression, place = self.values.chase(written.expression, scope)
         if isinstance(expression, Path) and expression.text == "none":
             if not field.nullable:
@@ -89,6 +91,7 @@ class Fields:
         self, expression: Expression, scope: Scope, form: Any, part: type[Part], field: FieldSpec, span: Span
     ) -> FieldValue:
         values, origins = self.values.plain(expression, scope)
+        sizes = self.values.sizes(expression, scope)
         missing = names(expression) - values.keys() - WORDS - FUNCTIONS
         if not missing:
             try:
@@ -96,7 +99,7 @@ class Fields:
             except ExpressionError as error:
                 raise ExpressionError(replace(error.diagnostic, labels=labels(origins, span))) from None
         symbols = axis_names(part)
-        strange = sorted(missing - symbols)
+        strange = sorted(missing - symbols - sizes.keys())
         if strange:
             path = next(step for step in paths(expression) if step.steps[0].name == strange[0])
             held = scope.values.get(strange[0])
@@ -112,7 +115,7 @@ class Fields:
                 known = [*scope.values, *sorted(symbols - fields(part).keys())]
                 self.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], known))
             raise Stop
-        return Pending(expression, tuple(sorted(values.items())), span, origins)
+        return Pending(expression, tuple(sorted({**values, **sizes}.items())), span, origins)
 
     def _slot(self, what: What, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
         assert isinstance(form, SlotOf)

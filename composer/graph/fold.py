@@ -51,7 +51,7 @@ class _Folder:
         if all(text is first or text == first for text in texts[1:]):
             return first
         bare = [_bare(text) for text in texts]
-        if REFERENCES & {*path[-2:]}:
+        if REFERENCES & {*path[-2:]} or (path[-1:] == ("next",) and "graph" not in path[-2:-1]):
             return self._chosen(bare, path, bound)
         if all(map(_is_expression, bare)) and (choice := self._choice(bare, path)):
             return choice  # such as a mask, whose names are those of the place where it stands

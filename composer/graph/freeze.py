@@ -111,6 +111,8 @@ class _Freezer:
                 self.graph(node.graph),
                 wires,
                 node.part,
+                node.ports,
+                node.init,
                 tuple(node.ties),
                 node.trainable,
                 node.dropped,

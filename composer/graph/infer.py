@@ -16,6 +16,7 @@ from composer.graph.dims import Symbolic, symbol
 from composer.graph.dims import names as dim_names
 from composer.graph.doubts import doubts
 from composer.graph.ir import (
+    AxisOf,
     BlockNode,
     EdgePort,
     FieldValue,
@@ -32,9 +33,10 @@ from composer.graph.ir import (
     ScanNode,
     SlotNode,
     Wire,
+    wires_of,
 )
 from composer.graph.parameters import tie_mistakes
-from composer.graph.patterns import Mismatch, agree, declared, fill, match, pattern, size
+from composer.graph.patterns import Mismatch, Pattern, agree, declared, fill, match, pattern, size
 from composer.graph.purpose import purpose_mistakes
 from composer.graph.report import labels
 from composer.graph.scans import Unfit, carried, changes, inside, outside, walked
@@ -43,10 +45,11 @@ from composer.graph.share import share_mistakes
 from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import UNKNOWN, Axis, TensorType, Type, Unknown
 from composer.graph.values import convert
+from composer.language.defined import is_defined
 from composer.language.evaluate import as_int, evaluate
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path, Value
-from composer.language.parse import unknown
+from composer.language.parse import ports, unknown
 from composer.language.recipe import TypeDecl
 
 Given = Mapping[str, "Type | tuple[Type, ...]"]
@@ -78,14 +81,17 @@ class Inference:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.diagnostics: list[Diagnostic] = []
-        self.done: dict[tuple[int, tuple[Any, ...]], TypedGraph] = {}
+        self.done: dict[tuple[Any, ...], TypedGraph] = {}
         self.reported: set[Span] = set()
         self.holders: list[GroupNode] = []
         """The blocks and groups around what is being typed."""
+        self.extents: list[tuple[type[Part], Mapping[str, Any]]] = []
+        """Those of them that the recipe defines, each with the lengths of its axes."""
         self.around: TypedGraph | None = None
         """The graph that is being typed, as far as it is."""
         self.root: TypedGraph | None = None
         """The whole model's graph, as far as it is typed."""
+        self.losses = frozenset(program.losses.values())
         self.grows: Symbolic | None = None
         """The axis of the tokens of a causal_lm."""
 
@@ -144,15 +150,19 @@ class Inference:
         for item in graph.inputs:
             if item.many and not isinstance(types[item.name], tuple):
                 types[item.name] = (_one(types[item.name]),)
-        key = (id(graph), tuple(types.values()))
+        around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in self.extents)
+        key = (id(graph), tuple(types.values()), around)
         if key not in self.done:
             typed = TypedGraph(graph, types, (), {}, {})
             nodes: dict[str, TypedNode] = {}
             partial = TypedGraph(graph, types, (), {}, nodes)
             self.root = self.root or partial
+            grows, writing = self.grows, self._writing(graph)
             for node in graph.nodes:
                 self.around = partial
+                self.grows = grows if node.name in writing else None  # what only a loss or a state reads writes no token
                 nodes[node.name] = self.node(node, partial)
+            self.grows = grows
             outputs = {name: _one(partial.type_of(ref)) for name, ref in graph.outputs}
             for _, ref in graph.outputs:
                 self._not_final(ref, partial, None)
@@ -160,15 +170,28 @@ class Inference:
             self.done[key] = typed
         return self.done[key]
 
+    def _writing(self, graph: Graph) -> frozenset[str]:
+        """The nodes that what a graph returns depends on."""
+        waiting = [ref.node for _, ref in (*graph.outputs, *(self.program.positions if graph is self.program.graph else ()))]
+        reads = {node.name: {ref.node for wire in wires_of(node) for ref in wire.refs} for node in graph.nodes}
+        found: set[str] = set()
+        while waiting:
+            if (name := waiting.pop()) not in found:
+                found.add(name)
+                waiting.extend(reads.get(name, ()))
+        return frozenset(found)
+
     def node(self, node: Node, around: TypedGraph) -> TypedNode:
         """One node, its inputs typed before it."""
         match node:
             case BlockNode():
-                typed: TypedNode = self._block(node, self._given(node.wires, around))
+                given, marks = self._given(node.wires, around), ports(node.part)
+                for port, type_ in given.items():
+                    if marks.get(port) == "*" and not isinstance(type_, tuple):
+                        given[port] = (type_,)
+                typed: TypedNode = self._block(node, given)
             case GroupNode():
-                self.holders.append(node)
-                typed = TypedGroup(node, self.graph(node.graph, self._given(node.wires, around)))
-                self.holders.pop()
+                typed = self._group(node, self._given(node.wires, around))
             case ScanNode():
                 typed = self._scan(node, self._given(node.wires, around))
             case RepeatNode():
@@ -176,6 +199,44 @@ class Inference:
         if node.dropped:
             self._passes_on(node, typed, around)
         return typed
+
+    def _group(self, node: GroupNode, given: Given) -> TypedGroup:
+        self.holders.append(node)
+        defined = node.part is not None and is_defined(node.part)
+        if defined:
+            sizes = self._extents(node, given)
+            self.extents.append((node.part, sizes or {}))  # type: ignore[arg-type]  # a block that a recipe defines
+            given = given if sizes is not None else {}
+        typed = TypedGroup(node, self.graph(node.graph, given))
+        if defined:
+            self.extents.pop()
+        self.holders.pop()
+        return typed
+
+    def _extents(self, node: GroupNode, given: Given) -> dict[str, Any] | None:
+        """The lengths of the axes that a block takes by what it declares; None where it is given something else."""
+        sizes: dict[str, Any] = {}
+        fits = True
+        for port in node.ports:
+            type_ = given.get(port.port)
+            if isinstance(type_, Unknown):
+                fits = False
+            if not isinstance(type_, TensorType):
+                continue
+            fixed = dict(port.fixed)
+            wanted = Pattern(port.type.dtype, port.type.leading, port.type.axes, port.type.text)
+            declared_here = (Label(port.type.span, "declared here"),)
+            try:
+                if type_.optional and not port.optional:
+                    raise Mismatch(f"takes {port.type.text}, and this is an optional input, which may be absent")
+                match(wanted, type_, sizes, fixed)
+                agree(wanted, type_, {**fixed, **sizes})
+            except (Mismatch, KeyError) as wrong:
+                message = wrong.message if isinstance(wrong, Mismatch) else f"needs {wrong}, which nothing here gives"
+                what = f"port {port.port} of {node.part.kind if node.part else node.name} {message}"
+                self._edge(node, port.port, "type-mismatch", what, more=declared_here)
+                fits = False
+        return sizes if fits else None
 
     def _repeat(self, node: RepeatNode, around: TypedGraph) -> TypedRepeat:
         passes: list[TypedGraph] = []
@@ -296,7 +357,9 @@ class Inference:
         outputs, expansions = self._outputs(node, part, given, env)
         self._while_writing(node, part, given, outputs, env)
         parameters, modules, slots = self._weights(node, part, given, env)
-        return TypedBlock(node, part, env, given, outputs, parameters, modules, slots, expansions)
+        kept = part.buffers() if callable(part.buffers) else part.buffers
+        buffers = tuple(self._tensor(node, part, name, tensor, env) for name, tensor in kept.items())
+        return TypedBlock(node, part, env, given, outputs, parameters, modules, slots, expansions, buffers=buffers)
 
     def _while_writing(self, node: BlockNode, part: Part, given: Given, outputs: Mapping[str, Type], env: dict[str, Any]) -> None:
         """Refuses what needs tokens that a model of texts has not written yet, or gives more or fewer values than tokens."""
@@ -325,7 +388,7 @@ class Inference:
             for index, one in enumerate(type_ if isinstance(type_, tuple) else (type_,)):
                 assert isinstance(one, TensorType)
                 place = index if isinstance(type_, tuple) else None
-                if one.optional and not optional_port:
+                if one.optional and not optional_port and node.name not in self.losses:
                     message = f"an optional input may be absent, and port {port} of {part.kind} cannot do without"
                     hint = "feed it to a mask or an optional port, or give the input a default"
                     self._edge(node, port, "optional-edge", message, hint, index=place)
@@ -372,9 +435,10 @@ class Inference:
                     return plain if isinstance(plain, bool) else {**dict.fromkeys(names_, bool(field.default)), **dict(plain)}
                 return Edge(plain.port) if isinstance(plain, EdgePort) else plain
             case Pending(expression=expression, bindings=bindings, span=span):
-                self._needs_sizes(expression, dict(bindings), numbers, symbols)
+                known = self._sizes_known(bindings, expression.span)
+                self._needs_sizes(expression, known, numbers, symbols)
                 try:
-                    number = evaluate(expression, {**numbers, **dict(bindings)})
+                    number = evaluate(expression, {**numbers, **known})
                     return convert(number, field.form, field.name, span, expression)
                 except ExpressionError as error:
                     raise ExpressionError(replace(error.diagnostic, labels=labels(value.origins, span))) from None
@@ -399,6 +463,23 @@ class Inference:
                     )
                     raise _Reported from None
                 return built
+
+    def _sizes_known(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
+        """What the names in a number come to, lengths of axes of the blocks around it included."""
+        known: dict[str, Value] = {}
+        for name, bound in bindings:
+            match bound:
+                case AxisOf(part=part, name=axis):
+                    length = next(sizes.get(axis) for holder, sizes in reversed(self.extents) if holder is part)
+                    if not isinstance(length, int):
+                        message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
+                        raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))
+                    known[name] = length
+                case Pending(expression=inner, bindings=more, span=place):
+                    known[name] = evaluate(inner, self._sizes_known(more, place))
+                case _:
+                    known[name] = bound
+        return known
 
     def _needs_sizes(
         self, expression: Expression, bindings: Mapping[str, Any], numbers: Mapping[str, Value], symbols: Mapping[str, Any]
@@ -466,12 +547,9 @@ class Inference:
         filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
         for name, weight in weights.items():
             match weight:
-                case Tensor(shape=shape, role=role, init=init, when=when, zero_row=zero_row):
+                case Tensor(when=when):
                     if not when or getattr(part, when):
-                        known = self._shape(node, name, shape, env)  # first, since the start is computed from the sizes
-                        number = evaluate(declared(init.value), _plain(env)) if isinstance(init.value, str) else init.value
-                        zero = getattr(part, zero_row) if zero_row else None
-                        parameters.append(Parameter(name, known, role, Init(init.how, float(number)), zero))
+                        parameters.append(self._tensor(node, part, name, weight, env))
                 case Linear(inputs=inputs, outputs=outputs, bias=bias):
                     width, out = self._shape(node, name, (inputs, outputs), env)
                     flag = bool(getattr(part, bias)) if isinstance(bias, str) else bias
@@ -490,6 +568,13 @@ class Inference:
                 first = next(iter(given.values()))
                 slots[name] = self._slot(node, value, _one(first), None)
         return tuple(parameters), modules, slots
+
+    def _tensor(self, node: BlockNode, part: Part, name: str, tensor: Tensor, env: Mapping[str, Any]) -> Parameter:
+        known = self._shape(node, name, tensor.shape, env)  # first, since the start is computed from the sizes
+        start = tensor.init.value
+        number = evaluate(declared(start), _plain(env)) if isinstance(start, str) else start
+        zero = getattr(part, tensor.zero_row) if tensor.zero_row else None
+        return Parameter(name, known, tensor.role, Init(tensor.init.how, float(number)), zero)
 
     def _slot(self, node: BlockNode, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
         if filled is None:
@@ -579,7 +664,17 @@ class Inference:
         holder = next((held.part for held in reversed(self.holders) if held.part is not None), None)
         return holder.kind if holder is not None and isinstance(node.name_span.source, Declaration) else node.part.kind
 
-    def _edge(self, node: BlockNode, port: str, code: str, message: str, hint: str = "", *, index: int | None = None) -> None:
+    def _edge(
+        self,
+        node: BlockNode | GroupNode,
+        port: str,
+        code: str,
+        message: str,
+        hint: str = "",
+        *,
+        index: int | None = None,
+        more: tuple[Label, ...] = (),
+    ) -> None:
         """Reports a mistake of an edge where it is written, with what each of its sources gives."""
         wire = next((wire for wire in node.wires if wire.port == port), None)
         span, given = node.name_span, []
@@ -591,7 +686,7 @@ class Inference:
                 span = self._written_before(wire.refs[place]) or span
         span = self._own(span)
         seconds = {label.span: label for label in reversed(given) if label.span != span}
-        self._report(Diagnostic(code, message, span, labels=tuple(reversed(seconds.values())), hint=hint))
+        self._report(Diagnostic(code, message, span, labels=(*reversed(seconds.values()), *more), hint=hint))
 
     def _written_before(self, ref: Ref) -> Span | None:
         """The author's own node that a value in a block's expansion comes from, through what the expansion puts behind it."""

@@ -54,11 +54,19 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisOf:
+    """How long an axis of the inputs of a block is that a recipe defines and that stands around the node."""
+
+    part: type[Part]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
-    """A number that needs the sizes of the node's input, such as `4 * dim`."""
+    """A number that needs sizes: those of the node's input, such as `4 * dim`, or those of the block around it."""
 
     expression: Expression
-    bindings: tuple[tuple[str, Value], ...]
+    bindings: tuple[tuple[str, Value | AxisOf | Pending], ...]
     span: Span = field(compare=False)
     origins: Origins = field(default=(), compare=False)
 
@@ -148,6 +156,17 @@ class BlockNode:
 
 
 @dataclass(frozen=True, slots=True)
+class PortType:
+    """What a port of a block takes that a recipe defines."""
+
+    port: str
+    type: TypeDecl
+    optional: bool
+    fixed: tuple[tuple[str, Value], ...] = field(compare=False)
+    """The values of names in the type; every other is an axis."""
+
+
+@dataclass(frozen=True, slots=True)
 class GroupNode:
     """A node with a graph of its own: a group, a block that expands, or an inline graph in a slot."""
 
@@ -157,6 +176,10 @@ class GroupNode:
     """One for each of the graph's inputs that is given."""
     part: type[Part] | None = None
     """The block that expanded to it."""
+    ports: tuple[PortType, ...] = ()
+    """What it takes, where a recipe defines the block."""
+    init: tuple[tuple[str, str, float, Span], ...] = field(default=(), compare=False)
+    """How its parameters start, where a recipe defines the block: pattern over their names below it, initialiser, number."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
     dropped: bool = False
@@ -214,6 +237,15 @@ class ScanNode:
 Node: TypeAlias = BlockNode | GroupNode | RepeatNode | ScanNode
 
 
+def wires_of(node: Node) -> Iterator[Wire]:
+    """All that a node reads, on any pass."""
+    if isinstance(node, RepeatNode):
+        for one in node.passes:  # passes that share a graph differ in what they are given
+            yield from one.wires
+    else:
+        yield from node.wires
+
+
 @dataclass(frozen=True, slots=True)
 class GraphInput:
     """What a graph is given under a name."""
@@ -252,5 +284,7 @@ class Program:
     positions: tuple[tuple[str, Ref], ...]
     init: tuple[tuple[str, str, float, Span], ...]
     """Pattern, initialiser and number, the last match wins."""
+    losses: Mapping[str, str]
+    """The recipe's own losses, each with its node in the graph."""
     sound: bool = True
     """Whether it is the whole recipe, and not only what its mistakes leave."""

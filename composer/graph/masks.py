@@ -143,7 +143,7 @@ class Masks:
         if not isinstance(form, EdgeName):
             found, place = self.values.chase(expression, scope)
             return self.fields.number(found, place, form, part, field, argument.span)
-        if isinstance(expression, Path) and expression.text == "none":
+        if isinstance(expression, Path) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
             return Known(None, argument.span)
         if not isinstance(expression, Path):
             self.report.error("mask-edge", argument.span, f"{part.kind} takes a node or an input, not a number")

@@ -55,6 +55,29 @@ def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
     return _resolved(typed)[1]
 
 
+def buffers(typed: TypedProgram) -> dict[str, Parameter]:
+    """What the model keeps from call to call and does not learn, by its names in the `state_dict`."""
+    return buffers_of(typed.root)
+
+
+def buffers_of(graph: TypedGraph) -> dict[str, Parameter]:
+    """The same below a graph, by their names there."""
+    return dict(_buffers(graph, ""))
+
+
+def _buffers(graph: TypedGraph, prefix: str) -> Iterator[tuple[str, Parameter]]:
+    for node in in_file_order(graph):
+        if not node.node.dropped:
+            yield from _buffers_below(node, prefix + node.name)
+
+
+def _buffers_below(node: TypedNode, name: str) -> Iterator[tuple[str, Parameter]]:
+    if isinstance(node, TypedBlock):
+        yield from ((f"{name}.{buffer.name}", buffer) for buffer in node.buffers)
+    for child, below in children(node):
+        yield from _buffers_below(below, f"{name}.{child}")
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """A graph that a tie may lead to: a region of the model with its own prefix of names."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from operator import gt, lt
 
-from composer.diagnostics import Diagnostic, Label, Span
+from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.graph.report import Stop
 from composer.graph.scope import Binding, Bound, Deferred, Scope
 from composer.graph.values import IDENTIFIER, Values
@@ -15,29 +16,46 @@ from composer.language.document import Mapping as YamlMapping
 from composer.language.evaluate import as_float, as_int, evaluate_word
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path, Value
-from composer.language.recipe import (
-    Param,
-    Recipe,
-)
+from composer.language.recipe import ExpressionValue, Param, ParamType
 
 CONTEXT = "context"
 """A param that may stand without use: the length that the model is meant for, at which costs are given."""
 
 
 class Params:
-    """The params of one recipe."""
+    """The params of a recipe, or of a block in one."""
 
-    def __init__(self, recipe: Recipe, values: Values) -> None:
-        self.recipe, self.values, self.report = recipe, values, values.report
+    def __init__(self, params: Sequence[Param], values: Values) -> None:
+        self.params, self.values, self.report = params, values, values.report
 
-    def settle(self, scope: Scope, values: dict[str, Binding]) -> None:
-        declared = {param.name: param for param in self.recipe.params}
+    def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[Node, Scope]] | None = None) -> None:
+        """Binds each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
+        for name, (node, place) in (given or {}).items():
+            param = next(param for param in self.params if param.name == name)
+            try:
+                values[name] = self._given(param, node, place, scope)
+            except (ExpressionError, Stop) as error:
+                self.report.take(error)
+        declared = {param.name: param for param in self.params if param.name not in (given or {})}
         expressions = {name: self._param_expression(param) for name, param in declared.items()}
         for name in self._order(declared, expressions):
             try:
                 values[name] = self._param(declared[name], expressions[name], scope)
             except (ExpressionError, Stop) as error:
                 self.report.take(error)
+
+    def _given(self, param: Param, node: Node, place: Scope, scope: Scope) -> Binding:
+        """A param's value in one use of its block; a short param takes what is of the type of its default."""
+        kind = param.type or self._type_of_default(param, scope)
+        param = replace(param, type=kind, default=node)
+        return self._param(param, self._param_expression(param), place, declared=scope)
+
+    def _type_of_default(self, param: Param, scope: Scope) -> ParamType | None:
+        expression = self._param_expression(param)
+        bound = self._param(param, expression, scope) if expression is not None else None
+        if not isinstance(bound, Bound):
+            return None
+        return "flag" if isinstance(bound.value, bool) else "word" if isinstance(bound.value, str) else "number"
 
     def _order(self, declared: Mapping[str, Param], expressions: Mapping[str, Expression | None]) -> list[str]:
         """The params, each after those that its default names; without those of a cycle, which is reported."""
@@ -69,7 +87,8 @@ class Params:
             return None
         return self.values.parsed_scalar(param.default)
 
-    def _param(self, param: Param, expression: Expression | None, scope: Scope) -> Binding:
+    def _param(self, param: Param, expression: Expression | None, scope: Scope, declared: Scope | None = None) -> Binding:
+        """A param's value, read in `scope`; its bounds are read where it is declared."""
         if param.type in ("block", "mask"):
             return Deferred(param.default, scope, param.default.span if param.default else param.span)
         if param.default is None:
@@ -106,9 +125,12 @@ class Params:
             return Bound(name, span)
         if param.type == "flag":
             return Bound(self.values.flag(expression, scope, span), span)
-        return Bound(self._typed(self.values.evaluate(expression, scope), param, scope, span), span)
+        if self.values.is_sized(expression, scope):  # known once sizes are
+            return Deferred(ExpressionValue(expression, span), scope, span)
+        return Bound(self._typed(self.values.evaluate(expression, scope), param, declared or scope, span), span)
 
     def _typed(self, value: Value, param: Param, scope: Scope, span: Span) -> Value:
+        """The value as the param's type wants it, within the bounds, which are read in `scope`."""
         if param.type == "int":
             value = as_int(value, span)
         elif param.type == "float":
@@ -128,11 +150,18 @@ class Params:
                     raise Stop
         return value
 
-    def unused(self) -> None:
+    def unused(self, root: YamlMapping, own: Source) -> None:
+        """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
+        if not self.params:
+            return
         used: set[str] = set()
-        stack: list[tuple[Node, bool]] = [(self.recipe.root, True)]
+        stack: list[tuple[Node, bool]] = [(root, True)]
+        seen: set[int] = set()
         while stack:
             node, top = stack.pop()
+            if id(node) in seen:  # a block that several files use
+                continue
+            seen.add(id(node))
             if isinstance(node, YamlMapping):
                 stack.extend(
                     (entry.value, False) for entry in node if not (top and entry.key.text in ("doc", "source", "recipe"))
@@ -141,10 +170,10 @@ class Params:
                 stack.extend((item, False) for item in node.items)
             else:
                 used.update(IDENTIFIER.findall(node.text))
-        for param in self.recipe.params:
+        for param in self.params:
             if param.name not in used and param.name != CONTEXT:
                 message = f"nothing uses `{param.name}`"
-                if param.span.source == self.recipe.name_scalar.span.source:
+                if param.span.source == own:
                     self.report.error("unused-param", param.span, message, hint="remove it, or use it in the graph")
                 else:  # what extends its recipe has taken the place of what used it
                     self.report.diagnostics.append(Diagnostic("unused-param", message, param.span, "warning"))

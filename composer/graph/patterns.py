@@ -102,8 +102,8 @@ def agree(declared_type: Pattern, given: TensorType, known: Mapping[str, Any]) -
     for expression, axis in zip(declared_type.axes, given.axes[len(given.axes) - len(declared_type.axes) :], strict=True):
         wanted = size(expression, known)
         if wanted != axis.size:
-            shown = "" if isinstance(expression, Number) else f" = {wanted}"
-            raise Mismatch(f"takes {declared_type.text}, where {_text(expression)}{shown}, not {given}")
+            where = "" if isinstance(expression, Number) else f", where {_text(expression)} = {wanted}"
+            raise Mismatch(f"takes {declared_type.text}{where}, not {given}")
 
 
 def fill(declared_type: Pattern, known: Mapping[str, Any]) -> TensorType:

@@ -24,12 +24,17 @@ def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagno
         if not isinstance(given, TensorType) or not _fits(given, text, known):
             yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span)
             return
+    if len(root.inputs) < wanted.streams:
+        yield Diagnostic("task", f"{task} brings {wanted.streams} inputs together, and there is one", span)
+        return
     for name, text in wanted.outputs.items():
-        made = root.outputs.get(name)
+        made, axes = root.outputs.get(name), dict(known)
         if made is None:
             yield Diagnostic("task", f"{task} needs an output `{name}`", span, hint=f"outputs: {{{name}: head}}")
-        elif isinstance(made, TensorType) and not _fits(made, text, dict(known)):
+        elif isinstance(made, TensorType) and not _fits(made, text, axes):
             yield Diagnostic("task", f"{task} needs {name} of type {_filled(text, known)}, not {made}", span)
+        else:
+            known = axes
 
 
 def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:

@@ -11,7 +11,7 @@ from composer.language.document import Node
 from composer.language.expression import Value
 
 if TYPE_CHECKING:
-    from blocks.core import Part
+    from blocks.core import Library, Part
     from composer.graph.builders import GraphBuilder
     from composer.language.recipe import Written
 
@@ -41,7 +41,15 @@ class Broken:
     span: Span
 
 
-Binding: TypeAlias = Bound | Deferred | Broken
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent:
+    """An axis of the inputs of a block that a recipe defines: how long it is follows from what the block is given."""
+
+    name: str
+    part: type[Part]
+
+
+Binding: TypeAlias = Bound | Deferred | Broken | Extent
 
 
 class Declaration(Source):
@@ -57,11 +65,22 @@ class Scope:
     outer: Scope | None = None
     inside: str = ""
     """The node that is being written, which cannot mean itself."""
+    library: Library | None = None
+    """The blocks that may be named here, where they are not those of the recipe."""
 
     def with_values(self, more: Mapping[str, Binding]) -> Scope:
         """The same place with more names, which win."""
-        return Scope(self.graph, {**self.values, **more}, self.outer, self.inside)
+        return Scope(self.graph, {**self.values, **more}, self.outer, self.inside, self.library)
+
+    def lacks(self, name: str) -> bool:
+        """Whether a name is that of an optional input which the block around this place is not given."""
+        place: Scope | None = self
+        while place is not None and name not in place.graph.inputs and name not in place.graph.nodes:
+            if name in place.graph.absent:
+                return True
+            place = place.outer
+        return False
 
     def within(self, graph: GraphBuilder, more: Mapping[str, Binding] | None = None) -> Scope:
         """The inside of a graph that is written here."""
-        return Scope(graph, {**self.values, **(more or {})}, self)
+        return Scope(graph, {**self.values, **(more or {})}, self, library=self.library)

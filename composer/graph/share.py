@@ -5,31 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from composer.diagnostics import Diagnostic
-from composer.graph.parameters import parameters_of
+from composer.graph.parameters import buffers_of, parameters_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 
 
 def share_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
-    """Repeats of one set of weights whose passes are given other types, or would need other weights, than the first."""
-    found = (diagnostic for repeat in _repeats(typed.root, set()) for diagnostic in _differences(repeat))
+    """Repeats of one set of weights whose passes are given other types, or would need other weights, than the first; and those,
+    and scans, that hold a state, which has one value in a call.
+    """
+    found = (diagnostic for repeat in _repeats(typed.root, set()) for diagnostic in (*_states(repeat), *_differences(repeat)))
     return tuple({diagnostic.span: diagnostic for diagnostic in found}.values())
 
 
-def _repeats(graph: TypedGraph, seen: set[int]) -> Iterator[TypedRepeat]:
-    """Every repeat of one set of weights, once for all passes that are the same."""
+def _repeats(graph: TypedGraph, seen: set[int]) -> Iterator[TypedRepeat | TypedScan]:
+    """Every repeat of one set of weights and every scan, once for all passes that are the same."""
     if id(graph) not in seen:
         seen.add(id(graph))
         for node in graph.nodes:
             yield from _below(node, seen)
 
 
-def _below(node: TypedNode, seen: set[int]) -> Iterator[TypedRepeat]:
+def _below(node: TypedNode, seen: set[int]) -> Iterator[TypedRepeat | TypedScan]:
     match node:
         case TypedBlock(slots=slots):
             for slot in slots.values():
                 yield from () if slot is None else _below(slot, seen)
         case TypedGroup(graph=graph) | TypedScan(graph=graph):
+            yield from [node] if isinstance(node, TypedScan) else []
             yield from _repeats(graph, seen)
         case TypedRepeat(passes=passes):
             yield from [] if node.node.share is None else [node]
@@ -37,7 +40,19 @@ def _below(node: TypedNode, seen: set[int]) -> Iterator[TypedRepeat]:
                 yield from _repeats(one, seen)
 
 
-def _differences(repeat: TypedRepeat) -> Iterator[Diagnostic]:
+def _states(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
+    """What outlives a call has one value there, and passes of one set of weights would each write their own."""
+    kept = buffers_of(repeat.graph if isinstance(repeat, TypedScan) else repeat.passes[0])
+    span = repeat.node.axis_span if isinstance(repeat, TypedScan) else repeat.node.share
+    if kept and span is not None:
+        turn, name = "step" if isinstance(repeat, TypedScan) else "pass", next(iter(kept))
+        message = f"`{repeat.name}` has one set of weights, and in it `{name}` would change with every {turn}"
+        yield Diagnostic("share", message, span, hint="keep the state outside")
+
+
+def _differences(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
+    if isinstance(repeat, TypedScan):
+        return
     assert repeat.node.share is not None
     first, weights = repeat.passes[0], parameters_of(repeat.passes[0])
     handed = [item.name for item in first.graph.inputs if not item.captured]

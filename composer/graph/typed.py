@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from blocks.core import Init, Part, Role
 from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
+from composer.graph.renewal import Renewal
 from composer.graph.types import UNKNOWN, Axis, Ports, TensorType, Type
 
 
@@ -46,6 +47,8 @@ class TypedBlock:
     """For blocks that broadcast: for each input, which of its axes stands at each axis of the output, or none."""
     copies: int | None = None
     """For an expert, how many of it its parameters hold along their first axis."""
+    buffers: tuple[Parameter, ...] = ()
+    """What it keeps from call to call and does not learn."""
 
     @property
     def name(self) -> str:
@@ -169,6 +172,11 @@ class TypedProgram:
 def output(outputs: Ports, port: str) -> Type:
     """An output by its name; the first for no name."""
     return outputs.get(port, UNKNOWN) if port else next(iter(outputs.values()), UNKNOWN)
+
+
+def is_renewal(node: TypedNode) -> bool:
+    """Whether a node is what a state becomes: it is written at the state, and gives nothing."""
+    return isinstance(node, TypedBlock) and isinstance(node.part, Renewal)
 
 
 def along(block: TypedBlock, axis: Dim | None) -> bool:

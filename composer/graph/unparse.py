@@ -8,17 +8,24 @@ from typing import Any
 
 from blocks.core import Own, Part, fields
 from blocks.masks.mask import Mask
+from blocks.primitives.state import State
 from composer.graph.describe import mask, number
 from composer.graph.fold import Unlike, fold
 from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
 from composer.graph.parameters import in_file_order
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.language.evaluate import evaluate
+from composer.graph.renewal import SUFFIX
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.language.document import Listing, Node
+from composer.language.document import Mapping as YamlMapping
+from composer.language.evaluate import as_float, evaluate
+from composer.language.express import parse_expression
 from composer.language.parse import LANGUAGE, ports
 from composer.language.recipe import InputDecl
 from composer.language.write import Data, Remark, Value, data_of, write
 
 IMPLIED = "implied"
+SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotated", "offset")
+"""What is a number in a rule of `weights`."""
 INPUT = "input"
 Names = Mapping[str, str]
 """How what a graph is given is called in its text: its inputs, by their names in the graph."""
@@ -33,14 +40,16 @@ def unparse(typed: TypedProgram) -> str:
     if lengths := _lengths(typed):
         text["params"] = {name: number(length) for name, length in lengths.items()}
     text["inputs"] = {item.name: _input(item, typed) for item in typed.program.inputs}
-    text["graph"] = _nodes(typed.root, names)
+    text["graph"] = {name: node for name, node in _nodes(typed.root, names).items() if name not in typed.program.losses.values()}
     text["outputs"] = {name: _reference(ref, typed.root, names) for name, ref in typed.root.graph.outputs}
     if typed.program.positions:
         text["positions"] = {axis: _reference(ref, typed.root, names) for axis, ref in typed.program.positions}
+    if losses := typed.program.losses:
+        text["losses"] = {name: _node(typed.root[node], typed.root, names) for name, node in losses.items()}
     if typed.program.init:
         text["init"] = {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init}
     if recipe.weights is not None:
-        text["weights"] = data_of(recipe.weights)
+        text["weights"] = {entry.key.text: _published(entry.value, typed.program.params) for entry in recipe.weights}
     return write(text)
 
 
@@ -48,6 +57,44 @@ def _lengths(typed: TypedProgram) -> dict[str, int]:
     """The params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
     axes = (axis for type_ in typed.inputs.values() for axis in type_.axes)
     return {axis.name: axis.size for axis in axes if axis.name in typed.program.params and isinstance(axis.size, int)}
+
+
+def _published(rules: Node, params: Mapping[str, Any]) -> Data:
+    """The rules of one model type, with the values of params; its `config` sets those, of which none is left."""
+    match rules:
+        case YamlMapping():
+            kept = [entry for entry in rules if entry.key.text != "config"]
+            return {
+                entry.key.text: _rules(entry.value, params) if entry.key.text == "rules" else data_of(entry.value)
+                for entry in kept
+            }
+    return data_of(rules)
+
+
+def _rules(rules: Node, params: Mapping[str, Any]) -> Data:
+    match rules:
+        case YamlMapping():
+            return {entry.key.text: _operations(entry.value, params) for entry in rules}
+    return data_of(rules)
+
+
+def _operations(rule: Node, params: Mapping[str, Any]) -> Data:
+    """What one rule does, or a part of it: sizes are expressions."""
+    match rule:
+        case YamlMapping():
+            return {
+                entry.key.text: _sizes(entry.value, params) if entry.key.text in SIZES else data_of(entry.value) for entry in rule
+            }
+    return data_of(rule)
+
+
+def _sizes(node: Node, params: Mapping[str, Any]) -> Data:
+    match node:
+        case YamlMapping():
+            return _operations(node, params)
+        case Listing(items=items):
+            return [_sizes(item, params) for item in items]
+    return number(as_float(evaluate(parse_expression(node), params), node.span))
 
 
 def _input(item: InputDecl, typed: TypedProgram) -> Data:
@@ -61,13 +108,15 @@ def _input(item: InputDecl, typed: TypedProgram) -> Data:
 
 def _nodes(graph: TypedGraph, names: Names) -> dict[str, Data]:
     """The nodes of a graph in the order of the file."""
-    return {node.name: _node(node, graph, names) for node in in_file_order(graph)}
+    return {node.name: _node(node, graph, names) for node in in_file_order(graph) if not is_renewal(node)}
 
 
 def _node(node: TypedNode, around: TypedGraph, names: Names) -> dict[str, Data]:
     match node:
         case TypedBlock():
             text = _block(node, around, names)
+            if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and isinstance(node.part, State):
+                text["next"] = _reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
         case TypedGroup():
             text = _group(node, around, names)
         case TypedScan():

@@ -11,9 +11,9 @@ from typing import Any
 from blocks.core import Part
 from blocks.core.fields import Flag, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.graph.ir import Origins
+from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.report import Report, Stop, labels
-from composer.graph.scope import Bound, Broken, Deferred, Scope
+from composer.graph.scope import Bound, Broken, Deferred, Extent, Scope
 from composer.language.document import Scalar
 from composer.language.evaluate import as_flag, as_float, as_int, evaluate
 from composer.language.express import ExpressionError, names, parse_expression
@@ -99,6 +99,31 @@ class Values:
                         origins.append((name, binding.span))
         return values, tuple(origins)
 
+    def is_sized(self, expression: Expression | Slice | None, scope: Scope) -> bool:
+        """Whether an expression reads an axis of the block around it, whose length is known once types are."""
+        return any(self._is_size(scope.values.get(name)) for name in names(expression))
+
+    def _is_size(self, binding: object) -> bool:
+        if isinstance(binding, Deferred) and isinstance(binding.holds, ExpressionValue):
+            return self.is_sized(self.branch(binding.holds.expression, binding.scope), binding.scope)
+        return isinstance(binding, Extent)
+
+    def sizes(self, expression: Expression, scope: Scope) -> dict[str, AxisOf | Pending]:
+        """The names in an expression that are sizes, or computed from sizes where they are written."""
+        found: dict[str, AxisOf | Pending] = {}
+        for name in sorted(names(expression)):
+            match scope.values.get(name):
+                case Extent(name=axis, part=part):
+                    found[name] = AxisOf(part, axis)
+                case Deferred(holds=ExpressionValue(expression=held, span=span), scope=place) as binding if self._is_size(
+                    binding
+                ):
+                    held = self.branch(held, place)
+                    values, origins = self.plain(held, place)
+                    bindings = {**values, **self.sizes(held, place)}
+                    found[name] = Pending(held, tuple(sorted(bindings.items())), span, origins)
+        return found
+
     def _deferred_expression(self, binding: Deferred) -> tuple[Expression | None, Scope]:
         if isinstance(binding.holds, ExpressionValue):
             return self.branch(binding.holds.expression, binding.scope), binding.scope
@@ -117,6 +142,10 @@ class Values:
         values, _ = self.plain(expression, scope)
         for name in names(expression):
             binding = scope.values.get(name)
+            if self._is_size(binding):
+                message = f"`{name}` is known once the sizes of tensors are, which is too late here"
+                hint = "numbers of blocks may be computed from it; for all else, make it a param"
+                raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
             if name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
         return evaluate(expression, values)

@@ -131,6 +131,8 @@ class Wiring:
         first = expression.steps[0]
         if expression.text == "none":
             return ()
+        if scope.lacks(first.name):
+            return ()
         owner, _ = self._owner(first, scope)
         if first.name == "input" or (first.name in owner.inputs and first.name not in owner.nodes):
             name = next(iter(owner.inputs)) if first.name == "input" else first.name
@@ -173,7 +175,7 @@ class Wiring:
             if step.name in graph.failed:
                 raise Stop
             place = place.outer
-        known = [name for graph in _graphs(scope) for name in [*graph.nodes, *graph.inputs]]
+        known = [name for graph in _graphs(scope) for name in [*graph.nodes, *graph.inputs] if "." not in name]
         diagnostic = unknown("unknown-node", step.name_span, "node", step.name, [name for name in known if name != scope.inside])
         if not near(step.name, known) and (elsewhere := self._elsewhere(step.name)):
             diagnostic = type(diagnostic)(

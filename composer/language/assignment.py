@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from blocks.core import Library, Part, fields
 from blocks.core.fields import SlotOf
 from composer.diagnostics import Diagnostic, Source, Span
+from composer.language.define import with_definitions
 from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Number, Path
@@ -46,7 +47,7 @@ def assign(document: Document, arguments: Iterable[str], library: Library, *, na
             diagnostics.append(error.diagnostic)
     if root is not None and document.root is not None:
         root = _without_unused(root, used(document.root), diagnostics)
-    return Document(document.source, root, tuple(diagnostics))
+    return Document(document.source, root, tuple(diagnostics), document.clashes)
 
 
 def _without_unused(root: Mapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> Mapping:
@@ -66,8 +67,13 @@ def used(root: Mapping) -> frozenset[str]:
     """Every name that any value of a recipe may read, over-estimated: the identifiers in it."""
     found: set[str] = set()
     waiting: list[Node] = [entry.value for entry in root if entry.key.text not in ("recipe", "doc", "source")]
+    seen: set[int] = set()
     while waiting:
-        match waiting.pop():
+        node = waiting.pop()
+        if id(node) in seen:  # a block that several files use
+            continue
+        seen.add(id(node))
+        match node:
             case Scalar(text=text):
                 found.update(_IDENTIFIER.findall(text))
             case Listing(items=items):
@@ -135,8 +141,8 @@ class _Locator:
     """Finds the place in a recipe that a path names, and writes out the way to it."""
 
     def __init__(self, root: Mapping, library: Library) -> None:
-        self.root, self.library = root, library
-        self.merger = Merger(library, root)
+        self.root = root
+        self.merger = Merger(with_definitions(root, library), root)
         self.kinds: dict[Scalar, str] = {}
         """Steps into a slot where nothing is written, each with the block that the slot holds of its own."""
 
@@ -178,15 +184,25 @@ class _Locator:
         except _Wrong:
             return False
 
-    def _under(self, key: Scalar, rest: list[Scalar]) -> Iterator[Scalar]:
-        """The rest of a path under a key at the top."""
-        value = self.root.get(key.text)
+    def _under(self, key: Scalar, rest: list[Scalar], root: Mapping | None = None) -> Iterator[Scalar]:
+        """The rest of a path under a key at the top of the recipe, or of a block that it defines."""
+        value = (root or self.root).get(key.text)
         if not rest:
+            return
+        if key.text == "blocks":
+            name, *more = rest
+            self._must_know(name, _mapping(value), "block defined here", "unknown-path")
+            yield name
+            if more:
+                yield more[0]
+                yield from self._under(more[0], more[1:], _mapping(_mapping(value).get(name.text)))
             return
         if key.text == "graph":
             yield from self._in_graph(rest, value)
         elif key.text == "params":
             yield from self._in_params(rest, _mapping(value))
+        elif key.text == "losses":
+            yield from self._in_losses(rest, _mapping(value))
         elif key.text in BY_PATTERN:
             yield Scalar(".".join(step.text for step in rest), _joined(rest))
         else:
@@ -206,6 +222,14 @@ class _Locator:
             yield from self._in_node(more, param.get("default"), None)
         else:
             raise _Wrong(unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, LONG_PARAM))
+
+    def _in_losses(self, rest: list[Scalar], losses: Mapping) -> Iterator[Scalar]:
+        name, *more = rest
+        self._must_know(name, losses, "loss", "unknown-path")
+        yield name
+        loss = _mapping(losses.get(name.text))
+        kind = () if "type" in loss else (Entry(Scalar("type", loss.span), Scalar("scalar", loss.span)),)
+        yield from self._in_node(more, Mapping((*kind, *loss), loss.span), None)
 
     def _in_graph(self, rest: list[Scalar], graph: Node | None) -> Iterator[Scalar]:
         name, *more = rest

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping as TypingMapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from composer.diagnostics import Diagnostic, Source, Span
@@ -64,6 +65,7 @@ class Mapping:
         return entry.value if entry else None
 
 
+Clashes: TypeAlias = TypingMapping[str, tuple[Span, Span]]
 Node: TypeAlias = Scalar | Listing | Mapping
 
 
@@ -74,3 +76,5 @@ class Document:
     source: Source
     root: Mapping | None
     diagnostics: tuple[Diagnostic, ...]
+    clashes: Clashes = field(default_factory=dict)
+    """Names of blocks that two of the files it uses give to different ones, each with the two places."""

@@ -8,6 +8,7 @@ from typing import TypeAlias, get_args
 from blocks.core import Library, Part, fields
 from blocks.core.fields import FlagsBy, Form, SlotOf
 from composer.diagnostics import Diagnostic
+from composer.language.define import with_definitions
 from composer.language.document import Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Binary, If, Path, Unary
@@ -31,7 +32,7 @@ def merge(base: Mapping, change: Mapping, library: Library) -> tuple[Mapping, tu
     expanded; a different `type` replaces a node; scalars and lists replace; `null` deletes. A new key goes right after the
     key that stands before it in the change.
     """
-    merger = Merger(library, base)
+    merger = Merger(with_definitions(change, with_definitions(base, library)), base)
     return merger.top(base, change), tuple(merger.diagnostics)
 
 
@@ -48,9 +49,11 @@ class Merger:
         """Two whole recipes."""
         places: dict[str, Merge] = {
             "params": self._named(self.param),
+            "blocks": self._named(self.block),
             "graph": self.graph,
             "inputs": self._named(self.input),
             "init": self._named(_replaced),
+            "losses": self._named(self.node),
         }
         return self._mapping(base, change, lambda key: places.get(key, self.plain))
 
@@ -132,6 +135,10 @@ class Merger:
             case If():
                 return ""
         return "number"
+
+    def block(self, base: Node, change: Node) -> Node:
+        """Two definitions of one block, which are recipes but for their names."""
+        return self.top(base, change) if isinstance(base, Mapping) and isinstance(change, Mapping) else change
 
     def input(self, base: Node, change: Node) -> Node:
         """Two declarations of one input: a short one is its type."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from blocks.core import Library, Part, fields
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
+from blocks.losses.loss import Loss
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
+from composer.language.define import BLOCKS, define, mistakes
+from composer.language.defined import is_defined
+from composer.language.document import Clashes, Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Expression, If, Path
 from composer.language.globs import Unbalanced, pieces
@@ -21,10 +25,12 @@ from composer.language.recipe import (
     ExpressionValue,
     FieldEntry,
     FlagsValue,
+    GivenValue,
     Group,
     InitRule,
     InputDecl,
     ListValue,
+    LossDecl,
     MaskValue,
     NodeDecl,
     Param,
@@ -44,8 +50,10 @@ from composer.language.tasks import LATER_TASKS, TASKS
 from composer.language.yaml_events import UNREADABLE
 
 LANGUAGE = 1
-TOP = ("recipe", "language", "doc", "source", "task", "params", "inputs", "graph", "outputs", "positions", "init", "weights")
-LATER = ("uses", "blocks", "losses")
+TOP = (
+    *("recipe", "language", "doc", "source", "task", "params", "blocks"),
+    *("inputs", "graph", "outputs", "positions", "losses", "init", "weights"),
+)
 """Keys of the language that this composer does not build yet."""
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
@@ -63,7 +71,7 @@ def parse(document: Document, library: Library) -> Recipe | None:
     """The recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds none, and says why."""
     if document.root is None:
         return None
-    return Parser(library, list(document.diagnostics)).recipe(document.root)
+    return Parser(library, list(document.diagnostics), document.clashes).recipe(document.root)
 
 
 def is_node(part: type[Part]) -> bool:
@@ -79,9 +87,12 @@ def ports(part: type[Part]) -> dict[str, str]:
 class Parser:
     """Reads nodes of a document by what their place wants, and collects what is wrong."""
 
-    def __init__(self, library: Library, diagnostics: list[Diagnostic]) -> None:
+    def __init__(self, library: Library, diagnostics: list[Diagnostic], clashes: Clashes | None = None) -> None:
         self.library = library
         self.diagnostics = diagnostics
+        self.clashes = clashes or {}
+        self.defined = 0
+        """Blocks that the recipe defines, as far as they are read."""
         self.refused = [found.span for found in diagnostics]
         """What could not be read, so that it is not missed as well."""
 
@@ -89,7 +100,9 @@ class Parser:
 
     def recipe(self, root: Mapping) -> Recipe:
         """The recipe under the top mapping."""
-        self._keys(root, TOP, "a recipe", LATER, also=("extends", *LATER))
+        self._keys(root, TOP, "a recipe", also=("extends", "uses"))
+        definitions = define(self, root.get("blocks"))
+        self.diagnostics.extend(endless := mistakes(definitions))
         name = root.get("recipe")
         if name is None and not _misspelt(root, "recipe"):
             self._error(
@@ -123,11 +136,17 @@ class Parser:
             inputs=tuple(self._inputs(inputs)),
             body=self.body(graph, root.entry("outputs")) if graph is not None else Body((), (), root.span),
             positions=tuple(self._named_references(root.entry("positions"), "positions")),
+            losses=tuple(self._losses(root.get("losses"), task.text if task else "")),
             init=tuple(self._init(root.get("init"))),
             weights=weights if isinstance(weights, Mapping) else None,
             root=root,
             name_scalar=title or Scalar("", root.span),
-            readable=not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph")),
+            library=self.library,
+            definitions={each.part: each for each in definitions},
+            clashes=self.clashes,
+            readable=not endless
+            and self.defined <= BLOCKS
+            and not any(isinstance(root.get(part), Scalar | Listing) for part in ("params", "inputs", "graph", "blocks")),
             diagnostics=tuple(self.diagnostics),
         )
 
@@ -223,7 +242,8 @@ class Parser:
             doc=self._text(value.get("doc")),
         )
 
-    def _inputs(self, node: Node | None) -> Iterable[InputDecl]:
+    def _inputs(self, node: Node | None, *, block: bool = False) -> Iterable[InputDecl]:
+        """The inputs of a recipe, or of a block in one."""
         for entry in self._entries(node, "inputs"):
             if not self._declares(entry.key, "an input", functions=False):
                 continue
@@ -232,6 +252,10 @@ class Parser:
                 self._keys(value, ("type", "default", "doc"), "an input")
                 default = self._expression(value.get("default"))
                 given = value.get("type")
+                if block and "default" in value:
+                    message = "only an input of the whole model has a default, since a block takes what it is given"
+                    self._error("input-default", value.span, message, hint="give the model such an input, and hand it in")
+                    default = None
                 if given is None:
                     hint = f'{entry.key.text}: {{type: "int[batch, time]", default: 0}}'
                     self._error("missing-key", entry.key.span, f"the input `{entry.key.text}` has no type", hint=hint)
@@ -246,7 +270,7 @@ class Parser:
             if scalar.text.rstrip().endswith("?"):
                 optional = True
             declared = self.type_of(scalar)
-            if declared is not None and declared.leading:
+            if declared is not None and declared.leading and not block:
                 message = "an input of the model names all its axes, so `...` cannot stand among them"
                 self._error("bad-type", scalar.span, message, hint="such as float[batch, time, dim]")
             elif declared is not None:
@@ -279,7 +303,7 @@ class Parser:
             if expression is not None:
                 axes.append(expression.expression)
         dtype: Any = match.group(1)
-        return TypeDecl(dtype, tuple(axes), leading, scalar.span)
+        return TypeDecl(dtype, tuple(axes), leading, scalar.span, scalar.text.strip().rstrip("?").rstrip())
 
     def _init(self, node: Node | None) -> Iterable[InitRule]:
         for entry in self._entries(node, "init"):
@@ -306,6 +330,63 @@ class Parser:
                     "an initialiser is a name with its number",
                     hint="{normal: 0.02}, {uniform: 0.1} or {constant: 0}",
                 )
+
+    def _losses(self, node: Node | None, task: str) -> Iterable[LossDecl]:
+        for entry in self._entries(node, "losses"):
+            if entry.key.text == task:
+                self._error("name-taken", entry.key.span, f"`{task}` is the loss of the task", hint="name this one differently")
+            if self._declares(entry.key, "a loss", functions=False):
+                use = self._loss(entry) if isinstance(entry.value, Mapping) else None
+                if not isinstance(entry.value, Mapping):
+                    hint = f"{entry.key.text}: {{in: node}} or {{type: cross_entropy, in: node, target: labels}}"
+                    self._error("value-form", entry.value.span, "a loss is a mapping", hint=hint)
+                yield LossDecl(entry.key.text, entry.key.span, use)
+
+    def _loss(self, entry: Entry) -> Use | None:
+        """A loss: what is not a field of its type may be one of its ports."""
+        node = entry.value
+        assert isinstance(node, Mapping)
+        kind = self._scalar(node.get("type"), "the type of a loss is one word") if "type" in node else Scalar("scalar", node.span)
+        if kind is None:
+            return None
+        known = list(self.library.of(Loss))
+        if kind.text not in known:
+            if kind.text in self.library:
+                hint = f"give a node's number to one: {entry.key.text}: {{in: node}}, or choose among {', '.join(known)}"
+                self._error("not-a-loss", kind.span, f"{kind.text} is no loss", hint=hint)
+            else:
+                self._unknown("unknown-block", kind.span, "loss", kind.text, known)
+            return None
+        part = self.library[kind.text]
+        edges = self._loss_edges(node, part)
+        if "input" in ports(part) and "input" not in edges:
+            self._error("missing-key", entry.key.span, f"the loss `{entry.key.text}` is given nothing to judge", hint="in: node")
+            return None
+        inside = Mapping((Entry(Scalar("in", node.span), Mapping(tuple(edges.values()), node.span)),), node.span)
+        own = tuple(each for each in node if each.key.text in fields(part))
+        others = Mapping(
+            tuple(each for each in node if each.key.text not in {"type", "in", *ports(part), *fields(part)}), node.span
+        )
+        self._keys(others, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
+        use = self._use(Mapping((Entry(Scalar("type", kind.span), kind), *inside, *own), node.span))
+        assert isinstance(use, Use)
+        return replace(use, settings=replace(use.settings, misread=use.settings.misread or bool(others.entries)))
+
+    def _loss_edges(self, node: Mapping, part: type[Part]) -> dict[str, Entry]:
+        """The entries of a loss that name what flows in, port by port: those under `in`, and those beside it."""
+        found: dict[str, Entry] = {}
+        given = node.entry("in")
+        if given is not None and isinstance(given.value, Mapping):
+            found |= {each.key.text: each for each in given.value}
+        elif given is not None:
+            first = next(iter(ports(part)))
+            found[first] = Entry(Scalar(first, given.key.span), given.value)
+        for each in node:
+            if each.key.text in found and each.key.text in ports(part):
+                self._error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")
+            elif each.key.text in ports(part):
+                found[each.key.text] = each
+        return found
 
     # -- graphs and nodes
 
@@ -393,7 +474,7 @@ class Parser:
         if kind is None:
             return None
         if kind.text not in self.library:
-            self._unknown("unknown-block", kind.span, "block", kind.text, self.library)
+            self.diagnostics.extend(unknown_block(kind.span, kind.text, self.library, self.clashes))
             return None
         part = self.library[kind.text]
         known = fields(part)
@@ -421,6 +502,8 @@ class Parser:
 
     def written(self, node: Node, part: type[Part], name: str) -> Written | None:
         """What is written for a field, read as the field's form wants it."""
+        if is_defined(part):
+            return GivenValue(node, node.span)
         form = fields(part)[name].form
         return self._form(node, form, name)
 
@@ -563,12 +646,10 @@ class Parser:
         self._error("value-form", node.span, f"`{what}` is a mapping", hint=f"{what}: with one name on each line below it")
         return ()
 
-    def _keys(self, node: Mapping, known: Sequence[str], what: str, later: Sequence[str] = (), also: Sequence[str] = ()) -> None:
+    def _keys(self, node: Mapping, known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
         """Reports the keys that are not known; `also` are those that a misspelt one may have meant."""
         for entry in node:
-            if entry.key.text in later:
-                self._error("not-built", entry.key.span, f"`{entry.key.text}` is not built yet")
-            elif entry.key.text not in known:
+            if entry.key.text not in known:
                 offered = known if not near(entry.key.text, also) else (*known, *also)
                 self._unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
 
@@ -581,7 +662,7 @@ class Parser:
         if (key.text in WORDS and not (given and key.text == "input")) or (functions and key.text in FUNCTIONS):
             self._error("reserved-name", key.span, f"`{key.text}` is a word of the language and cannot be the name of {what}")
             return False
-        if key.text == "training" and what == "a node":
+        if key.text == "training" and what in ("a node", "a loss"):
             self._error("reserved-name", key.span, "every torch module keeps under `training` whether it is in training mode")
             return False
         return True
@@ -606,6 +687,17 @@ def missing_field(span: Span, kind: str, missing: Sequence[str]) -> Diagnostic:
     return Diagnostic(
         "missing-field", f"{kind} needs {wanted}", span, hint=f"{{type: {kind}, {', '.join(f'{name}: …' for name in missing)}}}"
     )
+
+
+def unknown_block(span: Span, name: str, known: Iterable[str], clashes: Clashes) -> list[Diagnostic]:
+    """The diagnostic of a block that does not exist, or of one that two files define."""
+    if UNREADABLE in name:
+        return []
+    if name not in clashes:
+        return [unknown("unknown-block", span, "block", name, known)]
+    labels = tuple(Label(place, "one of them") for place in clashes[name])
+    message = f"two of the files that are used here define `{name}`, each in its own way"
+    return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]
 
 
 def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping as TypingMapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from blocks.core import Part
+from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, Span
-from composer.language.document import Mapping, Node, Scalar
+from composer.language.document import Clashes, Mapping, Node, Scalar
 from composer.language.expression import Expression
 
 
@@ -59,7 +60,15 @@ class SlotValue:
     span: Span
 
 
-Written: TypeAlias = ExpressionValue | TextValue | ListValue | FlagsValue | MaskValue | SlotValue
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenValue:
+    """What is written for a param of a block that the recipe defines: the param says how it is read."""
+
+    node: Node
+    span: Span
+
+
+Written: TypeAlias = ExpressionValue | TextValue | ListValue | FlagsValue | MaskValue | SlotValue | GivenValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,6 +210,7 @@ class TypeDecl:
     axes: tuple[Expression, ...]
     leading: bool
     span: Span
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,6 +235,34 @@ class InitRule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """A block that a recipe defines from others."""
+
+    part: type[Part]
+    """What names it: a part with its params as fields and its inputs as ports."""
+    span: Span
+    params: tuple[Param, ...]
+    inputs: tuple[InputDecl, ...]
+    body: Body
+    init: tuple[InitRule, ...]
+    library: Library
+    """The blocks that it may name."""
+    outer: type[Part] | None
+    """The block in whose own `blocks` it stands."""
+    root: Mapping
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossDecl:
+    """A loss of the recipe's own."""
+
+    name: str
+    span: Span
+    what: Use | None
+    """None: it could not be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
     """A whole recipe, parsed."""
 
@@ -237,10 +275,17 @@ class Recipe:
     inputs: tuple[InputDecl, ...]
     body: Body
     positions: tuple[tuple[str, Span, Expression], ...]
+    losses: tuple[LossDecl, ...]
     init: tuple[InitRule, ...]
     weights: Mapping | None
     root: Mapping
     name_scalar: Scalar
     diagnostics: tuple[Diagnostic, ...]
+    library: Library
+    """The blocks that its graph may name."""
+    definitions: TypingMapping[type[Part], Definition] = field(default_factory=dict)
+    """Every block that it defines, and those that these define for themselves."""
+    clashes: Clashes = field(default_factory=dict)
+    """Names of blocks that two of the files it uses give to different ones, each with the two places."""
     readable: bool = True
     """Whether params, inputs and graph are what they should be; else every name of one that is not would be missed."""

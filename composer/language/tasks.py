@@ -14,6 +14,8 @@ class Task:
     outputs: Mapping[str, str] = field(default_factory=dict)
     targets: str = ""
     """The entry of a batch that holds what is asked for, beside the model's inputs."""
+    streams: int = 0
+    """How many inputs there are at least, whatever their names."""
 
 
 TOKENS = {"tokens": "int[batch, time]"}
@@ -27,7 +29,8 @@ TASKS: Mapping[str, Task] = {
     "sequence_classification": Task(TOKENS, EACH_CLASS, "label"),
     "token_classification": Task(TOKENS, {"logits": "float[batch, time, classes]"}, "labels"),
     "image_classification": Task(IMAGE, EACH_CLASS, "label"),
+    "contrastive": Task(outputs={**dict.fromkeys(("a", "b"), "float[batch, dim]"), "scale": "float[]"}, streams=2),
     "encoder": Task(),
 }
-LATER_TASKS = ("seq2seq_lm", "denoising", "image_to_text", "contrastive")
+LATER_TASKS = ("seq2seq_lm", "denoising", "image_to_text")
 """Tasks of the language that this composer does not build yet."""

@@ -42,7 +42,8 @@ def compile(
     table = parameters(model.program)
     where = next((p.device for p in model.parameters()), torch.device("cpu"))
     if where.type != "meta":
-        initialise(dict(model.named_parameters(remove_duplicate=False)), table, model.program, _seed(seed))
+        tensors = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}
+        initialise(tensors, table, model.program, _seed(seed))
     return model
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, TypeAlias
 
 
@@ -26,8 +27,13 @@ class New:
     keywords: tuple[tuple[str, Tree], ...] = ()
 
     def text(self) -> str:
-        inside = [*(tree.text() for tree in self.arguments), *(f"{name}={tree.text()}" for name, tree in self.keywords)]
+        inside = [*(tree.text() for tree in self.arguments), *(keyword(name, tree.text()) for name, tree in self.keywords)]
         return f"{self.function}({', '.join(inside)})"
+
+
+def keyword(name: str, text: str) -> str:
+    """An argument by its name, which may be a word of Python's own."""
+    return f"**{{{name!r}: {text}}}" if iskeyword(name) else f"{name}={text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ class Constructors:
         for parameter in block.parameters:
             if "." not in parameter.name:
                 attributes[parameter.name] = _parameter(parameter.shape)
+        for buffer in block.buffers:
+            attributes[buffer.name] = New("nn.Buffer", _parameter(buffer.shape).arguments)
         for key, (width, out, bias) in block.modules.items():
             if block.copies:
                 held = _parameter((block.copies, out)) if bias else Literal(None)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from composer.graph.ir import Graph, Pass, Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.language.defined import is_defined
 
 
 def flatten(typed: TypedProgram) -> TypedProgram:
@@ -28,7 +29,7 @@ class _Flattening:
         dissolved: dict[str, dict[str, tuple[Ref, ...]]] = {}
         nodes: list[TypedNode] = []
         for node in graph.nodes:
-            if isinstance(node, TypedGroup) and node.node.part is not None and not node.node.dropped:
+            if isinstance(node, TypedGroup) and _dissolves(node):
                 inner = self.graph(node.graph)
                 given = {wire.port: self._refs(wire.refs, dissolved) for wire in node.node.wires}
                 moved = {name: Ref(f"{node.name}.{name}") for name in inner.by_name}
@@ -54,6 +55,11 @@ class _Flattening:
                 return replace(node, passes=tuple(self.graph(one) for one in node.passes))
             case TypedBlock(slots=slots):
                 return replace(node, slots={name: None if slot is None else self._inside(slot) for name, slot in slots.items()})
+
+
+def _dissolves(group: TypedGroup) -> bool:
+    """Whether a group is the expansion of a block of the library; one that a recipe defines stays a module."""
+    return group.node.part is not None and not is_defined(group.node.part) and not group.node.dropped
 
 
 def _moved(refs: tuple[Ref, ...], moved: Mapping[str, Ref], given: Mapping[str, tuple[Ref, ...]]) -> tuple[Ref, ...]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from blocks.core import leave, resume
 from composer.graph.ir import Ref
-from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.renewal import SUFFIX
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.parse import ports
 from composer.lower.construct import Hole, pattern
 from composer.lower.keepers import goes_on, growing
@@ -36,6 +37,8 @@ class Forward:
             if node.node.dropped:
                 continue
             match node:
+                case TypedBlock() if is_renewal(node):
+                    self._renewal(node)
                 case TypedBlock():
                     self._block(node)
                 case TypedGroup():
@@ -49,6 +52,8 @@ class Forward:
     def _read(self) -> set[Key]:
         """Every value of this graph that something reads."""
         read = {key_of(self.graph, ref) for _, ref in self.graph.graph.outputs}
+        if self.graph is self.classes.typed.root:
+            read |= {(name, 0, None) for name in self.classes.typed.program.losses.values()}
         for node in self.graph.nodes:
             wires = self.written.wires[node.name].values() if isinstance(node, TypedBlock) else wires_of(node)
             itself = isinstance(node, TypedRepeat)  # which pass it reads of itself is the loop's own business
@@ -109,6 +114,14 @@ class Forward:
         gives = [key if (key := (block.name, outputs.index(name), None)) in self.read else None for name in wanted]
         self.statements.append(Statement(gives, uses, write, place, block.name))
 
+    def _renewal(self, block: TypedBlock) -> None:
+        key, state = self._key(block.node.wires[0].refs[0]), block.name.removesuffix(SUFFIX)
+
+        def write(name: Callable[[Key], str]) -> str:
+            return f"{attribute(state)}.renew({name(key)})"
+
+        self.statements.append(Statement([], [key], write, block.node.name_span, state))
+
     def _inline(self, block: TypedBlock, given: list[tuple[str, str, Key, bool]]) -> Callable[[Callable[[Key], str]], str]:
         template = block.part.inline()
         assert template is not None
@@ -141,20 +154,36 @@ class Forward:
     ) -> Callable[[Callable[[Key], str]], str]:
         def write(name: Callable[[Key], str]) -> str:
             texts = []
-            leading = True
+            leading, marks = True, {mark for _, mark, _, _ in given}
             for position, (port, mark, key, many) in enumerate(given):
                 text = name(key)
                 if block.expansions and not many and mark == "*":
                     text += _index(block.expansions[position])
-                leading = leading and mark in ("", "*")
+                leading = leading and mark in ("", "*") and not (mark == "" and "*" in marks)
                 texts.append(f"*{text}" if many else text if leading else f"{port}={text}")
             if block.expansions and any(None in places for places in block.expansions):
                 texts = [f"*torch.broadcast_tensors({', '.join(texts)})"]
+            texts = self._spread(texts, [key for _, _, key, _ in given])
             texts += [f"{word}={name(self._key(ref))}" for word, ref in extra.items()]
             module = not self.classes.constructors.is_plain(block)
             return f"{attribute(block.name, module=module)}({', '.join(texts)})"
 
         return write
+
+    def _spread(self, texts: list[str], keys: list[Key]) -> list[str]:
+        """Arguments, those that are what all passes of a repeat returned written as one: `*layers_y`."""
+        found: list[str] = []
+        while texts:
+            node = self.graph.by_name.get(keys[0][0]) if keys else None
+            count = len(node.passes) if isinstance(node, TypedRepeat) else 0
+            kept = texts[0].removesuffix("[0]")
+            if count > 1 and texts[:count] == [f"{kept}[{index}]" for index in range(count)]:
+                found.append(f"*{kept}")
+                texts, keys = texts[count:], keys[count:]
+            else:
+                found.append(texts[0])
+                texts, keys = texts[1:], keys[1:]
+        return found
 
     def _group(self, group: TypedGroup) -> None:
         wires = {wire.port: wire.refs for wire in group.node.wires}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from composer.graph.parameters import buffers
+
 if TYPE_CHECKING:
     from composer.graph.parameters import NamedParameter
     from composer.graph.typed import TypedProgram
@@ -17,10 +19,12 @@ if TYPE_CHECKING:
 
 @torch.no_grad()
 def initialise(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParameter], typed: TypedProgram, seed: int) -> None:
-    """Fills every tensor that the table names and that is not another's.
+    """Fills every buffer, and every tensor that the table names and that is not another's.
 
     The numbers depend on the seed and on the parameter's name alone, so that a node more or less changes no other.
     """
+    for name, buffer in buffers(typed).items():
+        tensors[name].fill_(float(buffer.init.value))
     for entry in table:
         if entry.tied_to:
             continue

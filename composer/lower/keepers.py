@@ -8,6 +8,7 @@ from typing import Any
 
 from blocks.core import Part
 from blocks.masks.plans import Plan, kept
+from blocks.primitives.state import State
 from composer.graph.dims import Dim
 from composer.graph.patterns import pattern
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
@@ -41,7 +42,8 @@ def keepers(typed: TypedProgram) -> tuple[Keeper, ...]:
     """All that a session must give a cache to."""
     typed = flatten(typed)
     hoisting = Hoisting(typed)
-    return tuple(_graph(typed.root, hoisting.root(), "", hoisting, growing(typed)))
+    whole = [Keeper("", (), {})] if typed.program.losses else []  # a model that knows that a session is open computes no losses
+    return (*whole, *_graph(typed.root, hoisting.root(), "", hoisting, growing(typed)))
 
 
 def growing(typed: TypedProgram) -> Dim | None:
@@ -85,7 +87,7 @@ def _block(block: TypedBlock, path: str, hoisting: Hoisting, axis: Dim | None) -
     held = {name: kept for name, kept in names.items() if kept.axis is not None}
     if along(block, axis) and axis not in block.part.mixes(block.sizes):
         held |= {name: Kept(None, True) for name in type(block.part).carries}
-    if held:
+    if held or isinstance(block.part, State):
         yield Keeper(path, (), held)
     for name in type(block.part).model_fields:
         part = getattr(block.part, name)

@@ -17,7 +17,23 @@ from blocks.core.fields import SlotOf
 from blocks.core.lazy import F, nn, torch
 from composer.lower.construct import literal
 
-DECLARATION = frozenset({"weights", "prepared", "cost", "reject", "warn", "types", "known", "mixes", "visits", "build", "inline"})
+DECLARATION = frozenset(
+    {
+        "weights",
+        "buffers",
+        "counted",
+        "prepared",
+        "cost",
+        "reject",
+        "warn",
+        "types",
+        "known",
+        "mixes",
+        "visits",
+        "build",
+        "inline",
+    }
+)
 """Methods that declare, and have no place in a model."""
 HEADER = '''
 
@@ -26,7 +42,7 @@ class Module(nn.Module):
 
     cache = None
 
-    def __init__(self, **attributes):
+    def __init__(self, /, **attributes):
         super().__init__()
         for name, value in attributes.items():
             setattr(self, name, value)

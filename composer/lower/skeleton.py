@@ -8,7 +8,8 @@ from typing import Any
 
 from composer.diagnostics import Span
 from composer.graph.ir import Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.language.defined import is_defined
 from composer.lower.construct import Literal, Nested, New, Passes, Tree, resolve, unify
 from composer.lower.constructors import Constructors
 from composer.lower.forward import Forward
@@ -95,7 +96,7 @@ class Classes:
             return
         match node:
             case TypedGroup():
-                self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
+                self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
             case TypedScan():
                 step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
                 self.by_key[step.key].remembers |= goes_on(node, growing(self.typed))
@@ -105,9 +106,8 @@ class Classes:
             case TypedBlock():
                 for name, slot in node.slots.items():
                     if isinstance(slot, TypedGroup):
-                        self._instance(
-                            slot.graph, self.hoisting.graph(slot.graph, frozenset()), path + camel(node.name) + camel(name)
-                        )
+                        hoisted_slot = self.hoisting.graph(slot.graph, frozenset())
+                        self._instance(slot.graph, hoisted_slot, _name(slot, path + camel(node.name), name))
 
     def _class_name(self, path: str) -> str:
         name, count = path, 1
@@ -189,7 +189,7 @@ class Classes:
     # -- constructors
 
     def _attribute(self, instance: Instance, node: TypedNode) -> None:
-        if node.node.dropped:
+        if node.node.dropped or is_renewal(node):
             return
         match node:
             case TypedBlock():
@@ -248,3 +248,9 @@ class Classes:
         everywhere = [name for name in lists[0] if all(name in names for names in lists)]
         some = [name for name in dict.fromkeys(name for names in lists for name in names) if name not in everywhere]
         return everywhere, some
+
+
+def _name(group: TypedGroup, path: str, name: str = "") -> str:
+    """A group's class: called after the block that a recipe defines, else after where it stands."""
+    part = group.node.part
+    return camel(part.kind) if part is not None and is_defined(part) else path + camel(name or group.name)

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from composer.diagnostics import Span
+from composer.graph.ir import wires_of
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.language.evaluate import evaluate
-from composer.lower.construct import Hole, New, Passes, Tree, literal, pattern, trim
+from composer.lower.construct import Hole, New, Passes, Tree, keyword, literal, pattern, trim
 from composer.lower.flatten import flatten
 from composer.lower.forward import Forward
 from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
@@ -20,7 +22,7 @@ from composer.lower.paste import HEADER, docstring
 from composer.lower.questions import key_of
 from composer.lower.shared import copies
 from composer.lower.skeleton import Class, Classes
-from composer.lower.statements import Writer
+from composer.lower.statements import LOSSES, LossValue, Writer
 
 WIDTH = 110
 """Characters of a line before a constructor call is broken."""
@@ -104,11 +106,23 @@ class _Text:
         lines: Lines = [(f"def forward({signature}):", None, "")]
         lines += [(f"    {line}", None, "") for line in self._defaults(names)]
 
-        def result(texts: Sequence[str]) -> str:
-            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={{}})"
+        losses = self._losses()
+        given = LOSSES if losses else "{}"
 
-        body = self._body(written, names, keep=True, result=result)
+        def result(texts: Sequence[str]) -> str:
+            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={given})"
+
+        body = self._body(written, names, keep=True, result=result, losses=losses)
         return [*lines, *((f"    {line}", span, node) for line, span, node in body)]
+
+    def _losses(self) -> dict[str, LossValue]:
+        """The recipe's own losses by their nodes."""
+        root, found = self.classes.typed.root, {}
+        for name, node in self.typed.program.losses.items():
+            read = [ref.node for wire in wires_of(root.graph[node]) for ref in wire.refs]
+            optional = [one for one in dict.fromkeys(read) if one in self.typed.inputs and self.typed.inputs[one].optional]
+            found[node] = LossValue(name, (node, 0, None), [(one, 0, None) for one in optional])
+        return found
 
     def _defaults(self, names: Mapping[str, str]) -> list[str]:
         lines = []
@@ -136,13 +150,21 @@ class _Text:
                 return f"{names[name]}.shape[{given.sizes.index(size)}]"
         raise AssertionError(f"no input has the axis {size}")
 
-    def _body(self, written: Class, names: Mapping[str, str], *, keep: bool, result: Callable[[Sequence[str]], str]) -> Lines:
+    def _body(
+        self,
+        written: Class,
+        names: Mapping[str, str],
+        *,
+        keep: bool,
+        result: Callable[[Sequence[str]], str],
+        losses: Mapping[str, LossValue] = MappingProxyType({}),
+    ) -> Lines:
         instance = written.instances[0]
         statements = Forward(self.classes, written, instance, names).all()
         outputs = [key_of(instance.graph, ref) for _, ref in instance.graph.graph.outputs]
         inputs = [((name, 0, None), given) for name, given in names.items()]
         writer = Writer(inputs, keep, outputs)
-        return writer.write(statements, lambda name: result([name(key) for key in outputs]))
+        return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses)
 
     # -- text
 
@@ -153,7 +175,8 @@ class _Text:
         doc = self.typed.program.recipe.doc if written.instances[0].graph is self.classes.typed.root else ""
         if doc:
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
-        if written.remembers:
+        root = written.instances[0].graph is self.classes.typed.root
+        if written.remembers or (root and self.typed.program.losses):
             lines += [("    cache = None", None, ""), ("", None, "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
         for name, tree in written.template.items():
@@ -240,9 +263,8 @@ def pretty(tree: Tree, indent: int) -> list[str]:
     lines = [f"{tree.function}("]
     for name, item in [*(("", a) for a in tree.arguments), *tree.keywords]:
         first, *rest = pretty(item, indent + 4)
-        lines.append(" " * (indent + 4) + (f"{name}=" if name else "") + first)
-        lines += rest
-        lines[-1] += ","
+        whole = "\n".join([first, *rest])
+        lines += (" " * (indent + 4) + (keyword(name, whole) if name else whole) + ",").split("\n")
     return [*lines, " " * indent + ")"]
 
 

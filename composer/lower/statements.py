@@ -10,6 +10,10 @@ from typing import TypeAlias
 from composer.diagnostics import Span
 from composer.lower.names import STREAM, safe
 
+LOSSES = "losses"
+"""The variable that holds the recipe's own losses."""
+UNLESS_WRITING = "if self.cache is None:  # not while a text is being written"
+
 Key: TypeAlias = tuple[str, int, int | None]
 """A value: its node or input, which of its outputs, and the pass for a repeat; an input has output 0."""
 
@@ -72,6 +76,16 @@ class Steps:
     """What is left to the next call, where texts are written along the axis."""
 
 
+@dataclass(frozen=True, slots=True)
+class LossValue:
+    """One of the recipe's own losses."""
+
+    name: str
+    key: Key
+    optional: Sequence[Key]
+    """The model's inputs without which it cannot be computed, and which may be absent."""
+
+
 class Writer:
     """Turns statements into lines, choosing names."""
 
@@ -84,9 +98,17 @@ class Writer:
         self.lines: list[tuple[str, Span | None, str]] = []
 
     def write(
-        self, statements: Sequence[Statement], result: Callable[[Callable[[Key], str]], str]
+        self,
+        statements: Sequence[Statement],
+        result: Callable[[Callable[[Key], str]], str],
+        losses: Mapping[str, LossValue],
     ) -> list[tuple[str, Span | None, str]]:
-        """The lines of the body, each with its place in the recipe and its node."""
+        """The lines of the body, each with its place in the recipe and its node. What only `losses`, by their nodes, need comes
+        last, and is left out while a text is being written.
+        """
+        asked = only_for([loss.key for loss in losses.values()], self.outputs, statements)
+        changing = [one for one in statements if not one.gives]  # states, when all have seen what they were
+        statements = [*(one for one in statements if one not in asked and one not in changing), *asked, *changing]
         last: dict[Key, int] = {}
         for position, statement in enumerate(statements):
             for key in statement.uses:
@@ -94,6 +116,10 @@ class Writer:
         for key in self.outputs:
             last[key] = len(statements)
         for position, statement in enumerate(statements):
+            if asked and statement is asked[0]:
+                self.fixed.add(LOSSES)
+                self.lines += [(f"{LOSSES} = {{}}", None, ""), (UNLESS_WRITING, None, "")]
+            before = len(self.lines)
             dying = [key for key in dict.fromkeys(statement.uses) if last[key] == position and key in self.names]
             if (
                 position == len(statements) - 1
@@ -106,11 +132,13 @@ class Writer:
                 text = result(lambda _, written=written: written)  # type: ignore[misc]  # mypy cannot type a default of a lambda
                 self.lines.append((f"return {text}", statement.place, statement.node))
                 return self.lines
-            self._one(statement, dying, last, position)
+            self._one(statement, dying, last, losses)
+            if statement in asked:
+                self.lines[before:] = [(f"    {text}", place, node) for text, place, node in self.lines[before:]]
         self.lines.append((f"return {result(self.names.__getitem__)}", None, ""))
         return self.lines
 
-    def _one(self, statement: Statement, dying: list[Key], last: dict[Key, int], position: int) -> None:
+    def _one(self, statement: Statement, dying: list[Key], last: dict[Key, int], losses: Mapping[str, LossValue]) -> None:
         if statement.loop is not None:
             self._loop(statement, statement.loop, dying, last)
             return
@@ -118,6 +146,13 @@ class Writer:
             self._steps(statement, statement.steps, dying, last)
             return
         text = statement.write(self.names.__getitem__)
+        if (loss := losses.get(statement.node)) is not None and statement.gives == [loss.key]:
+            there = [f"{self.names[key]} is not None" for key in loss.optional]
+            if there:
+                self.lines.append((f"if {' and '.join(there)}:", statement.place, statement.node))
+            self.lines.append(("    " * bool(there) + f"{LOSSES}[{loss.name!r}] = {text}", statement.place, statement.node))
+            self._forget([self.names.pop(key) for key in dying])
+            return
         free = [self.names.pop(key) for key in dying]
         reusable = [name for name in free if name not in self.fixed and name in {*STREAM} and name not in self.names.values()]
         targets = []
@@ -130,7 +165,7 @@ class Writer:
             if not statement.name:
                 self.made.add(name)
             targets.append(name)
-        self.lines.append((f"{', '.join(targets)} = {text}", statement.place, statement.node))
+        self.lines.append((f"{', '.join(targets)} = {text}" if targets else text, statement.place, statement.node))
         self._forget(free)
 
     def _forget(self, free: list[str]) -> None:
@@ -233,3 +268,17 @@ class Writer:
             if name not in taken:
                 return name
         return safe(statement.node.rpartition(".")[2] or "value", taken)
+
+
+def only_for(keys: Sequence[Key], others: Sequence[Key], statements: Sequence[Statement]) -> list[Statement]:
+    """The statements that only these values need, and neither the others nor a state."""
+    wanted, kept = set(keys), {*others, *(key for one in statements if not one.gives for key in one.uses)}
+    found = []
+    for statement in reversed(statements):
+        given = set(statement.gives)
+        if given & kept:
+            kept.update(statement.uses)
+        elif given & wanted:
+            wanted.update(statement.uses)
+            found.append(statement)
+    return found[::-1]

@@ -11,7 +11,8 @@ from torch import nn
 
 from composer.train import checkpoint as checkpoints
 from composer.train import metrics
-from composer.train.data import Data, check_length, read_text, tokenise
+from composer.train.accumulation import shares
+from composer.train.data import Data, check_length, draw_batch, read_text, tokenise
 from composer.train.device import device_of
 from composer.train.loop import Result, fit
 from composer.train.losses import task_of
@@ -39,6 +40,7 @@ def train(
     check_task(model)
     check_length(data, settings.context)
     check_vocabulary(model, tokeniser)
+    check_accumulation(model, data, settings)
     folder = create(run, recipe=recipe, settings=settings, tokeniser=tokeniser, data=data)
     return fit(model, data, settings, folder, display=show or display())
 
@@ -79,6 +81,12 @@ def check_task(model: nn.Module) -> None:
     """Raises: TrainingError where the recipe is for something other than foretelling the next token."""
     if (task := task_of(model)) != "causal_lm":
         raise TrainingError(f"training on a text takes a causal_lm recipe; this one is {task or 'without a task'}")
+
+
+def check_accumulation(model: nn.Module, data: Data, settings: Settings) -> None:
+    """Raises: TrainingError where several batches to a step are not the large one."""
+    one = draw_batch(data, batch=1, context=settings.context, generator=torch.Generator())
+    shares(model, [one] * settings.accumulation, [1] * settings.accumulation, task_of(model) or "")
 
 
 @torch.no_grad()

@@ -14,12 +14,13 @@ from torch.optim import AdamW, Optimizer
 
 from composer.train import checkpoint as checkpoints
 from composer.train import metrics
+from composer.train.accumulation import shares
 from composer.train.checkpoint import Checkpoint
 from composer.train.data import Data, draw_batch
 from composer.train.device import autocast, device_of, on_device
 from composer.train.groups import param_groups
 from composer.train.interrupt import Interrupted, stop_requests
-from composer.train.losses import Batch, loss, target_count
+from composer.train.losses import Batch, loss, target_count, task_of
 from composer.train.problem import TrainingError
 from composer.train.progress import Display, Moment
 from composer.train.run import RunFolder
@@ -40,9 +41,14 @@ class Step:
     tokens: int
     """Targets."""
 
+    @property
+    def parts(self) -> dict[str, float]:
+        """The losses by name, where there are several."""
+        return self.by_name if len(self.by_name) > 1 else {}
+
     def line(self) -> dict[str, float | int]:
-        """What the metrics keep of it; the parts of the loss only where there are several."""
-        parts = {f"loss/{name}": value for name, value in self.by_name.items()} if len(self.by_name) > 1 else {}
+        """What the metrics keep of it."""
+        parts = {f"loss/{name}": value for name, value in self.parts.items()}
         return {"loss": self.loss, **parts, "gradient_norm": self.gradient_norm}
 
 
@@ -120,7 +126,8 @@ def fit(
             validating = last or every(settings.validate_every, step)
             logged = validating or every(settings.log_every, step)
             left = pace.seconds_per_step * (settings.steps - step)
-            display.step(Moment(step, settings.steps, measured.loss, rate, pace.tokens_per_second, left), logged=logged)
+            moment = Moment(step, settings.steps, measured.loss, rate, pace.tokens_per_second, left, measured.parts)
+            display.step(moment, logged=logged)
             line = {"step": step, **measured.line(), "learning_rate": rate, "tokens": tokens, "seconds": round(seconds, 3)}
             line["tokens_per_second"] = round(pace.tokens_per_second, 1)
             if validating:
@@ -147,16 +154,16 @@ def build_optimiser(model: nn.Module, settings: Settings) -> AdamW:
 def update(model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], settings: Settings, *, rate: float) -> Step:
     """One step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
     device = device_of(model)
-    counts = [target_count(batch) for batch in batches]
-    tokens = int(torch.stack(counts).sum())
-    total: dict[str, Tensor] = {}
-    for batch, count in zip(batches, counts, strict=True):
-        share = float(count) / tokens  # not 1 / len(batches): targets count alike, however unequal the batches
+    counts = [int(target_count(batch)) for batch in batches]
+    by_name: dict[str, Tensor] = {}
+    for batch, share in zip(batches, shares(model, batches, counts, task_of(model) or ""), strict=True):
         with autocast(device):
             part = loss(model, on_device(batch, device), label_smoothing=settings.label_smoothing)
-        (part.total * share).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-        for name, value in {"": part.total, **part.by_name}.items():
-            total[name] = total.get(name, 0) + value.detach() * share
+        # Not 1 / len(batches): what each loss asks for counts alike, however unequal the batches.
+        weighed = {name: value * share[name] for name, value in part.by_name.items()}
+        torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        for name, value in weighed.items():
+            by_name[name] = by_name.get(name, 0) + value.detach()
     gradients = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     norm = nn.utils.clip_grad_norm_(gradients, settings.clip or float("inf"))
     if torch.isfinite(norm):
@@ -164,8 +171,8 @@ def update(model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], set
             group["lr"] = rate
         optimiser.step()
     optimiser.zero_grad()
-    by_name = {name: float(value) for name, value in total.items()}
-    return Step(by_name.pop(""), by_name, float(norm), tokens)
+    measured = {name: float(value) for name, value in by_name.items()}
+    return Step(sum(measured.values()), measured, float(norm), sum(counts))
 
 
 def every(interval: int, step: int) -> bool:

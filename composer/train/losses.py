@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -9,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from blocks.losses.contrastive import symmetric_cross_entropy
+from blocks.losses.cross_entropy import mean_cross_entropy
 from composer.language.tasks import TASKS
 from composer.train.problem import TrainingError
 
@@ -35,14 +38,19 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Los
     """
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
-    inputs = {name: value for name, value in batch.items() if name != asked}
+    own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may ask for the same
+    inputs = {name: value for name, value in batch.items() if name != asked or own}
     output = model(**inputs)
-    by_name = dict(output.losses)
-    if task is not None and asked:
+    by_name: dict[str, Tensor] = {}
+    if task == "contrastive":
+        by_name[task] = symmetric_cross_entropy(output.a, output.b, output.scale)
+    elif task is not None and asked:
         by_name[task] = cross_entropy(output.logits, _targets(task, asked, batch), label_smoothing)
+    by_name |= output.losses
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
-    return Loss(torch.stack([value.float() for value in by_name.values()]).sum(), by_name)
+    wide = [value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]
+    return Loss(torch.stack(wide).sum(), by_name)
 
 
 def _targets(task: str, name: str, batch: Batch) -> Tensor:
@@ -78,7 +86,4 @@ def target_count(batch: Batch) -> Tensor:
 
 def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:
     """Mean cross-entropy in nats of `logits` [B, T, V] over the `targets` [B, T] that ask for something; also without T."""
-    scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, -2)  # [B T, V]; never summed in bf16
-    wanted = targets.flatten()
-    total = F.cross_entropy(scores, wanted, ignore_index=IGNORED, label_smoothing=label_smoothing, reduction="sum")
-    return total / (wanted != IGNORED).sum().clamp(min=1)  # a batch of nothing but padding adds nothing
+    return mean_cross_entropy(logits, targets, label_smoothing, IGNORED)  # a batch of nothing but padding adds nothing

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
 
@@ -25,6 +26,8 @@ class Moment:
     """Targets a second, over the latest steps."""
     seconds_left: float
     """At the pace of the latest steps, validation and saving not counted."""
+    by_name: Mapping[str, float] = field(default_factory=dict)
+    """The parts of the loss, where it has several."""
 
 
 class Display(Protocol):
@@ -106,9 +109,11 @@ def display(console: Console | None = None) -> Display:
 
 
 def summary(moment: Moment) -> str:
-    """`loss 1.832  rate 2.1e-03  18 204 tokens/s  0:41 left`."""
+    """`loss 1.832 (causal_lm 1.812, balance 0.020)  rate 2.1e-03  18 204 tokens/s  0:41 left`."""
+    parts = ", ".join(f"{name} {value:.3f}" for name, value in moment.by_name.items())
     speed = f"{moment.tokens_per_second:,.0f}".replace(",", " ")
-    return f"loss {moment.loss:.3f}  rate {moment.rate:.1e}  {speed} tokens/s  {clock(moment.seconds_left)} left"
+    loss = f"loss {moment.loss:.3f}{f' ({parts})' if parts else ''}"
+    return f"{loss}  rate {moment.rate:.1e}  {speed} tokens/s  {clock(moment.seconds_left)} left"
 
 
 def validation_line(step: int, validation: Validation) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError
 from composer.language import document
@@ -46,7 +47,7 @@ class WeightMap:
             hint = "write a rule for them, or name them under `ignore`"
             wrong.append(Diagnostic("weights-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
-            message = f"with `{rules.strip}` and without it, two published tensors have one name"
+            message = f"two published tensors have one name, with `{rules.strip}` and without it, or as older files have it"
             wrong.append(Diagnostic("weights-ambiguous", message, rules.span))
         for move in self.moves:
             for name in move.theirs:
@@ -77,8 +78,8 @@ class WeightMap:
                 message = f"{copy} differs from {original}, which this recipe takes for both"
                 raise RecipeError([Diagnostic("weights-differ", message, span, hint="untie the two in the recipe")])
         for move in self.moves:
-            sizes = [self.ours[name][move.rule.axis] for name in move.ours if len(move.ours) > 1]
-            yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], sizes), strict=True)
+            shapes = [self.ours[name] for name in move.ours]
+            yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], shapes), strict=True)
 
     def save(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors of a checkpoint by the names that the rules have, from our parameters."""
@@ -87,17 +88,23 @@ class WeightMap:
 
     def found(self, names: Mapping[str, object]) -> dict[str, str]:
         """The names of a checkpoint by the names that the rules have."""
-        return {name.removeprefix(self.rules.strip): name for name in names}
+        return {self.rules.plain(name): name for name in names}
 
 
-def mapping(weights: document.Mapping, model_type: str | None, ours: Mapping[str, Sequence[int]]) -> WeightMap:
+def mapping(
+    weights: document.Mapping,
+    model_type: str | None,
+    ours: Mapping[str, Sequence[int]],
+    params: Mapping[str, Any] = MappingProxyType({}),
+) -> WeightMap:
     """The map that a recipe's `weights:` makes of our parameters' names and shapes; without a model type, that of the only one.
+    `params` are the recipe's, of which a rule may speak.
 
     Raises:
         RecipeError: where rules are wrong, or cover a parameter not at all or twice.
     """
-    reader = Reader()
-    rules = reader.rules(_entry(weights, model_type))
+    reader = Reader(params)
+    rules = reader.rules(entry_of(weights, model_type))
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     shapes = {name: tuple(shape) for name, shape in ours.items()}
@@ -116,15 +123,20 @@ def mapping(weights: document.Mapping, model_type: str | None, ours: Mapping[str
     return WeightMap(rules, tuple(moves), shapes)
 
 
-def mistakes(weights: document.Mapping) -> list[Diagnostic]:
+def mistakes(weights: document.Mapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
     """What is wrong with the rules as they are written, whatever the model."""
-    reader = Reader()
+    reader = Reader(params)
     for entry in weights:
         reader.rules(entry)
     return reader.diagnostics
 
 
-def _entry(weights: document.Mapping, model_type: str | None) -> document.Entry:
+def entry_of(weights: document.Mapping, model_type: str | None) -> document.Entry:
+    """The rules of a model type; without one, the only ones.
+
+    Raises:
+        RecipeError: where there are none.
+    """
     types = [entry.key.text for entry in weights]
     if model_type is None and len(types) == 1:
         return weights.entries[0]
@@ -154,7 +166,7 @@ def _moves(rules: Rules, ours: Mapping[str, Shape]) -> tuple[list[Move], list[Di
             continue
         rule, found = covering[0]
         by_rule[name] = rule
-        move = Move(*rule.names(found, *ours[name][:1]), rule)
+        move = Move(*rule.names(found, *ours[name][:1]), rule.permuted(found), rule)
         if absent := [each for each in move.ours if each not in ours]:
             message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model has not"
             wrong.append(Diagnostic("weights-uncovered", message, rule.ours.span))

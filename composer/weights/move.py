@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from composer.weights.rules import Rule
+from composer.weights.rules import Permutation, Rule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,36 +21,65 @@ class Move:
 
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
+    permuted: tuple[bool, ...]
+    """Which of ours have their rows in the other layout of rotary positions."""
     rule: Rule
 
-    def load(self, published: Sequence[Tensor], sizes: Sequence[int]) -> tuple[Tensor, ...]:
-        """Our tensors from the published ones, each with its size along the axis of the rule."""
+    def load(self, published: Sequence[Tensor], shapes: Sequence[Shape]) -> tuple[Tensor, ...]:
+        """Our tensors, of these shapes, from the published ones."""
         import torch
 
-        if self.rule.stack:
-            return (torch.stack([self._turned(tensor) for tensor in published]),)
-        whole = self._joined([self._turned(tensor) for tensor in published])
-        return torch.split(whole, list(sizes), self.rule.axis) if len(self.ours) > 1 else (whole,)
+        rule = self.rule
+        flat = self._flat(shapes)
+        each = [self._turned(tensor.reshape(flat) if rule.reshape else tensor) for tensor in published]
+        if rule.stack:
+            ours: Sequence[Tensor] = [torch.stack(each)]
+        else:
+            ours = self._cut(self._joined(each), [shape[rule.axis] for shape in shapes if len(shapes) > 1])
+        return tuple(
+            raised(rearranged(tensor, rule.permute, rule.permute.ours) if permuted and rule.permute else tensor, rule.offset)
+            for tensor, permuted in zip(ours, self.permuted, strict=True)
+        )
 
     def save(self, ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The published tensors from ours."""
-        if self.rule.stack:
-            return tuple(self._turned(each) for each in ours[0].unbind())
-        whole = self._joined(ours)
-        pieces = whole.chunk(len(self.theirs), self.rule.axis) if len(self.theirs) > 1 else (whole,)
-        return tuple(self._turned(piece) for piece in pieces)
+        rule = self.rule
+        lowered = [raised(tensor, -rule.offset) for tensor in ours]
+        other = {"halves": "interleaved", "interleaved": "halves"}
+        rows = [
+            rearranged(tensor, rule.permute, other[rule.permute.ours]) if permuted and rule.permute else tensor
+            for tensor, permuted in zip(lowered, self.permuted, strict=True)
+        ]
+        if rule.stack:
+            pieces: Sequence[Tensor] = rows[0].unbind()
+        else:
+            whole, count = self._joined(rows), len(self.theirs)
+            pieces = self._cut(whole, [whole.shape[rule.axis] // count] * count if count > 1 else [])
+        turned = [self._turned(piece) for piece in pieces]
+        return tuple(tensor.reshape(rule.reshape) if rule.reshape else tensor for tensor in turned)
 
     def published(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
         """The shapes of the published tensors.
 
         Raises:
-            ValueError: where ours cannot be joined, or cannot be cut into equal pieces.
+            ValueError: where ours cannot be joined, cut into equal pieces, or laid out as the rule says.
         """
-        axis, first = self.rule.axis, shapes[0]
+        rule, flat = self.rule, self._flat(shapes)
+        if rule.permute and any(
+            permuted and shape[0] % rule.permute.head_dim for shape, permuted in zip(shapes, self.permuted, strict=True)
+        ):
+            raise ValueError(f"{listed(self.ours, shapes)} is not made of heads of {rule.permute.head_dim} rows")
+        if rule.reshape and math.prod(rule.reshape) != math.prod(flat):
+            raise ValueError(f"{listed(self.ours, shapes)} cannot be laid out as {shown(rule.reshape)}")
+        return (rule.reshape or flat,) * len(self.theirs)
+
+    def _flat(self, shapes: Sequence[Shape]) -> Shape:
+        """The shape of each published tensor before it is laid out in other axes."""
+        axis, first, groups = self.rule.axis, shapes[0], self.rule.interleave
         if self.rule.stack:
-            return (self._turned_shape(first[1:]),) * len(self.theirs)
+            return self._turned_shape(first[1:])
         if len(self.ours) == len(self.theirs) == 1:
-            return (self._turned_shape(first),)
+            return self._turned_shape(first)
         if any(len(shape) <= axis for shape in shapes):
             raise ValueError(f"{listed(self.ours, shapes)}: there is no axis {axis}")
         if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
@@ -57,18 +87,52 @@ class Move:
         length, pieces = sum(shape[axis] for shape in shapes), len(self.theirs)
         if length % pieces:
             raise ValueError(f"{listed(self.ours, shapes)} cannot be cut into {pieces} equal pieces along axis {axis}")
-        return (self._turned_shape((*first[:axis], length // pieces, *first[axis + 1 :])),) * pieces
+        if any(size % groups for size in (*(shape[axis] for shape in shapes), length // pieces)):
+            raise ValueError(f"{listed(self.ours, shapes)} cannot be dealt out to {groups} groups along axis {axis}")
+        return self._turned_shape((*first[:axis], length // pieces, *first[axis + 1 :]))
 
     def _joined(self, tensors: Sequence[Tensor]) -> Tensor:
+        """One tensor of all: the pieces one after the other, in each of the groups."""
         import torch
 
-        return torch.cat(list(tensors), self.rule.axis) if len(tensors) > 1 else tensors[0]
+        axis, groups = self.rule.axis, self.rule.interleave
+        if len(tensors) == 1:
+            return tensors[0]
+        return torch.cat([torch.unflatten(tensor, axis, (groups, -1)) for tensor in tensors], axis + 1).flatten(axis, axis + 1)
+
+    def _cut(self, whole: Tensor, sizes: Sequence[int]) -> Sequence[Tensor]:
+        """The pieces of a tensor, the reverse of joining; without sizes there is one."""
+        import torch
+
+        axis, groups = self.rule.axis, self.rule.interleave
+        if not sizes:
+            return (whole,)
+        grouped = torch.unflatten(whole, axis, (groups, -1))
+        pieces = torch.split(grouped, [size // groups for size in sizes], axis + 1)
+        return tuple(piece.flatten(axis, axis + 1) for piece in pieces)
 
     def _turned(self, tensor: Tensor) -> Tensor:
-        return tensor.mT if self.rule.transpose and tensor.ndim == 2 else tensor
+        return tensor.mT if self.rule.transpose and tensor.ndim > 1 else tensor
 
     def _turned_shape(self, shape: Shape) -> Shape:
-        return shape[::-1] if self.rule.transpose and len(shape) == 2 else shape
+        return (*shape[:-2], shape[-1], shape[-2]) if self.rule.transpose and len(shape) > 1 else shape
+
+
+def rearranged(tensor: Tensor, permute: Permutation, to: str) -> Tensor:
+    """The rows of each head in the layout `to`, from the other one: pair i is rows 2i and 2i + 1 in `interleaved`, rows i and
+    i + n/2 in `halves`.
+    """
+    import torch
+
+    heads = torch.unflatten(tensor, 0, (-1, permute.head_dim))  # [H, head_dim, …]
+    turned, still = heads[:, : permute.rotated], heads[:, permute.rotated :]
+    pairs = torch.unflatten(turned, 1, (-1, 2) if to == "halves" else (2, -1)).transpose(1, 2).flatten(1, 2)
+    return torch.cat([pairs, still], 1).flatten(0, 1)
+
+
+def raised(tensor: Tensor, offset: float) -> Tensor:
+    """The tensor plus a number, rounded once."""
+    return (tensor.double() + offset).to(tensor.dtype) if offset else tensor
 
 
 def shown(shape: Shape) -> str:

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import abc
 from dataclasses import dataclass, replace
+from typing import Any
 
-from composer.diagnostics import Diagnostic, Span
+from composer.diagnostics import Span
 from composer.language.document import Entry, Listing, Mapping, Node, Scalar
+from composer.language.evaluate import as_float, as_int, evaluate
+from composer.language.express import parse_expression
 from composer.language.parse import unknown
+from composer.language.refusal import ExpressionError
+from composer.weights import config_forms
+from composer.weights.forms import Forms
 from composer.weights.names import Found, Pattern, pattern
 
-KEYS = ("strip", "rules", "ignore", "copies")
-OPERATIONS = ("from", "transpose", "split", "concat", "axis", "stack")
-LATER = ("config", "interleave", "permute_rotary", "reshape", "offset")
+KEYS = ("strip", "config", "rules", "older", "ignore", "copies")
+OPERATIONS = (
+    "from", "reshape", "transpose", "split", "concat", "axis", "interleave", "stack", "permute_rotary", "offset",
+)  # fmt: skip
+ROTARY = ("head_dim", "rotated", "of", "ours")
+LAYOUTS = ("halves", "interleaved")
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """The rows of each head in the other layout of rotary positions."""
+
+    head_dim: int
+    rotated: int
+    """Rows of each head that turn, the first ones."""
+    pieces: tuple[str, ...]
+    """Which words of our choice are permuted; without any, all."""
+    ours: str
+    """Our layout; the published one is the other."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +44,23 @@ class Rule:
 
     ours: Pattern
     theirs: Pattern
+    reshape: tuple[int, ...]
+    """The published shape, where it holds the same numbers in the same order in other axes; nothing where it does not."""
     transpose: bool
-    """Whether matrices are published as [in, out]."""
+    """Whether matrices are published as [in, out]: the last two axes of ours change places."""
     axis: int
     """Along which of our axes pieces are joined."""
+    interleave: int
+    """How many groups along that axis hold a part of each piece, such as heads; 1 where the pieces lie one after the other."""
     split: bool
     """Whether ours are pieces of one published tensor."""
     concat: bool
     """Whether ours is one of several published pieces."""
     stack: str
     """An index of the published names that counts along our first axis; nothing where there is none."""
+    permute: Permutation | None
+    offset: float
+    """What is added to the published numbers to get ours."""
 
     def names(self, found: Found, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Our names and theirs that belong together, given what one of ours says and the length of its first axis."""
@@ -41,6 +70,12 @@ class Rule:
         ours = range(len(self.ours.alternatives)) if self.split else [found.choice]
         theirs = range(len(self.theirs.alternatives)) if self.concat else [found.choice]
         return tuple(self.ours.fill(found, i) for i in ours), tuple(self.theirs.fill(found, i) for i in theirs)
+
+    def permuted(self, found: Found) -> tuple[bool, ...]:
+        """Which of our names that belong together are permuted."""
+        alone = "" if found.choice is None else self.ours.alternatives[found.choice]
+        words, permute = self.ours.alternatives if self.split else (alone,), self.permute
+        return tuple(permute is not None and (not permute.pieces or word in permute.pieces) for word in words)
 
 
 @dataclass(frozen=True)
@@ -52,62 +87,82 @@ class Rules:
     rules: tuple[Rule, ...]
     strip: str
     """A prefix that some files have before every name, and others have not: it is taken off where it stands."""
+    older: tuple[tuple[str, str], ...]
+    """What stands after the last dot in some older files, with what stands there in the rules."""
     ignore: tuple[Pattern, ...]
     """Published tensors that say nothing, such as masks and tables."""
     copies: tuple[tuple[str, str, Span], ...]
     """Published tensors that repeat another, such as a tied head: they must be equal to it, and are not written."""
+
+    def plain(self, published: str) -> str:
+        """The name that the rules have for a published tensor."""
+        home, dot, last = published.removeprefix(self.strip).rpartition(".")
+        return home + dot + dict(self.older).get(last, last)
 
     def passes_over(self, published: str) -> bool:
         """Whether a published tensor needs no rule."""
         return any(copy == published for copy, _, _ in self.copies) or any(each.match(published) for each in self.ignore)
 
 
-class Reader:
-    """Reads one entry of `weights:` and collects what is wrong."""
+class Reader(Forms):
+    """Reads one entry of `weights:` and collects what is wrong; without the values of the recipe's params, only its form."""
 
-    def __init__(self) -> None:
-        self.diagnostics: list[Diagnostic] = []
+    def __init__(self, params: abc.Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        self.params = params
 
     def rules(self, entry: Entry) -> Rules:
         """The rules under a model type."""
         value = entry.value
         if not isinstance(value, Mapping):
-            self._error("weights-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
-            return Rules(entry.key.text, entry.key.span, (), "", (), ())
-        self._keys(value, KEYS, "model type")
+            self.error("weights-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
+            return Rules(entry.key.text, entry.key.span, (), "", (), (), ())
+        self.keys(value, KEYS, "model type")
         strip, rules = value.get("strip"), value.get("rules")
+        config = config_forms.Reader()
+        config.config(value.get("config"))
+        self.diagnostics.extend(config.diagnostics)
         if rules is None:
-            self._error("weights-form", entry.key.span, f"{entry.key.text} has no rules", hint="rules: {OURS: THEIRS, …}")
+            self.error("weights-form", entry.key.span, f"{entry.key.text} has no rules", hint="rules: {OURS: THEIRS, …}")
         return Rules(
             entry.key.text,
             entry.key.span,
-            tuple(rule for each in self._entries(rules, "rules") if (rule := self._rule(each))),
-            self._text(strip, "a prefix") if strip is not None else "",
-            tuple(each for item in self._items(value.get("ignore")) if (each := self._pattern(item))),
+            tuple(rule for each in self.entries(rules, "rules are names, each with another") if (rule := self._rule(each))),
+            self.text(strip, "a prefix is") if strip is not None else "",
             tuple(
-                (each.key.text, self._text(each.value, "a published name"), each.key.span)
-                for each in self._entries(value.get("copies"), "copies")
+                (each.key.text, self.text(each.value, "the word of newer files is"))
+                for each in self.entries(value.get("older"), "older are words, each with that of newer files")
+            ),
+            tuple(
+                each
+                for item in self.items(value.get("ignore"), "what is ignored is a list of names", "[lm_head.weight]")
+                if (each := self._pattern(item))
+            ),
+            tuple(
+                (each.key.text, self.text(each.value, "a published name is"), each.key.span)
+                for each in self.entries(value.get("copies"), "copies are names, each with another")
             ),
         )
 
     def _rule(self, entry: Entry) -> Rule | None:
         value = entry.value
-        operations: Mapping | None = None
-        source: Node | None = value
-        if isinstance(value, Mapping):
-            operations, source = value, value.get("from")
-            self._keys(value, OPERATIONS, "rule")
-            if source is None:
-                self._error("weights-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
-                return None
+        operations, source = (value, value.get("from")) if isinstance(value, Mapping) else (Mapping((), value.span), value)
+        self.keys(operations, OPERATIONS, "rule")
+        if source is None:
+            self.error("weights-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
+            return None
         ours, theirs = self._pattern(entry.key), self._pattern(source)
         if ours is None or theirs is None:
             return None
         split, concat = self._count(operations, "split", ours), self._count(operations, "concat", theirs)
-        stack = self._stack(operations, ours, theirs)
+        stack, permute = self._stack(operations, ours, theirs), self._permutation(operations, ours)
         if stack is None:
             return None
-        rule = Rule(ours, theirs, self._flag(operations, "transpose"), self._axis(operations), split, concat, stack)
+        rule = Rule(
+            ours, theirs, self._shape(operations), self.flag(operations.get("transpose"), "transpose"),
+            self._axis(operations), self._groups(operations, split or concat), split, concat, stack, permute,
+            self._offset(operations),
+        )  # fmt: skip
         return rule if self._fits(rule, entry) else None
 
     def _fits(self, rule: Rule, entry: Entry) -> bool:
@@ -115,98 +170,149 @@ class Reader:
         ours, theirs, span = rule.ours, rule.theirs, entry.value.span
         if ours.indices != theirs.indices - {rule.stack}:
             odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]
-            self._error("weights-pattern", span, f"`<{odd}>` stands on one side only")
+            self.error("weights-pattern", span, f"`<{odd}>` stands on one side only")
         elif ours.rest != theirs.rest:
-            self._error("weights-pattern", span, "`*` stands on one side only")
+            self.error("weights-pattern", span, "`*` stands on one side only")
         elif rule.split + rule.concat + bool(rule.stack) > 1:
-            self._error("weights-form", span, "a rule splits, joins or stacks, only one of these")
+            self.error("weights-form", span, "a rule splits, joins or stacks, only one of these")
+        elif rule.stack and rule.permute:
+            self.error("weights-form", span, "the rows of what is stacked are not permuted")
         elif rule.split and theirs.alternatives:
-            self._error("weights-pattern", span, "what is split is one published tensor, without a choice")
+            self.error("weights-pattern", span, "what is split is one published tensor, without a choice")
         elif rule.concat and ours.alternatives:
-            self._error("weights-pattern", span, "pieces are joined to one tensor of ours, without a choice")
+            self.error("weights-pattern", span, "pieces are joined to one tensor of ours, without a choice")
         elif not rule.split and not rule.concat and len(ours.alternatives) != len(theirs.alternatives):
             counts = f"{len(ours.alternatives) or 'none'} of ours and {len(theirs.alternatives) or 'none'} of theirs"
-            self._error("weights-pattern", span, f"words of two choices go together by place: here are {counts}",
+            self.error("weights-pattern", span, f"words of two choices go together by place: here are {counts}",
                         hint="if one published tensor holds all of ours, write {from: …, split: N}")  # fmt: skip
         else:
             return True
         return False
 
-    def _count(self, operations: Mapping | None, key: str, pieces: Pattern) -> bool:
+    def _count(self, operations: Mapping, key: str, pieces: Pattern) -> bool:
         """Whether an operation on pieces is there; its number must be that of the words in the choice."""
-        node = operations.get(key) if operations else None
+        node = operations.get(key)
         if node is None:
             return False
         count = len(pieces.alternatives)
         if not isinstance(node, Scalar) or not node.text.isdigit() or int(node.text[:9]) != count or count < 2:
             says = f"the choice names {count}" if count else "there is no choice that names them"
-            self._error("weights-form", node.span, f"{key} is the number of pieces, and {says}",
+            self.error("weights-form", node.span, f"{key} is the number of pieces, and {says}",
                         hint=f"`{key}: {count}`" if count else "such as `(q|k|v)` for 3 pieces")  # fmt: skip
         return True
 
-    def _stack(self, operations: Mapping | None, ours: Pattern, theirs: Pattern) -> str | None:
+    def _stack(self, operations: Mapping, ours: Pattern, theirs: Pattern) -> str | None:
         """The index that counts what is stacked."""
-        node = operations.get("stack") if operations else None
+        node = operations.get("stack")
         if node is None:
             return ""
         name = node.text if isinstance(node, Scalar) else ""
         if name not in theirs.indices - ours.indices:
-            self._error("weights-form", node.span, "stack names an index that the published names alone have",
+            self.error("weights-form", node.span, "stack names an index that the published names alone have",
                         hint="`stack: expert` for `experts.<expert>.weight`")  # fmt: skip
             return None
         return name
 
-    def _flag(self, operations: Mapping | None, key: str) -> bool:
-        node = operations.get(key) if operations else None
-        if node is not None and not (isinstance(node, Scalar) and node.text in ("true", "false")):
-            self._error("weights-form", node.span, f"{key} is true or false")
-        return isinstance(node, Scalar) and node.text == "true"
+    def _shape(self, operations: Mapping) -> tuple[int, ...]:
+        """The published shape that `reshape` names."""
+        node = operations.get("reshape")
+        if node is None:
+            return ()
+        if not isinstance(node, Listing):
+            self.error("weights-form", node.span, "reshape is the published shape, a list of sizes",
+                        hint="`reshape: [d_model, 3, patch, patch]`")  # fmt: skip
+            return ()
+        return tuple(self._size(item, "a size") for item in node.items)
 
-    def _axis(self, operations: Mapping | None) -> int:
-        node = operations.get("axis") if operations else None
+    def _groups(self, operations: Mapping, pieces: bool) -> int:
+        """How many groups hold a part of each piece."""
+        node = operations.get("interleave")
+        if node is None:
+            return 1
+        if not pieces:
+            self.error("weights-form", node.span, "interleave says how pieces are mixed, and this rule has none",
+                        hint="with `split` or `concat`, such as `{from: …, split: 3, interleave: n_heads}`")  # fmt: skip
+        return self._size(node, "interleave")
+
+    def _permutation(self, operations: Mapping, ours: Pattern) -> Permutation | None:
+        """How rows are permuted within each head: `permute_rotary: HEAD_DIM`, or a mapping with more."""
+        node = operations.get("permute_rotary")
+        if node is None:
+            return None
+        if not isinstance(node, Mapping):
+            size = self._size(node, "permute_rotary")
+            return self._paired(Permutation(size, size, (), LAYOUTS[0]), node.span)
+        self.keys(node, ROTARY, "permutation")
+        if (width := node.get("head_dim")) is None:
+            self.error("weights-form", node.span, "a permutation says how many rows a head has", hint="{head_dim: 64, …}")
+            return None
+        head_dim, rotated, layout = self._size(width, "head_dim"), node.get("rotated"), node.get("ours")
+        words = tuple(
+            self.text(item, "a word of the choice is")
+            for item in self.items(node.get("of"), "the pieces that are permuted are a list", "of: [q, k]")
+        )
+        for word in words:
+            if word not in ours.alternatives:
+                self.diagnostics.append(unknown("weights-form", node.span, "word of our choice", word, ours.alternatives))
+        if layout is not None and not (isinstance(layout, Scalar) and layout.text in LAYOUTS):
+            self.error("weights-form", layout.span, "a layout of rotary positions is halves or interleaved")
+        made = Permutation(
+            head_dim,
+            head_dim if rotated is None else self._size(rotated, "rotated"),
+            words,
+            layout.text if isinstance(layout, Scalar) else LAYOUTS[0],
+        )
+        return self._paired(made, node.span)
+
+    def _paired(self, made: Permutation, span: Span) -> Permutation:
+        if self.params is not None and (made.rotated % 2 or made.rotated > made.head_dim):
+            self.error("weights-form", span, f"{made.rotated} of {made.head_dim} rows cannot turn in pairs")
+        return made
+
+    def _offset(self, operations: Mapping) -> float:
+        node = operations.get("offset")
+        return 0.0 if node is None else as_float(value, node.span) if (value := self._value(node, "offset")) is not None else 0.0
+
+    def _size(self, node: Node, what: str) -> int:
+        """A number of at least 1, an expression of the recipe's params; 1 where it is none, which is reported."""
+        value = self._value(node, what)
+        try:
+            size = 1 if value is None else as_int(value, node.span)
+        except ExpressionError as no:
+            self.diagnostics.append(no.diagnostic)
+            return 1
+        if size < 1:
+            self.error("weights-form", node.span, f"{what} is {size}; it is at least 1")
+        return max(1, size)
+
+    def _value(self, node: Node, what: str) -> Any:
+        """What an expression of params comes to; None where they are not known, or it is none, which is reported."""
+        if not isinstance(node, Scalar):
+            self.error("weights-form", node.span, f"{what} is a number")
+            return None
+        try:
+            expression = parse_expression(node)
+            return None if self.params is None else evaluate(expression, self.params)
+        except ExpressionError as no:
+            self.diagnostics.append(no.diagnostic)
+            return None
+
+    def _axis(self, operations: Mapping) -> int:
+        node = operations.get("axis")
         if node is None:
             return 0
         if not isinstance(node, Scalar) or node.text not in ("0", "1", "2", "3"):
-            self._error("weights-form", node.span, "an axis is one of ours, counted from 0")
+            self.error("weights-form", node.span, "an axis is one of ours, counted from 0")
             return 0
         return int(node.text)
 
     def _pattern(self, node: Node | None) -> Pattern | None:
         if not isinstance(node, Scalar):
             if node is not None:
-                self._error("weights-form", node.span, "a name or a pattern of names stands here")
+                self.error("weights-form", node.span, "a name or a pattern of names stands here")
             return None
         made = pattern(node)
         if isinstance(made, Pattern):
             return made
         self.diagnostics.append(made)
         return None
-
-    def _text(self, node: Node, what: str) -> str:
-        if isinstance(node, Scalar):
-            return node.text
-        self._error("weights-form", node.span, f"{what} is one word")
-        return ""
-
-    def _entries(self, node: Node | None, what: str) -> Iterator[Entry]:
-        if isinstance(node, Mapping):
-            yield from node
-        elif node is not None:
-            self._error("weights-form", node.span, f"{what} are names, each with another")
-
-    def _items(self, node: Node | None) -> Iterator[Node]:
-        if isinstance(node, Listing):
-            yield from node.items
-        elif node is not None:
-            self._error("weights-form", node.span, "what is ignored is a list of names", hint="[lm_head.weight]")
-
-    def _keys(self, node: Mapping, known: tuple[str, ...], what: str) -> None:
-        for entry in node:
-            name, span = entry.key.text, entry.key.span
-            if name in LATER:
-                self._error("not-built", span, f"`{name}` is not built yet")
-            elif name not in known:
-                self.diagnostics.append(unknown("unknown-key", span, f"key of a {what}", name, known))
-
-    def _error(self, code: str, span: Span, message: str, *, hint: str = "") -> None:
-        self.diagnostics.append(Diagnostic(code, message, span, hint=hint))

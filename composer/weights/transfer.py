@@ -58,4 +58,4 @@ def _map(model: Model, model_type: str | None) -> WeightMap:
         raise RecipeError(
             [Diagnostic("weights-unknown-type", "this recipe maps to no published checkpoint", recipe.name_scalar.span)]
         )
-    return mapping(recipe.weights, model_type, {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()})
+    return mapping(recipe.weights, model_type, shapes_of(model.state_dict()), model.program.program.params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import chdir
@@ -29,6 +30,8 @@ class Case:
     recipe: Example
     settings: tuple[str, ...]
     """`PATH=VALUE`, one for each line of a block `set` above the recipe."""
+    config: str
+    """A `config.json` above the recipe; nothing where there is none."""
     expected: Example
 
     @property
@@ -52,18 +55,21 @@ def cases(file: Path) -> Iterator[Case]:
     lines = file.read_text(encoding="utf-8").splitlines()
     titles = [number for number, line in enumerate(lines, 1) if line.startswith("## ")]
     settings: tuple[str, ...] = ()
+    config = ""
     recipe: Example | None = None
     for example in examples(file):
         match example.language:
             case "set":
                 settings = tuple(example.text.splitlines())
+            case "json":
+                config = example.text
             case "yaml":
                 recipe = example
             case "text":
                 assert recipe is not None, f"{example}: no recipe stands above these diagnostics"
                 title = max(number for number in titles if number < recipe.line)
-                yield Case(lines[title - 1].removeprefix("## "), _paragraph(lines[title:]), recipe, settings, example)
-                settings, recipe = (), None
+                yield Case(lines[title - 1].removeprefix("## "), _paragraph(lines[title:]), recipe, settings, config, example)
+                settings, config, recipe = (), "", None
     assert recipe is None, f"{recipe}: no diagnostics stand below this recipe"
 
 
@@ -75,13 +81,18 @@ def _paragraph(lines: list[str]) -> str:
 def diagnose(case: Case) -> list[Diagnostic]:
     """What is found, what a recipe extends lying in `recipes`.
 
-    Where the fence says `build` or `weights`, by what comes after a check without errors.
+    Where the fence says `build` or `weights`, or a `config.json` stands above, by what comes after a check without errors.
     """
     with chdir(FOLDER):
         recipe = composer.load(case.text, set=case.settings)
         found = recipe.check()
     if "build" in case.recipe.words:
         found.extend(budget(recipe.typed))
+    if case.config and not found:
+        try:
+            recipe.configured(json.loads(case.config))
+        except RecipeError as error:
+            found.extend(error.diagnostics)
     if "weights" in case.recipe.words and not found:
         rules = recipe.typed.program.recipe.weights
         assert rules is not None
@@ -100,6 +111,6 @@ def shown(diagnostic: Diagnostic) -> str:
 
 def _place(span: Span) -> str:
     name = span.source.name
-    start = "set:" if name == "--set" else f"{Path(name).name}:" if name.endswith(".yaml") else ""
+    start = "set:" if name == "--set" else f"{Path(name).name}:" if name.endswith((".yaml", ".json")) else ""
     end = "" if span.end_line == span.line else f"{span.end_line}:"
     return f"{start}{span.line}:{span.column}-{end}{span.end_column}"

@@ -30,8 +30,9 @@ def page() -> str:
 
 def _section(case: Case) -> str:
     settings = "".join(f"\nWith `--set {setting}`:\n" for setting in case.settings)
+    config = f"\nWith this `config.json`:\n\n```json\n{case.config}```\n" if case.config else ""
     report = "\n".join(full(found).rstrip() for found in diagnose(case) if found.code == case.code)
-    return f"\n## {case.code}\n\n{case.meaning}\n{settings}\n```yaml\n{case.recipe.text}```\n\n```text\n{report}\n```\n"
+    return f"\n## {case.code}\n\n{case.meaning}\n{settings}{config}\n```yaml\n{case.recipe.text}```\n\n```text\n{report}\n```\n"
 
 
 def renewed(file: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import composer
-from composer.cli import demo
+from composer.cli import demo, plays
 from composer.train import RunFolder, split
 from tests.cli.conftest import Arco
 
@@ -81,6 +81,24 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
     assert f"the model knows 5 tokens, the tokeniser makes {len(set(TEXT))}" in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--set", "context=400", "--batch", 2), "a context of 400, the recipe's own, cuts the text into 5 windows"),
+        (("--set", "context=32", "--batch", 4096), "times a batch of 4096 makes 131,072 tokens in each step"),
+        (("--set", "context=32", "--batch", 2), ""),
+        (("--set", "context=400", "--context", 16, "--batch", 2), ""),
+    ],
+)
+def test_a_context_too_long_for_the_text_or_the_machine_is_told(
+    arco: Arco, text: Path, words: tuple[object, ...], says: str
+) -> None:
+    """Only where it is the recipe's, which was made for another text and another machine."""
+    done = arco("train", "rnn_lm", "--set", "hidden=4", "--data", text, "--steps", 1, "--warmup", 0, "--device", "cpu", *words)
+    assert done.code == 0
+    assert (says in done.err and done.err.startswith("warning: ")) if says else done.err == ""
+
+
 def test_a_wrong_recipe_is_not_trained(arco: Arco, text: Path) -> None:
     """It ends as `check` does, and leaves no run."""
     done = arco("train", "gpt_mini", "--set", "n_heads=5", "--data", text)
@@ -113,3 +131,43 @@ def surprise(seen: str, held_out: str) -> float:
     total, kinds = len(seen), len(counts)
     chances = [(counts[character] + kinds / alphabet) / (total + kinds) for character in held_out]
     return -sum(map(math.log, chances)) / len(held_out)
+
+
+ROWS = ["counting characters", "counting pairs", "counting 3 in a row", "counting 4 in a row", "counting 5 in a row"]
+
+
+def test_plays_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second call trains only what is missing, and writes the same numbers; one that was cut short goes on."""
+    monkeypatch.setattr(plays, "plays", lambda: text)
+    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "context": 16, "save_every": 1})
+    words = ["plays", "--only", "rnn_lm", "--device", "cpu", "--steps"]
+    first = arco(*words, 4)
+    assert (first.code, first.err) == (0, "") and "training rnn_lm" in first.out
+    again = arco(*words, 4, "--only", "mlp_lm", "-o", "page.md")
+    assert "training rnn_lm" not in again.out and "training mlp_lm" in again.out
+    lines = [line for line in again.out.splitlines() if line.startswith("| ")][1:]
+    table = {name: figures for name, *figures in ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)}
+    assert list(table) == [*ROWS, "rnn_lm", "mlp_lm"]
+    assert [line for line in lines if line not in first.out] == [lines[-1]]
+    run = RunFolder(Path("runs", "plays", "rnn_lm"))
+    model = composer.load(run.recipe).compile(device="meta")
+    assert table["rnn_lm"][0] == f"{sum(parameter.numel() for parameter in model.parameters()):,}"
+    last = json.loads(run.metrics.read_text(encoding="utf-8").splitlines()[-1])
+    assert table["rnn_lm"][1] == f"{last['validation_loss_per_character']:.3f}"
+    assert table["counting characters"][1] == f"{surprise(*split(TEXT)):.3f}"
+    assert "\n".join(lines) in Path("page.md").read_text(encoding="utf-8")
+
+    longer = arco(*words, 6)
+    assert (longer.code, longer.err) == (0, "") and longer.out.startswith("rnn_lm goes on in ")
+    assert json.loads(run.metrics.read_text(encoding="utf-8").splitlines()[-1])["step"] == 6
+
+
+def test_plays_with_other_settings_wants_another_folder(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of one table are of one schedule; more steps go on, as everywhere."""
+    monkeypatch.setattr(plays, "plays", lambda: text)
+    words = ["plays", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
+    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "context": 16})
+    assert arco(*words).code == 0
+    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "batch": 8})
+    done = arco(*words)
+    assert done.code == 2 and "batch: 16 → 8" in done.err

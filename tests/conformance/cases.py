@@ -44,6 +44,11 @@ TINY: Mapping[str, dict[str, Any]] = {
         "hidden": 10,
         "n_experts": 3,
     },
+    "bert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "vit": {"size": 11, "patch": 4, "n_classes": 5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
+    "mlp_lm": {"vocab": 11, "d_model": 6, "reach": 3, "hidden": 7},
+    "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},
+    "lecture_block": {"vocab": 11, "d_model": 8, "hidden": 12},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
 }
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""

@@ -27,6 +27,7 @@ ENOUGH: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("rearrange", "pattern"): ("b t (h d) -> b h t d", "b t d -> d b t", "b t (g h d) -> b (h t) (d g)"),
     ("rearrange", "sizes"): (["2"], ["3"], ["2", "1"], ["1", "4"]),
     ("einsum", "pattern"): ("b t d, b s d -> b t s", "b t d -> b d", "b t d, b t e -> b t d e", "b t d, b t d -> b"),
+    ("state", "next"): ("block",),
     ("split", "sizes"): (["2", "1"], ["3", "1"], ["4", "2", "2"], ["3", "5"]),
 }
 """Fields whose right values no declaration can say: at least as many positions as any test has, places, names."""
@@ -39,7 +40,7 @@ INPUTS = {
     "length": "int[batch]?",
     "pairs": "bool[batch, time, time]?",
 }
-TRIES = 1_500
+TRIES = 2000
 
 
 class Declared:
@@ -221,7 +222,7 @@ def _drawn(part: type[Part], library: Library, random: Random, seed: int, *, cau
                 sizes.setdefault(name, node.setdefault(name, drawn) if name in fields(part) else drawn)
         axes = [sizes.get(text, text) for text in map(_text, taken.axes)]
         leading = ["batch", "time"] if not set(axes) & {"time", "source"} else random.choice([["batch"], []])
-        if not axes and taken.dtype == "float":
+        if not axes and taken.dtype == "float" and taken.leading:
             axes = [sizes.setdefault("...", str(random.choice(WHOLE[2:])))]
         type_ = f"{taken.dtype}[{', '.join([*(leading if taken.leading else []), *axes])}]"
         several = [port] if mark != "*" else [f"{port}_{n}" for n in range(random.randint(2, 3))]

@@ -13,8 +13,10 @@ from blocks.core.fields import EdgeName, Field, FlagsBy, OrEdge, SlotOf
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
 from composer.graph import ir
+from composer.graph.renewal import SUFFIX, Renewal
 from composer.graph.typed import TypedProgram, TypedScan
 from composer.language import document, recipe
+from composer.language.defined import is_defined
 from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Step, Unary
 from composer.language.parse import is_node, ports
 
@@ -36,7 +38,14 @@ LANGUAGE = frozenset(
         *(f"frozen:{way}" for way in ("block", "group")),
         *(f"scan:{way}" for way in ("carried", "nothing carried", "first to first", "widened", "from around", "last step")),
         *(f"share:{way}" for way in ("equal passes", "passes that differ", "flag")),
+        *(f"loss:{way}" for way in ("by type", "of numbers", "of several", "by port", "of an optional input")),
+        *(f"state:{way}" for way in ("of a node behind it", "of the model", "of a pass")),
         *("outputs:of the model", "outputs:of a group", "outputs:several carried", "positions"),
+        *(
+            f"block:{way}"
+            for way in ("number", "slot", "mask", "axis", "optional port", "left open", "blocks", "init", "outputs")
+        ),
+        "uses",
         *("values:param of params", "values:width that changes", "values:harmful name"),
     }
 )
@@ -76,7 +85,9 @@ def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
 def features(written: composer.Recipe) -> set[str]:
     """All that a sound recipe makes use of."""
     program = written.typed.program
-    return {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.typed)}
+    text = written.source.text
+    found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.typed)}
+    return {*found, *["uses"] * ("\nuses:" in text)}
 
 
 def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
@@ -110,12 +121,37 @@ def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
         yield f"init:{rule.how}"
         yield from ["init:several names"] * ("|" in rule.pattern)
     yield from ["positions"] * bool(parsed.positions)
+    for loss in parsed.losses:
+        yield from _of_loss(loss, {decl.name for decl in parsed.inputs if decl.optional})
     yield from ["outputs:of the model"] * (len(parsed.body.outputs) > 1)
-    for value in below((parsed.body, parsed.params, parsed.positions)):
+    definitions = tuple(parsed.definitions.values())
+    for definition in definitions:
+        yield from _of_definition(definition)
+    bodies = tuple(each.body for each in definitions)
+    for value in below((parsed.body, parsed.params, parsed.positions, parsed.losses, *bodies)):
         yield from _of_value(value)
         if isinstance(value, recipe.Group | recipe.Repeat | recipe.Scan):
             yield from _of_region(value)
     yield from _of_nodes(parsed.body, every)
+
+
+def _of_definition(definition: recipe.Definition) -> Iterator[str]:
+    """A block that the recipe defines."""
+    kinds = {"int": "number", "block": "slot", "mask": "mask"}
+    yield from (f"block:{kinds[param.type]}" for param in definition.params if param.type in kinds)
+    yield from ["block:optional port"] * any(item.optional for item in definition.inputs)
+    yield from ["block:blocks"] * (definition.outer is not None)
+    yield from ["block:init"] * bool(definition.init)
+    yield from ["block:outputs"] * (len(definition.body.outputs) > 1)
+
+
+def _of_loss(loss: recipe.LossDecl, optional: set[str]) -> Iterator[str]:
+    assert loss.what is not None
+    yield "loss:of numbers" if loss.what.part.kind == "scalar" else "loss:by type"
+    edges = loss.what.settings.edges
+    yield from ["loss:of several"] * (len(edges[0].references or ()) > 1)
+    yield from ["loss:by port"] * any(edge.port for edge in edges)
+    yield from ["loss:of an optional input"] * any(item.text in optional for item in below(edges) if isinstance(item, Path))
 
 
 def _of_value(value: Any) -> Iterator[str]:
@@ -281,12 +317,18 @@ def _of_graph(program: ir.Program) -> Iterator[str]:
                 first = next(iter(part.outputs), "").rstrip("?")
                 yield from (f"output:{part.kind}.{output}" for output in (first, *item.wanted))
                 yield from ["frozen:block"] * (not item.trainable)
+            case ir.Pending(bindings=bindings):
+                yield from ["block:axis"] * any(isinstance(bound, ir.AxisOf) for _, bound in bindings)
             case ir.GroupNode():
-                if item.part is not None:
+                if item.part is not None and is_defined(item.part):
+                    yield from ["block:left open"] * (len(item.ports) < len(item.part.inputs))
+                elif item.part is not None:
                     yield f"part:{item.part.kind}"
                     yield from (f"port:{item.part.kind}.{wire.port or 'x'}" for wire in item.wires)
                     yield f"output:{item.part.kind}.{next(iter(item.part.outputs))}"
                 yield from ["frozen:group"] * (not item.trainable)
+            case ir.Graph():
+                yield from _of_states(item, program.graph)
             case ir.PartValue(part=part):
                 yield f"part:{part.kind}"
                 yield from (f"field:{part.kind}.{name}" for name, _ in item.fields)
@@ -301,6 +343,15 @@ def _of_graph(program: ir.Program) -> Iterator[str]:
         if isinstance(item, ir.BlockNode | ir.GroupNode) and item.dropped:
             yield "when:dropped"
     yield from ["when:some passes"] * any(len(both) == 2 for both in dropped.values())
+
+
+def _of_states(graph: ir.Graph, root: ir.Graph) -> Iterator[str]:
+    order = [node.name for node in graph.nodes]
+    for node in graph.nodes:
+        if isinstance(node, ir.BlockNode) and node.part is Renewal:
+            yield "state:of the model" if graph is root else "state:of a pass"
+            read, state = node.wires[0].refs[0].node, node.name.removesuffix(SUFFIX)
+            yield from ["state:of a node behind it"] * (read in order and order.index(state) < order.index(read))
 
 
 def _of_program(program: ir.Program) -> Iterator[str]:

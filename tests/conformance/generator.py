@@ -77,7 +77,10 @@ class Draft:
         self.head: dict[str, Any] = {"type": "linear", "out": "vocab", "bias": self.random.choice(["true", "false"])}
         self.outputs: dict[str, str] = {}
         self.init: dict[str, Any] = {}
+        self.blocks: dict[str, Any] = {}
+        self.uses: list[str] = []
         self.positions: dict[str, str] = {}
+        self.losses: dict[str, Any] = {}
         self.unused = self.random.sample(HARMFUL, len(HARMFUL))
         self.others = 0
 
@@ -155,11 +158,14 @@ class Draft:
         recipe = {
             "recipe": "generated",
             "task": "causal_lm" if self.causal else "",
+            "uses": self.uses,
             "params": self.params,
+            "blocks": self.blocks,
             "inputs": self.inputs,
             "graph": graph,
             "outputs": {"logits": "head", **self.outputs},
             "positions": self.positions,
+            "losses": self.losses,
             "init": self.init,
         }
         return write({key: value for key, value in recipe.items() if value})
@@ -171,14 +177,14 @@ def scenarios() -> dict[str, Callable[[Draft], None]]:
     from tests.conformance import scenarios as written
 
     def stage(kind: str) -> Callable[[Draft], None]:
-        return lambda draft: void(draft.add(draft.block(kind)))
+        def add(draft: Draft) -> None:
+            draft.causal = draft.causal and not standard()[kind].mixes_rows  # means over all positions know the future
+            draft.add(draft.block(kind))
+
+        return add
 
     blocks = {kind: stage(kind) for kind, part in standard()._parts.items() if part.outputs and single(part)}
     return {**blocks, **written.SCENARIOS}
-
-
-def void(_: Any) -> None:
-    """Nothing, whatever it is given."""
 
 
 GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-mismatch", "not-causal"})

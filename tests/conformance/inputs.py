@@ -50,9 +50,10 @@ def length(size: object, lengths: Mapping[str, int]) -> int:
 
 
 def largest(typed: TypedProgram) -> int:
-    """The smallest number that every table of the model has a row for."""
+    """The smallest number that every table of the model has a row for, and every loss a class."""
     rows = [block.part.vocab for block in blocks(typed.root) if block.part.kind == "embedding"]  # type: ignore[attr-defined]  # embedding's field
-    return min(rows, default=5)
+    classes = [block.inputs["input"][0].sizes[-1] for block in blocks(typed.root) if block.part.kind == "cross_entropy"]  # type: ignore[index, union-attr]  # scores
+    return min([*rows, *classes], default=5)
 
 
 def blocks(graph: TypedGraph) -> list[TypedBlock]:

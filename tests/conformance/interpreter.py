@@ -15,9 +15,9 @@ from blocks.core import Part
 from blocks.masks.mask import Mask
 from blocks.masks.plans import edges_of, pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
-from composer.graph.ir import Ref, Wire
+from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.patterns import declared, size
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.evaluate import evaluate
 from composer.lower import Model
 from composer.lower.shared import modules_of
@@ -49,7 +49,7 @@ class Interpreter:
         """Every node by its path, with what it gave in the last call."""
 
     def __call__(self, **inputs: Any) -> dict[str, Any]:
-        """The outputs by the recipe's names."""
+        """The outputs by the recipe's names; the recipe's own losses are among what is seen."""
         self.seen, self.given = {}, inputs
         for item in self.program.inputs:
             inputs.setdefault(item.name, None)
@@ -66,6 +66,8 @@ class Interpreter:
         for node in graph.nodes:
             if node.node.dropped:
                 values[node.name] = {"": next(self.wire(wire, values) for wire in node.node.wires)}
+                continue
+            if is_renewal(node) or (node.name in self.program.losses.values() and self.lacks(node, values)):
                 continue
             match node:
                 case TypedBlock():
@@ -94,6 +96,10 @@ class Interpreter:
         first = next(iter(scan.outputs))
         return {**steps[-1], first: torch.stack([step[first] for step in steps], scan.place)}
 
+    def lacks(self, node: TypedNode, values: Mapping[str, Any]) -> bool:
+        """Whether a loss asks for what was not given."""
+        return any(read(values, ref) is None for wire in wires_of(node.node) for ref in wire.refs)
+
     def wires(self, wires: tuple[Wire, ...], values: Mapping[str, Any]) -> dict[str, Any]:
         return {wire.port: self.wire(wire, values) for wire in wires}
 
@@ -116,13 +122,15 @@ class Interpreter:
                 for x, e in zip(several, block.expansions, strict=False)
             ]
             several = list(torch.broadcast_tensors(*several))
-        required = [given[port] for port in part.inputs if port in given]
+        required = {port: given[port] for port in part.inputs if port in given}
         keywords = {port: given[port] for port in given if port + "?" in part.inputs and port in taken} | self.needs(block, given)
+        if several:
+            keywords |= required  # what follows several values has to be named
         walked = {self.model.get_submodule(f"{path}.{n}"): (n, s) for n, s in block.slots.items() if isinstance(s, TypedGroup)}
         for module, (name, slot) in walked.items():
             # In place of its code, among the instance's own attributes: a node may be called `forward`.
             vars(module)["forward"] = partial(self.slot, slot, f"{path}.{name}.")
-        result = forward(*several, *required, **keywords)
+        result = forward(*(several or required.values()), **keywords)
         for module in walked:
             del vars(module)["forward"]
         first, *others = [name.rstrip("?") for name in (block.outputs or ("y",))]

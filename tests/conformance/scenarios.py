@@ -462,6 +462,70 @@ def scan_in_a_repeat(draft: Draft) -> None:
     draft.add({"repeat": "2", "in": before, **shared, "graph": draft.body(draft.residual(walk))})
 
 
+# -- losses, and what outlives a call
+
+
+@scenario
+def losses(draft: Draft) -> None:
+    """Losses of the recipe's own: of scores, of numbers, of several streams, of what other blocks say in one number."""
+    before, vocab = draft.above, {"type": "linear", "out": "vocab"}
+    draft.inputs["labels"] = "int[batch, time]?"
+    score, other = (draft.add({**vocab, "in": before}) for _ in range(2))
+    shift = draft.pick({}, {"shift": draft.pick("1", "2")}, {"smoothing": "0.1", "ignore": "3"})
+    draft.losses[draft.name()] = {"type": "cross_entropy", "in": score, "target": draft.pick("labels", "tokens"), **shift}
+    both = {"in": {"input": [score, other], "target": "labels"}, "reduce": draft.pick("sum", "mean")}
+    draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
+    hot = draft.add({"type": "one_hot", "classes": "vocab", "in": "tokens"})
+    for kind in ("binary_cross_entropy", "mse"):
+        draft.losses[draft.name()] = {"type": kind, "in": [score, other], "target": hot, "weight": "0.5"}
+    draft.add({"type": "identity", "in": before})
+
+
+@scenario
+def loss_of_pairs(draft: Draft) -> None:
+    """Rows of one stream against rows of another, read by nothing else."""
+    before = draft.above
+    one, two = (draft.add({"type": "mean", "axis": "time", "in": stream}) for stream in (before, "embed"))
+    warmth = draft.add({"type": "parameter", "shape": [], "init": "ones"})
+    draft.losses[draft.name()] = {"type": "contrastive", "a": one, "b": two, "scale": warmth, "weight": draft.pick("0.5", "2")}
+    draft.add({"type": "identity", "in": before})
+
+
+@scenario
+def losses_of_passes(draft: Draft) -> None:
+    """Numbers from every pass of a repeat, averaged or added up."""
+    mixture = {"type": "moe", "experts": "3", "expert": {"type": "ffn", "hidden": "5"}}
+    name = draft.name()
+    repeat = draft.add({"repeat": draft.pick("2", "3"), "graph": {name: draft.residual(mixture)}})
+    draft.losses[draft.name()] = {"in": f"{repeat}(:).{name}.body.load_balancing", "weight": "0.1"}
+    draft.losses[draft.name()] = {"in": [f"{repeat}(0).{name}.body.router_z", f"{repeat}.{name}.body.router_z"], "reduce": "sum"}
+
+
+@scenario
+def state(draft: Draft) -> None:
+    """A value from the call before, written by what comes after its reader."""
+    before, here, behind = draft.above, draft.name(), draft.name()
+    node = {"type": "state", "shape": draft.pick(["width"], ["1", "width"]), "next": behind}
+    draft.graph[here] = node | draft.pick({}, {"init": "ones"}, {"update": "training"})
+    read = draft.add({"type": "add", "in": [before, here]})
+    draft.graph[behind] = {"type": "add", "in": [here, draft.add({"type": "parameter", "shape": node["shape"]})]}
+    draft.add({"type": "identity", "in": read})
+
+
+@scenario
+def states_of_passes(draft: Draft) -> None:
+    """A state in each pass of a repeat, which becomes what an expert's load was."""
+    mixture = {"type": "moe", "experts": "3", "expert": {"type": "ffn", "hidden": "5"}}
+    one, two, three, four = (draft.name() for _ in range(4))
+    inner = {
+        one: {"type": "state", "shape": ["3"], "next": f"{two}.load"},
+        two: {**mixture, "in": {"x": "input", "correction": one}},
+        three: {"type": "linear", "out": "width", "in": one},
+        four: {"type": "add", "in": ["input", two, three]},
+    }
+    draft.add({"repeat": "2", "graph": inner})
+
+
 # -- structure
 
 
@@ -836,3 +900,64 @@ def outputs(draft: Draft) -> None:
     """Several outputs, one of them inside a block."""
     name = draft.add(draft.residual(draft.feed()))
     draft.outputs |= {"hidden_state": name, "branch": f"{name}.body", "begin": "embed"}
+
+
+# -- blocks of the recipe's own
+
+
+@scenario
+def block_of_ones_own(draft: Draft) -> None:
+    """A block with a number, a slot and a mask as params, used twice: in a slot, and with a port left open."""
+    heads = draft.pick("2", "4")
+    draft.blocks["own"] = {
+        "params": {
+            "factor": {"type": "int", "default": "2", "min": "1"},
+            "inner": {"type": "block", "default": "gelu"},
+            "seen": {"type": "mask", "default": "causal" if draft.causal else "full"},
+        },
+        "inputs": {"x": "float[batch, time, dim]", "other": "float[batch, time, dim]?", "real": "bool[batch, time]?"},
+        "graph": {
+            "look": {"type": "attention", "heads": heads, "mask": "seen and valid(real)", "in": "x"},
+            "up": {"type": "linear", "out": "factor * dim // 2"},
+            "inner": "inner",
+            "down": {"type": "linear", "out": "dim"},
+            "sum": {"type": "add", "in": ["down", "x", "other"]},
+        },
+    }
+    draft.inputs["kept"] = "bool[batch, time]?"
+    before = draft.above
+    inner = draft.pick("silu", {"graph": {"a": "tanh", "b": {"type": "linear", "out": "3 * width"}}})
+    draft.add({"type": "residual", "norm": "rmsnorm", "body": {"type": "own", "factor": draft.pick("1", "3"), "inner": inner}})
+    seen = draft.pick("window(3)", "first(1)")
+    mask = f"causal and {seen}" if draft.causal else seen
+    draft.add({"type": "own", "seen": mask, "in": {"x": draft.above, "other": before, "real": "kept"}})
+
+
+@scenario
+def block_of_blocks(draft: Draft) -> None:
+    """Blocks that a block defines for itself, its own start, and two values that it returns; one in each pass of a repeat."""
+    draft.blocks["pair"] = {
+        "params": {"wide": draft.pick("2", "3")},
+        "blocks": {
+            "half": {
+                "inputs": {"h": "float[..., dim]"},
+                "graph": {"up": {"type": "linear", "out": "wide * dim"}, "act": "relu", "down": {"type": "linear", "out": "dim"}},
+            },
+        },
+        "inputs": {"x": "float[..., dim]"},
+        "graph": {"one": "half", "two": {"type": "residual", "body": "half"}},
+        "outputs": {"y": "two", "middle": "one"},
+        "init": {"*.weight": {"normal": "0.2"}, "*.down.bias": {"constant": "1 / wide"}},
+    }
+    draft.add({"repeat": "2", "graph": {"both": {"type": "pair", "wide": draft.pick("layer + 1", "2")}}})
+    last = draft.add("pair")
+    draft.outputs["between"] = f"{last}.middle"
+
+
+@scenario
+def recipe_as_a_block(draft: Draft) -> None:
+    """A recipe of the zoo in this one."""
+    draft.uses.append("rnn_lm")
+    before = draft.above
+    other = draft.add({"type": "rnn_lm", "vocab": "width", "d_model": "2", "hidden": "3", "in": "embed"} | {"in": "tokens"})
+    draft.add({"type": "add", "in": [before, other]})

@@ -17,7 +17,7 @@ from blocks.masks.mask import Mask
 from blocks.masks.plans import edges_of
 from blocks.masks.views import matrix
 from composer.cost.costs import costs
-from composer.graph.parameters import parameters
+from composer.graph.parameters import buffers, parameters
 from composer.graph.types import TensorType
 from composer.lower import Model
 from tests.conformance.cases import CASES, models
@@ -34,11 +34,14 @@ def test_generated_code_computes_what_the_graph_says(case: str, device: str) -> 
     for model in models(case):
         for position, lengths in enumerate(DRAWS):
             given = on(device, draw(model.program, lengths, seed=position, optional=position == 0))
-            real = model.to(device)(**given)
-            walk = Interpreter(model, dense=False)
+            walk = Interpreter(model.to(device), dense=False)
             outputs = walk(**given)
+            real = model(**given)
             for (field, name), value in zip(model.module.outputs, outputs.values(), strict=True):
                 assert torch.equal(getattr(real, field), value), (name, model.recipe.text)
+            losses = {name: walk.seen[node][1]["y"] for name, node in walk.program.losses.items() if node in walk.seen}
+            assert real.losses.keys() == losses.keys()
+            assert all(torch.equal(real.losses[name], value) for name, value in losses.items()), model.recipe.text
             for path, (node, values) in walk.seen.items():
                 for port, value in values.items():
                     promised = node.outputs.get(port)
@@ -85,7 +88,8 @@ def test_every_parameter_learns(case: str, device: str) -> None:
 
 def loss(output: Any) -> torch.Tensor:
     """One number that depends on every output in its own way."""
-    parts = [value for value in output if isinstance(value, torch.Tensor) and value.dtype.is_floating_point]
+    values = [*output[:-1], *output[-1].values()] if isinstance(output[-1], dict) else output
+    parts = [value for value in values if value.dtype.is_floating_point]
     return sum((p * torch.linspace(0.5, 1.5, p.numel(), dtype=p.dtype, device=p.device).view_as(p)).sin().sum() for p in parts)  # type: ignore[return-value]  # never empty
 
 
@@ -108,7 +112,9 @@ def test_declared_parameters_are_the_built_ones(case: str) -> None:
     for model in models(case):
         table = parameters(model.program)
         own = {entry.name: entry.parameter.shape for entry in table if not entry.tied_to}
-        assert own == {name: tuple(value.shape) for name, value in model.state_dict().items()}, model.recipe.text
+        kept = {name: buffer.shape for name, buffer in buffers(model.program).items()}
+        assert kept == {name: tuple(value.shape) for name, value in model.named_buffers()}, model.recipe.text
+        assert own | kept == {name: tuple(value.shape) for name, value in model.state_dict().items()}, model.recipe.text
         assert sum(map(math.prod, own.values())) == sum(p.numel() for p in model.parameters())
         for entry in table:
             assert model.get_parameter(entry.name) is model.get_parameter(entry.owner)

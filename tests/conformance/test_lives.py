@@ -113,7 +113,9 @@ for text, settings in texts:
     with torch.no_grad():
         before = model(**given)
         after = torch.compile(model, fullgraph=True, backend="aot_eager")(**given)
-    for a, b in zip(before[:-1], after[:-1], strict=True):
+    assert before.losses.keys() == after.losses.keys()
+    values = zip([*before[:-1], *before.losses.values()], [*after[:-1], *after.losses.values()], strict=True)
+    for a, b in values:
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4, msg=lambda m: f"{m}\\n{recipe.text}")
 """
 

@@ -56,8 +56,8 @@ def run(text: str) -> None:
     assert len(found) == len(typed.root.outputs) + 1  # the last field is `losses`
     for came, type_ in zip(found, typed.root.outputs.values(), strict=False):
         assert list(came.shape) == lengths(type_)
-    if typed.program.recipe.weights is not None:
-        published = mapping(typed.program.recipe.weights, None, shapes_of(model.state_dict()))
+    for entry in recipe.weights or ():
+        published = mapping(recipe.weights, entry.key.text, shapes_of(model.state_dict()), typed.program.params)
         assert set(published.load(published.save(model.state_dict()))) == set(model.state_dict())
 
 
@@ -119,7 +119,7 @@ def code_words(text: str) -> list[str]:
 
 def test_lists_of_the_page_are_complete() -> None:
     """Top-level keys, masks, and the functions of expressions."""
-    assert sorted(code_words(" ".join(first_column(section("Top level"))))) == sorted([*TOP, "extends"])
+    assert sorted(code_words(" ".join(first_column(section("Top level"))))) == sorted([*TOP, "extends", "uses"])
     assert sorted(code_words(" ".join(first_column(section("Masks"))))) == sorted(standard().of(Mask))
     shown = re.search(r"the functions are `([^`]*)`", section("Values"))
     assert shown is not None
@@ -130,7 +130,7 @@ REFUSED = [
     (what, name, "not-built" if "`not-built`" in line else re.findall(r"`(unknown-\w+)`", line)[-1])
     for line in section("Not read yet").splitlines()
     if line.startswith("| ") and (what := line.split("|")[1]).strip() != "what"
-    for name in code_words(what.partition(" under ")[0])
+    for name in code_words(what)
 ]
 
 
@@ -139,10 +139,7 @@ def test_what_is_not_read_is_refused(what: str, name: str, code: str) -> None:
     """Each name of the page's last list, where it belongs."""
     start = 'recipe: example\ninputs: {x: "float[batch, time, 32]"}\n'
     graph = "graph: {a: {type: linear, out: 8}}\n"
-    if "under" in what:
-        rules = "config: {}, rules: {}" if name == "config" else f"rules: {{a.*: {{from: b.*, {name}: 1}}}}"
-        text = f"{start}{graph}weights: {{gpt2: {{{rules}}}}}\n"
-    elif "top level" in what:
+    if "top level" in what:
         text = f"{start}{graph}{name}: {{a: b}}\n"
     elif "tasks" in what:
         text = f"{start}{graph}task: {name}\n"

@@ -157,3 +157,17 @@ def test_params_are_replaced_by_their_values_and_the_rest_is_kept() -> None:
     assert (read.name, read.doc, read.task) == (recipe.name, recipe.doc, recipe.task)
     assert "normal: 0.02" in text and "repeat: 7" in text
     assert read.typed.program.recipe.weights is not None
+
+
+def test_sizes_in_rules_of_weights_are_replaced_too() -> None:
+    """And what a `config.json` would set is left out, since there is nothing left to set."""
+    recipe = composer.load(
+        "recipe: fused\nparams: {n_heads: 3}\ninputs: {x: 'float[batch, time, 12]'}\n"
+        "graph:\n  a: {type: attention, heads: n_heads}\n"
+        "weights:\n  neox:\n    config: {params: {n_heads: heads}}\n    rules:\n"
+        "      a.(q|k|v).*: {from: qkv.*, split: 3, interleave: n_heads, permute_rotary: {head_dim: 12 / n_heads, of: [q, k]}}\n"
+        "      a.out.weight: {from: out.weight, reshape: [n_heads, 4, 12], transpose: true}\n"
+    )
+    text = recipe.expand()
+    assert "interleave: 3, permute_rotary: {head_dim: 4, of: [q, k]}" in text and "reshape: [3, 4, 12]" in text
+    assert "config" not in text and composer.load(text).typed

@@ -9,6 +9,8 @@ import torch
 from transformers import (
     AlbertConfig,
     AlbertForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     GPT2Config,
@@ -18,6 +20,8 @@ from transformers import (
     MixtralConfig,
     MixtralForCausalLM,
     PreTrainedModel,
+    ViTConfig,
+    ViTForImageClassification,
 )
 from transformers.core_model_loading import revert_weight_conversion
 
@@ -96,6 +100,21 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
+def bert(params: Mapping[str, Any]) -> PreTrainedModel:
+    """BERT with the recipe's params; those not given as in google-bert/bert-base-uncased."""
+    return BertForMaskedLM(
+        BertConfig(
+            vocab_size=params.get("vocab", 30522),
+            max_position_embeddings=params.get("context", 512),
+            type_vocab_size=params.get("n_token_types", 2),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+        )
+    )
+
+
 def albert(params: Mapping[str, Any]) -> PreTrainedModel:
     """ALBERT with the recipe's params; those not given as in albert/albert-base-v2."""
     return AlbertForMaskedLM(
@@ -111,7 +130,23 @@ def albert(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
-REFERENCE = {"albert": albert, "gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral}
+def vit(params: Mapping[str, Any]) -> PreTrainedModel:
+    """ViT with the recipe's params; those not given as in google/vit-base-patch16-224."""
+    return ViTForImageClassification(
+        ViTConfig(
+            image_size=params.get("size", 224),
+            num_channels=params.get("n_channels", 3),
+            patch_size=params.get("patch", 16),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+            num_labels=params.get("n_classes", 1000),
+        )
+    )
+
+
+REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral, "bert": bert, "albert": albert, "vit": vit}
 
 
 def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:

@@ -9,6 +9,7 @@ import torch
 
 import composer
 from composer.weights import mapping
+from composer.weights.mapping import shapes_of
 from tests.parity.reference import REFERENCE, published
 
 WIDE = {"vocab": 128, "d_model": 96, "n_layers": 2, "n_heads": 4}
@@ -18,6 +19,8 @@ SIZES: dict[str, dict[str, Any]] = {
     "llama3": {**WIDE, "n_kv_heads": 2, "hidden": 160},
     "mixtral": {**WIDE, "n_kv_heads": 2, "hidden": 32, "n_experts": 16},
     "gemma3": {**WIDE, "n_kv_heads": 2, "head_dim": 32, "hidden": 160},
+    "bert": {**WIDE, "context": 64, "hidden": 160, "n_token_types": 32},
+    "vit": {"size": 64, "patch": 8, "d_model": 512, "n_layers": 1, "n_heads": 4, "hidden": 160, "n_classes": 32},
 }
 
 
@@ -30,7 +33,7 @@ def test_initial_weights_spread_as_in_transformers(name: str) -> None:
     rules = model.program.program.recipe.weights
     assert rules is not None
     ours = model.state_dict()
-    made = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()})
+    made = mapping(rules, reference.config.model_type, shapes_of(ours), model.program.program.params)
     theirs = published(reference)
     found = made.found(theirs)
     for key, mine in made.save(ours).items():

@@ -16,11 +16,13 @@ from tests.parity.reference import REFERENCE, published
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("albert", 11_221_680),
         ("gpt2", 124_439_808),
         ("llama3", 8_030_261_248),
         ("gemma3", 999_885_952),
         ("mixtral", 46_702_792_704),
+        ("albert", 11_221_680),
+        ("bert", 109_514_298),
+        ("vit", 86_567_656),
     ],
 )
 def test_default_sizes_are_the_published_ones(name: str, count: int) -> None:
@@ -34,4 +36,4 @@ def test_default_sizes_are_the_published_ones(name: str, count: int) -> None:
     rules = typed.program.recipe.weights
     assert rules is not None
     shapes = {key: tuple(tensor.shape) for key, tensor in published(theirs).items()}
-    assert mapping(rules, theirs.config.model_type, ours).check(shapes) == []
+    assert mapping(rules, theirs.config.model_type, ours, typed.program.params).check(shapes) == []

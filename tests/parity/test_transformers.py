@@ -11,17 +11,19 @@ from safetensors.torch import load_file
 
 import composer
 from composer.weights import load_published, mapping, save_published
+from composer.weights.mapping import shapes_of
 from tests.parity.reference import REFERENCE, perturbed, published
 
 VOCAB, T = 53, 11
 TINY: dict[str, dict[str, Any]] = {
-    "albert": {"vocab": VOCAB, "context": 16, "d_embed": 10, "d_model": 24, "n_layers": 3, "n_heads": 3, "hidden": 40},
     "gpt2": {"vocab": VOCAB, "context": 16, "d_model": 24, "n_layers": 3, "n_heads": 3},
     "llama3": {"vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 40, "theta": 300},
     "mixtral": {
         "vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 20, "n_experts": 5, "top_k": 3,
         "theta": 300,
     },
+    "albert": {"vocab": VOCAB, "context": 16, "d_embed": 10, "d_model": 24, "n_layers": 3, "n_heads": 3, "hidden": 40},
+    "bert": {"vocab": VOCAB, "context": 16, "d_model": 48, "n_layers": 2, "n_heads": 6, "hidden": 40},
     # A window of 4 in 11 positions; the third layer sees all of them.
     "gemma3": {
         "vocab": VOCAB, "d_model": 40, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "head_dim": 16, "hidden": 56,
@@ -29,8 +31,6 @@ TINY: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 LLAMA31 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-REPEATED = {"lm_head.weight", "predictions.decoder.weight", "predictions.decoder.bias"}
-"""Tensors of published files that repeat another."""
 PADDING: dict[str, list[int]] = {"none": [0, 0, 0], "right": [0, 3, 6], "left": [0, -3, -6]}
 """Positions of padding in each row; negative before the text."""
 
@@ -120,11 +120,11 @@ def test_weights_come_back_bit_for_bit(name: str) -> None:
     load_published(model, published(reference), reference.config.model_type)
     rules = model.program.program.recipe.weights
     assert rules is not None
-    ours = model.state_dict()
-    saved = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()}).save(ours)
-    theirs = {key.removeprefix("transformer."): value for key, value in published(reference).items()}
-    assert theirs.keys() - saved.keys() <= REPEATED and saved.keys() <= theirs.keys()
-    assert all(torch.equal(saved[key], theirs[key]) for key in saved)
+    ours, theirs = model.state_dict(), published(reference)
+    made = mapping(rules, reference.config.model_type, shapes_of(ours))
+    saved, found = made.save(ours), made.found(theirs)
+    assert found.keys() - saved.keys() <= {copy for copy, _, _ in made.rules.copies} and saved.keys() <= found.keys()
+    assert all(torch.equal(saved[key], theirs[found[key]]) for key in saved)
 
 
 @torch.no_grad()

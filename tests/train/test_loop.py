@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import composer
 from composer.train import RunFolder, TrainingError, open_run, train
 from composer.train.loop import build_optimiser, update
 from composer.train.losses import loss
@@ -38,6 +39,115 @@ def test_accumulated_batches_make_the_step_of_the_large_batch(build, settings, c
         stepped.append((measured.loss, torch.cat([p.detach().flatten() for p in model.parameters()])))
     assert stepped[0][0] == pytest.approx(stepped[1][0], rel=1e-6)  # the loss itself is reported in single precision
     torch.testing.assert_close(stepped[0][1], stepped[1][1], rtol=0, atol=1e-6)
+
+
+LOSSES = """
+recipe: many_losses
+task: causal_lm
+inputs: {tokens: "int[batch, time]", labels: "int[batch, time]?", wanted: "float[batch, time, 8]?"}
+graph:
+  embed: {type: embedding, vocab: 20, dim: 8}
+  layers:
+    repeat: 2
+    graph:
+      moe: {type: moe, experts: 3, expert: {type: gated_ffn, hidden: 5}}
+      near: {type: mse, in: {input: moe, target: input}}
+      y: {type: identity, in: moe}
+  head: {type: linear, out: 20}
+outputs: {logits: head}
+losses:
+  after: {type: cross_entropy, in: head, target: tokens, shift: 2, weight: 0.3}
+  label: {type: cross_entropy, in: head, target: labels, smoothing: 0.1}
+  form: {type: mse, in: ["layers(0)", layers], target: wanted, reduce: sum}
+  odds: {type: binary_cross_entropy, in: layers, target: embed}
+  z: {in: "layers(:).moe.router_z", weight: 0.1}
+  drift: {in: "layers(:).near"}
+"""
+
+
+def labelled(generator, rows, asked):
+    """A batch with targets of each kind, of which unequal shares ask for something."""
+    tokens, labels = (torch.randint(20, (rows, 9), generator=generator) for _ in range(2))
+    labels[:, asked:] = -100
+    wanted = torch.randn(rows, 9, 8, generator=generator, dtype=torch.float64)
+    return {**unequal(tokens, asked), "labels": labels, "wanted": wanted}
+
+
+def step_of_many_losses(batches, settings):
+    """What one step of plain descent measures, and the weights after it, in float64."""
+    model = composer.load(LOSSES).compile(seed=1).double()
+    measured = update(model, torch.optim.SGD(model.parameters(), lr=1.0), batches, settings, rate=1.0)
+    return measured.by_name, torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def test_every_loss_of_accumulated_batches_is_that_of_the_large_batch(settings, change):
+    """Each is weighed by what it asks for itself, not by what the task does: the same numbers and the same step in float64."""
+    generator = torch.Generator().manual_seed(2)
+    parts = [labelled(generator, rows, asked) for rows, asked in ((2, 8), (3, 3), (1, 5))]
+    large = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    plain = change(settings, clip=0, label_smoothing=0)
+    (whole, expected), (pieces, weights) = (step_of_many_losses(batches, plain) for batches in ([large], parts))
+    assert set(whole) == {"after", "label", "form", "odds", "z", "drift", "causal_lm"}
+    assert pieces == {name: pytest.approx(value, abs=1e-12) for name, value in whole.items()}
+    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-12)
+
+
+def test_a_batch_without_labels_takes_no_part_in_their_loss(settings, change):
+    """Of two batches one has labels: their loss is that of the one."""
+    generator = torch.Generator().manual_seed(2)
+    asks, bare = labelled(generator, 2, 8), labelled(generator, 2, 8)
+    del bare["labels"], bare["wanted"]
+    plain = change(settings, clip=0)
+    alone, _ = step_of_many_losses([asks], plain)
+    together, _ = step_of_many_losses([asks, bare], plain)
+    assert together["label"] == pytest.approx(alone["label"], abs=1e-12)
+
+
+WHOLE = {
+    "the loss `balance` reads `layers\\(0\\).moe.load_balancing`": """
+losses: {balance: {in: "layers(:).moe.load_balancing"}}""",
+    "the loss `pairs` compares all rows": """
+  one: {type: mean, axis: time, in: embed}
+  warmth: {type: parameter, shape: []}
+losses: {pairs: {type: contrastive, a: one, b: one, scale: warmth}}""",
+    "`rows` is a batchnorm": """
+  one: {type: mean, axis: time, in: embed}
+  rows: {type: batchnorm, in: one}
+losses: {near: {type: mse, in: rows, target: one}}""",
+    "the state `kept` changes": """
+  kept: {type: state, shape: [8], next: kept}
+losses: {near: {type: mse, in: kept, target: kept}}""",
+    "the loss `made` has targets that only the model sees": """
+  group:
+    in: {scores: head, words: tokens}
+    graph: {far: {type: cross_entropy, in: {input: scores, target: words}}}
+losses: {made: {in: group}}""",
+    "the loss `both` reads means over unequal numbers": """
+  one: {type: mean, axis: time, in: embed}
+  near: {type: mse, in: {input: one, target: one}}
+  far: {type: mse, in: {input: embed, target: layers}}
+losses: {both: {in: [near, far]}}""",
+}
+BASE = """
+recipe: whole
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+outputs: {logits: head}
+graph:
+  embed: {type: embedding, vocab: 20, dim: 8}
+  layers: {repeat: 2, graph: {moe: {type: moe, experts: 3, expert: {type: ffn, hidden: 5}}}}
+  head: {type: linear, out: 20}"""
+
+
+@pytest.mark.parametrize("message", WHOLE)
+def test_what_sees_a_batch_as_a_whole_is_refused_by_name(settings, message):
+    """Several batches do not make it; one does."""
+    model = composer.load(BASE + WHOLE[message]).compile(seed=0)
+    batch = unequal(torch.randint(20, (3, 9)), 8)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+    update(model, optimiser, [batch], settings, rate=1.0)
+    with pytest.raises(TrainingError, match=message):
+        update(model, optimiser, [batch, batch], settings, rate=1.0)
 
 
 def test_clipping_shortens_the_whole_gradient_to_the_norm(build, settings, change):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
-from composer.train.progress import Bar, Lines, Moment, clock, display
+from composer.train.progress import Bar, Lines, Moment, clock, display, summary
 from composer.train.validation import Validation
 
 MOMENT = Moment(step=40, steps=300, loss=2.0149, rate=0.0021, tokens_per_second=18204.4, seconds_left=41.2)
@@ -27,6 +28,12 @@ def test_a_pipe_gets_a_line_for_each_logged_step():
         "validation at step 40: 1.500 nats per token, 1.250 per character",
         "saved [step 40]; to go on: arco train --resume a/long/path/that/is/not/broken",
     ]
+
+
+def test_losses_of_a_recipe_are_shown_by_name():
+    """Beside the sum, where there are several."""
+    parts = replace(MOMENT, by_name={"causal_lm": 2.0, "balance": 0.0149})
+    assert summary(parts).startswith("loss 2.015 (causal_lm 2.000, balance 0.015)  rate")
 
 
 def test_a_terminal_gets_a_bar():

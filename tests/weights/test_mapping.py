@@ -75,6 +75,115 @@ def test_published_experts_are_stacked() -> None:
     assert same(made.save(ours), theirs)
 
 
+def test_a_fused_matrix_is_cut_head_by_head() -> None:
+    """GPT-NeoX stores [heads · 3 · head_dim, in]: of each head its queries, its keys, its values."""
+    sizes = {f"attn__{name}__weight": (8, 6) for name in "qkv"} | {f"attn__{name}__bias": (8,) for name in "qkv"}
+    made = rules("attn.(q|k|v).*: {from: query_key_value.*, split: 3, interleave: 4}", **sizes)
+    theirs = drawn(made)
+    ours = made.load(theirs)
+    for i, name in enumerate("qkv"):
+        for head in range(4):
+            rows = slice((3 * head + i) * 2, (3 * head + i + 1) * 2)  # as GPTNeoXAttention views them: [heads, 3 · head_dim]
+            assert torch.equal(ours[f"attn.{name}.weight"][2 * head : 2 * head + 2], theirs["query_key_value.weight"][rows])
+            assert torch.equal(ours[f"attn.{name}.bias"][2 * head : 2 * head + 2], theirs["query_key_value.bias"][rows])
+    assert same(made.save(ours), theirs)
+
+
+def test_a_fused_matrix_is_cut_group_by_group() -> None:
+    """Falcon stores, of each group, its query heads, then its one key head and its one value head."""
+    made = rules(
+        "attn.(q|k|v).weight: {from: query_key_value.weight, split: 3, interleave: 2}",
+        attn__q__weight=(12, 5), attn__k__weight=(4, 5), attn__v__weight=(4, 5),
+    )  # fmt: skip
+    theirs = drawn(made)
+    ours = made.load(theirs)
+    fused = theirs["query_key_value.weight"].view(2, 5, 2, 5)  # [groups, 3 query heads and a key and a value head, head_dim, in]
+    assert torch.equal(ours["attn.q.weight"], fused[:, :-2].reshape(12, 5))
+    assert torch.equal(ours["attn.k.weight"], fused[:, -2].reshape(4, 5))
+    assert torch.equal(ours["attn.v.weight"], fused[:, -1].reshape(4, 5))
+    assert same(made.save(ours), theirs)
+
+
+def test_gate_and_up_alternate_along_the_width() -> None:
+    """As in GPT-OSS, whose experts are stacked, stored as [in, out], and fused column by column."""
+    made = rules(
+        "(gate|up).weight: {from: gate_up, transpose: true, split: 2, axis: 1, interleave: 5}",
+        gate__weight=(3, 5, 4), up__weight=(3, 5, 4),
+    )  # fmt: skip
+    assert made.published == {"gate_up": (3, 4, 10)}
+    theirs = drawn(made)
+    ours = made.load(theirs)
+    assert torch.equal(ours["gate.weight"], theirs["gate_up"][..., ::2].mT)
+    assert torch.equal(ours["up.weight"], theirs["gate_up"][..., 1::2].mT)
+    assert same(made.save(ours), theirs)
+
+
+@pytest.mark.parametrize("rotated", [6, 4])
+def test_rows_of_heads_are_put_into_the_other_rotary_layout(rotated: int) -> None:
+    """Turned in its own layout, a query is the same: what changes places are its channels, and those of the keys with them."""
+    rule = f"(q|k).*: {{from: w(q|k).*, permute_rotary: {{head_dim: 6, rotated: {rotated}}}}}"
+    made = rules(rule, q__weight=(12, 5), q__bias=(12,), k__weight=(6, 5), k__bias=(6,))
+    theirs = drawn(made)
+    ours = made.load(theirs)
+    x, angle = torch.randn(5, generator=torch.Generator().manual_seed(1)), torch.arange(1.0, 1 + rotated // 2)
+    for name, heads in (("q", 2), ("k", 1)):
+        in_pairs = (theirs[f"w{name}.weight"] @ x + theirs[f"w{name}.bias"]).view(heads, 6)
+        in_halves = (ours[f"{name}.weight"] @ x + ours[f"{name}.bias"]).view(heads, 6)
+        pairs = torch.view_as_complex(in_pairs[:, :rotated].reshape(heads, -1, 2)) * torch.exp(1j * angle)
+        halves = torch.complex(in_halves[:, : rotated // 2], in_halves[:, rotated // 2 : rotated]) * torch.exp(1j * angle)
+        torch.testing.assert_close(halves, pairs)
+        assert torch.equal(in_halves[:, rotated:], in_pairs[:, rotated:])
+    assert same(made.save(ours), theirs)
+
+
+def test_only_the_named_pieces_are_permuted() -> None:
+    """Values have no positions; here ours is the layout in pairs, so published rows 0 and 2 of a head become 0 and 1."""
+    made = rules(
+        "(q|k|v).w: {from: qkv.w, split: 3, permute_rotary: {head_dim: 4, of: [q, k], ours: interleaved}}",
+        q__w=(4, 1), k__w=(4, 1), v__w=(4, 1),
+    )  # fmt: skip
+    theirs = {"qkv.w": torch.arange(12.0)[:, None]}
+    ours = made.load(theirs)
+    assert [ours[name].flatten().tolist() for name in ("q.w", "k.w", "v.w")] == [[0, 2, 1, 3], [4, 6, 5, 7], [8, 9, 10, 11]]
+    assert same(made.save(ours), theirs)
+
+
+def test_a_convolution_over_patches_is_a_matrix() -> None:
+    """The numbers stay in their order; sizes are expressions of the recipe's params."""
+    text = "model: {rules: {patch.weight: {from: conv.weight, reshape: [dim, 3, patch, patch]}}}"
+    made = mapping(written(text), None, {"patch.weight": (8, 12)}, {"dim": 8, "patch": 2})
+    assert made.published == {"conv.weight": (8, 3, 2, 2)}
+    theirs = drawn(made)
+    image = torch.randn(3, 2, 2, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(
+        made.load(theirs)["patch.weight"] @ image.flatten(), torch.conv2d(image, theirs["conv.weight"]).flatten()
+    )
+    assert same(made.save(made.load(theirs)), theirs)
+
+
+def test_a_kernel_with_an_axis_of_heads_is_laid_out_before_it_is_turned() -> None:
+    """As Flax stores it: [in, heads, head_dim]."""
+    made = rules("q.weight: {from: query.kernel, reshape: [5, 4, 2], transpose: true}", q__weight=(8, 5))
+    theirs = drawn(made)
+    x = torch.randn(5, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(made.load(theirs)["q.weight"] @ x, torch.einsum("d,dhe->he", x, theirs["query.kernel"]).flatten())
+    assert same(made.save(made.load(theirs)), theirs)
+
+
+def test_a_gain_stored_as_its_distance_from_one_comes_back_exactly_where_float32_holds_the_sum() -> None:
+    """Zero and every bfloat16 from 2⁻¹⁶ up do; a smaller one is off by 2⁻²⁴ at most, half of the last place of 1."""
+    made = rules("norm.weight: {from: norm.weight, offset: 1}", norm__weight=(65536,))
+    bits = torch.arange(65536, dtype=torch.int32).to(torch.int16)
+    every = bits.view(torch.bfloat16).float()  # all numbers of bfloat16
+    ours = made.load({"norm.weight": every})["norm.weight"]
+    back = made.save({"norm.weight": ours})["norm.weight"]
+    exact = (every == 0) | (every.abs() >= 2.0**-16) & (every.abs() < 2.0**16)
+    assert torch.equal(ours[exact].double(), every[exact].double() + 1)
+    assert torch.equal(back[exact], every[exact])
+    small = every.abs() < 2.0**-16
+    assert (back[small] - every[small]).abs().max() <= 2.0**-24
+
+
 def test_words_of_two_choices_are_renamed_by_place() -> None:
     """And nothing else happens to their numbers."""
     made = rules(
@@ -102,6 +211,19 @@ def test_a_prefix_is_taken_off_where_it_stands() -> None:
     assert same(made.load({"base.b.w": w}), made.load({"b.w": w}))
     with pytest.raises(RecipeError) as error:
         made.load({"base.b.w": w, "b.w": w})
+    assert codes(error) == ["weights-ambiguous"]
+
+
+def test_older_files_may_have_another_last_word() -> None:
+    """As BERT's first have for the gains of its norms; what is saved has the newer one."""
+    made = mapping(
+        written("model: {rules: {norm.*: ln.*}, older: {gamma: weight}}"), None, {"norm.weight": (2,), "norm.bias": (2,)}
+    )
+    w, b = torch.tensor([1.0, 2.0]), torch.zeros(2)
+    ours = made.load({"ln.gamma": w, "ln.bias": b})
+    assert same(ours, made.load({"ln.weight": w, "ln.bias": b})) and same(made.save(ours), {"ln.weight": w, "ln.bias": b})
+    with pytest.raises(RecipeError) as error:
+        made.load({"ln.gamma": w, "ln.weight": w, "ln.bias": b})
     assert codes(error) == ["weights-ambiguous"]
 
 
@@ -158,6 +280,14 @@ def test_parameters_without_a_rule_are_listed_and_so_are_rules_without_one() -> 
         ("(a|b).w: {from: ab.w, split: 2, axis: 1}", {"a__w": (2,), "b__w": (2,)}, "weights-shape"),
         ("a.w: {from: (x|y).w, concat: 2}", {"a__w": (3, 4)}, "weights-shape"),
         ("a.w: x.w\nb.w: x.w", {"a__w": (2,), "b__w": (2,)}, "weights-ambiguous"),
+        ("(a|b).w: {from: ab.w, split: 2, interleave: 2}", {"a__w": (4,), "b__w": (3,)}, "weights-shape"),
+        ("(a|b).w: {from: ab.w, split: 2, interleave: 0}", {"a__w": (4,), "b__w": (4,)}, "weights-form"),
+        ("(a|b).w: {from: ab.w, split: 2, interleave: 3 / 2}", {"a__w": (4,), "b__w": (4,)}, "not-whole"),
+        ("(a|b).w: {from: ab.w, split: 2, interleave: n}", {"a__w": (4,), "b__w": (4,)}, "unknown-name"),
+        ("a.w: {from: x.w, reshape: [5, 2]}", {"a__w": (3, 4)}, "weights-shape"),
+        ("a.w: {from: x.w, permute_rotary: 6}", {"a__w": (8, 4)}, "weights-shape"),
+        ("a.w: {from: x.w, permute_rotary: 3}", {"a__w": (9, 4)}, "weights-form"),
+        ("a.w: {from: x.w, permute_rotary: {head_dim: 4, rotated: 6}}", {"a__w": (8, 4)}, "weights-form"),
     ],
 )
 def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, tuple[int, ...]], code: str) -> None:
@@ -186,12 +316,22 @@ def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, 
         ("model: {rules: {a.*: b}}", "weights-pattern"),
         ("model: {rules: {a: b}, ignore: c}", "weights-form"),
         ("model: {rules: {a: b}, copies: [c]}", "weights-form"),
+        ("model: {rules: {a: b}, older: [c]}", "weights-form"),
         ("model: {rules: [a]}", "weights-form"),
         ("model: {rules: {a: [b]}}", "weights-form"),
         ("model: {rules: {a: b}, rool: c}", "unknown-key"),
         ("model: {rules: {a: {from: b, transposed: true}}}", "unknown-key"),
-        ("model: {rules: {a: {from: b, interleave: 2}}}", "not-built"),
-        ("model: {rules: {a: b}, config: {n: m}}", "not-built"),
+        ("model: {rules: {a: {from: b, interleave: 2}}}", "weights-form"),
+        ("model: {rules: {(a|b): {from: c, split: 2, interleave: [2]}}}", "weights-form"),
+        ("model: {rules: {(a|b): {from: c, split: 2, interleave: 2 +}}}", "expression-syntax"),
+        ("model: {rules: {a: {from: b, reshape: 4}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, reshape: [{c: 4}]}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, offset: [1]}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, permute_rotary: {of: [a]}}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, of: [q]}}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, ours: pairs}}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, dim: 2}}}}", "unknown-key"),
+        ("model: {rules: {a: {from: b.<i>, stack: i, permute_rotary: 4}}}", "weights-form"),
     ],
 )
 def test_what_is_no_rule_is_an_error_with_a_place(text: str, code: str) -> None:

@@ -1,0 +1,33 @@
+"""The loss of pairs that belong together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import Cost, F, Paper, Sizes, torch
+from blocks.losses.loss import Loss
+
+
+class Contrastive(Loss, kind="contrastive"):
+    """Each row of `a` is to find its own row of `b` among all rows of the batch, and the other way round: the mean of both
+    cross-entropies of the scores `scale · a bᵀ`.
+
+    Neither side is brought to length 1 here; CLIP does so with both before, and its `scale` is the exponential of what it learns.
+    """
+
+    source = Paper("Learning Transferable Visual Models From Natural Language Supervision", "arXiv:2103.00020")
+    inputs = {"a": "float[batch, dim]", "b": "float[batch, dim]", "scale": "float[]"}
+
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
+        return Cost("2 * batch * batch * dim")
+
+    def forward(self: Any, a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> Any:
+        return self.together([symmetric_cross_entropy(a, b, scale)])
+
+
+def symmetric_cross_entropy(a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy of finding b's rows from a's and a's from b's, both [B, D]."""
+    scores = scale * (a @ b.mT)  # [B, B]
+    wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    own = torch.arange(len(wide), device=wide.device)
+    return (F.cross_entropy(wide, own) + F.cross_entropy(wide.mT, own)) / 2

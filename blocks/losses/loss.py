@@ -1,0 +1,44 @@
+"""What losses have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from blocks.core import Block, Reject, Sizes, torch
+
+
+class Loss(Block):
+    """Says in one number how far the model is from what is wanted. Several inputs are judged one by one."""
+
+    weight: float = 1.0
+    """The factor of the number."""
+    reduce: Literal["mean", "sum"] = "mean"
+    """What becomes of several inputs: the `mean` of their numbers, or the `sum`."""
+
+    outputs = {"y": "float[]"}
+
+    def counted(self, numbers: int | None, target: Any) -> int | None:
+        """Of how many things the loss is the mean, so that a batch can be learned from in pieces: from how many numbers its
+        target has, and from the target itself where it is an input of the model. None where nobody can tell."""
+        return None
+
+    def together(self: Any, losses: list[torch.Tensor]) -> Any:
+        """The losses of several inputs as one."""
+        total = torch.stack(losses).sum()
+        return self.weight * (total / len(losses) if self.reduce == "mean" else total)
+
+
+class Scalar(Loss, kind="scalar"):
+    """Numbers that other nodes give, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
+
+    inputs = {"input*": "float[]"}
+
+    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        for index, one in enumerate(inputs["input"]):
+            if one.axes:
+                raise Reject(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
+        return {}
+
+    def forward(self: Any, *input: torch.Tensor) -> Any:
+        return self.together(list(input))

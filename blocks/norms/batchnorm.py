@@ -1,0 +1,45 @@
+"""Batch normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from blocks.core import ONES, ZEROS, F, Norm, Paper, Positive, Probability, Reject, Sizes, Tensor, torch
+
+
+class BatchNorm(Norm, kind="batchnorm"):
+    """Bring each channel to mean 0 and variance 1: `y = (x - mean) / √(variance + eps) · weight + bias`.
+
+    In training, mean and variance are those of the channel over all rows and positions of the batch, and move the running ones:
+    `running ← (1 - momentum) · running + momentum · batch`, the variance without bias. Otherwise they are the running ones, so
+    that rows do not see each other.
+    """
+
+    eps: Positive = 1e-5
+    """Keeps the quotient finite where all numbers are the same."""
+    momentum: Probability = 0.1
+    """The weight of the latest batch in the running mean and variance."""
+    affine: bool = True
+    """Whether there is a learned gain and a learned shift."""
+
+    source = Paper(
+        "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift", "arXiv:1502.03167"
+    )
+    weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
+    buffers = {"running_mean": Tensor(("dim",), "state", ZEROS), "running_var": Tensor(("dim",), "state", ONES)}
+    mixes_rows = True
+
+    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if not sizes["..."]:
+            raise Reject("a single vector has no rows to take a mean over")
+
+    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+        return tuple(axis.size for axis in sizes["..."])
+
+    def forward(self: Any, x: torch.Tensor) -> Any:
+        rows = x.flatten(0, -2)  # [rows, dim]
+        y = F.batch_norm(
+            rows, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
+        )
+        return y.view(x.shape)

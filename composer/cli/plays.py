@@ -1,0 +1,159 @@
+"""`arco plays`: small models of six kinds learn the same plays, and stand in one table with what counting reaches."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from composer.cli.export import write_whole
+from composer.cli.running import add_device, rebuild, refusals
+from composer.cli.train import trained
+from composer.zoo import plays
+
+if TYPE_CHECKING:
+    from composer.train import Data, RunFolder, Settings, Tokeniser
+
+SETTINGS = {
+    "steps": 1000, "batch": 16, "context": 128, "learning_rate": 3e-3, "warmup": 50, "floor": 0.02, "beta2": 0.99,
+    "validate_every": 250, "validation_batches": 20, "save_every": 100,
+}  # fmt: skip
+"""The same for all: each reads as many characters, in the same order."""
+MODELS: Mapping[str, Mapping[str, object]] = {
+    "rnn_lm": {"hidden": 256},
+    "mlp_lm": {},
+    "conv_lm": {},
+    "lstm_lm": {},
+    "gpt_mini": {},
+    "mixtral": {
+        "context": 128, "d_model": 128, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "hidden": 128, "theta": 10000,
+    },
+}  # fmt: skip
+"""Each recipe with what is set in it, from the least to the most."""
+COUNTING = ("counting characters", "counting pairs", "counting 3 in a row", "counting 4 in a row", "counting 5 in a row")
+PAGE = """# Models on the plays
+
+Six small models learn nine plays by Shakespeare, a character at a time, and foretell the last tenth of the text, which they
+have not seen. Each makes {steps:,} steps of {batch} windows of {context} characters, with one schedule for all. Above them
+stands what counting reaches on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
+
+{table}
+
+`arco plays -o docs/models-on-plays.md` wrote this page, with {threads}. A row that is done is kept in `runs/plays`, so the
+command can be stopped, and goes on where it was. Seconds are those of the training steps; what any of these models would
+reach with more steps, more width or a schedule of its own is another question. One of them alone:
+
+```sh
+{command}
+```
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table."""
+
+    name: str
+    nats: float
+    """Per character of the held-out text."""
+    parameters: int | None = None
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        count = f"{self.parameters:,}" if self.parameters is not None else ""
+        return f"| {self.name} | {count} | {self.nats:.3f} | {f'{self.seconds:.0f}' if self.seconds is not None else ''} |"
+
+
+def declare(parser: argparse.ArgumentParser, name: str) -> None:
+    """How long, where the runs are kept, and where the page goes."""
+    parser.add_argument(
+        "--steps", metavar="N", type=int, default=SETTINGS["steps"], help="updates of each model's weights (default: %(default)s)"
+    )
+    parser.add_argument("--only", metavar="RECIPE", choices=MODELS, action="append", help="these models alone; may be repeated")
+    parser.add_argument(
+        "--runs", metavar="FOLDER", type=Path, default=Path("runs", "plays"), help="where to keep the runs (default: runs/plays)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the table as a page of Markdown")
+    add_device(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train what is not trained yet, and print the table."""
+    from composer.train import Settings, characters_of, read_text, tokenise
+
+    text = read_text(plays())
+    tokeniser = characters_of(text)
+    data = tokenise(text, tokeniser, path=plays())
+    settings = Settings(**{**SETTINGS, "steps": arguments.steps})
+    rows = list(counted(text))
+    with refusals():
+        for name in arguments.only or MODELS:
+            rows.append(row(name, arguments.runs / name, settings, tokeniser, data, arguments.device))
+    shown = "\n".join(["| model | parameters | nats per character | seconds |", "|---|---:|---:|---:|", *map(str, rows)])
+    print(f"\n{shown}")
+    if arguments.output is not None:
+        write_whole(arguments.output, page(shown, settings))
+        print(f"\nwrote {arguments.output}")
+    return 0
+
+
+def page(table: str, settings: Settings) -> str:
+    """The whole page."""
+    import torch
+
+    count = torch.get_num_threads()
+    return PAGE.format(
+        table=table,
+        steps=settings.steps,
+        batch=settings.batch,
+        context=settings.context,
+        threads=f"{count} thread{'s' * (count != 1)}",
+        command=command("mixtral"),
+    )
+
+
+def command(name: str) -> str:
+    """What trains one model by itself."""
+    by_set = "".join(f" --set {path}={value}" for path, value in MODELS[name].items())
+    options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in SETTINGS.items())
+    return f"arco train {name}{by_set} \\\n  --data composer/data/shakespeare.txt \\\n {options}"
+
+
+def counted(text: str) -> Iterator[Row]:
+    """What counting reaches."""
+    from composer.evaluate.ngrams import witten_bell
+    from composer.train import split
+
+    for name, nats in zip(COUNTING, witten_bell(*split(text)), strict=True):
+        yield Row(name, nats)
+
+
+def row(name: str, folder: Path, settings: Settings, tokeniser: Tokeniser, data: Data, device: str | None) -> Row:
+    """A model's line; it is trained, or goes on, only where its run is not done."""
+    from composer.recipe import load
+    from composer.train import RunFolder, resume
+
+    recipe = load(name, set={**MODELS[name], "vocab": tokeniser.size})
+    kept = RunFolder(folder)
+    if not kept.settings.exists():
+        trained(recipe, tokeniser, data, settings, folder, device)
+    elif done(kept, settings) is None:
+        print(f"{name} goes on in {folder}")
+        resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())
+    last = done(kept, settings)
+    assert last is not None  # training ends with a validation
+    return Row(name, last["validation_loss_per_character"], recipe.summary().costs.parameters, last["seconds"])
+
+
+def done(run: RunFolder, settings: Settings) -> Mapping[str, float] | None:
+    """What the last step of a run measured; None where it has not come to it, or was begun with other settings."""
+    from composer.train import metrics
+    from composer.train.settings import load_settings
+
+    lines = metrics.read(run.metrics)
+    if load_settings(run.settings) != settings or not lines or lines[-1]["step"] != settings.steps:
+        return None
+    return lines[-1]

@@ -1,0 +1,127 @@
+"""How several batches make the step of one large batch: of what each loss is the mean, and what no parts of a batch can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import NoReturn, TypeAlias
+
+from torch import Tensor, nn
+
+from blocks.losses.loss import Loss, Scalar
+from composer.graph.dims import names, substitute
+from composer.graph.ir import Ref
+from composer.graph.patterns import declared, size
+from composer.graph.renewal import SUFFIX
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat, children, is_renewal
+from composer.graph.types import TensorType
+from composer.lower.model import Model
+from composer.train.problem import TrainingError
+
+Batch: TypeAlias = Mapping[str, Tensor]
+
+
+def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], task: str) -> list[dict[str, float]]:
+    """For each batch, the factor of each of its losses with which they add up to the losses of all batches as one large one;
+    `counts` are the targets of the task's own loss.
+
+    Raises:
+        TrainingError: where they do not, naming what knows the difference.
+    """
+    found = {task: list(counts)}
+    if isinstance(model, Model):
+        several = len(batches) > 1
+        if several:
+            _refuse_memory(model.program)
+        for name, node in model.program.program.losses.items():
+            found[name] = [_count(model.program, name, node, batch) for batch in batches] if several else [1]
+    wholes = {name: max(sum(each), 1) for name, each in found.items()}
+    return [{name: each[index] / wholes[name] for name, each in found.items()} for index in range(len(batches))]
+
+
+def _refuse_memory(typed: TypedProgram) -> None:
+    """Refuses what keeps something of every batch, or looks at all of its rows."""
+    for path, block in _blocks(typed.root, ""):
+        if is_renewal(block):
+            _refuse(f"the state `{path.removesuffix(SUFFIX)}` changes with every batch, so several are not one large one")
+        if block.part.mixes_rows:
+            _refuse(
+                f"`{path}` is a {block.part.kind}, which takes its means over a whole batch, so several are not one large one"
+            )
+
+
+def _blocks(graph: TypedGraph, prefix: str) -> Iterator[tuple[str, TypedBlock]]:
+    waiting: list[tuple[str, TypedNode]] = [(prefix + node.name, node) for node in graph.nodes if not node.node.dropped]
+    while waiting:
+        path, node = waiting.pop()
+        if isinstance(node, TypedBlock):
+            yield path, node
+        waiting.extend((f"{path}.{name}", child) for name, child in children(node))
+
+
+def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
+    """Of how many things a loss of the recipe is the mean; 0 where the batch does not ask for it."""
+    loss = typed.root[node]
+    assert isinstance(loss, TypedBlock)
+    lengths = _lengths(typed, batch)
+    if isinstance(loss.part, Scalar):
+        refs = [ref for wire in loss.node.wires for ref in wire.refs]
+        several = {_made(typed, name, ref, lengths, batch) for ref in refs}
+        if len(several) > 1:
+            _refuse(
+                f"the loss `{name}` reads means over unequal numbers of positions, so it cannot be added up over batches", name
+            )
+        return several.pop()
+    return _judged(typed, name, loss, lengths, batch)
+
+
+def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], batch: Batch) -> int:
+    """Of how many things the number is the mean that a reference names."""
+    block, port = _source(typed.root, ref)
+    if isinstance(block.part, Loss) and not isinstance(block.part, Scalar):
+        return _judged(typed, name, block, lengths, batch)
+    if port not in block.part.means:
+        _refuse(f"the loss `{name}` reads `{ref}`, which sees a batch as a whole, so it cannot be added up over batches", name)
+    return substitute(size(declared(block.part.means[port]), block.sizes), lengths)
+
+
+def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[str, int], batch: Batch) -> int:
+    """How many things a loss judges: as many as its target has numbers, or as the target asks for."""
+    assert isinstance(loss.part, Loss)
+    type_ = loss.inputs.get("target")
+    read = next((wire.refs[0].node for wire in loss.node.wires if wire.port == "target"), "")
+    if isinstance(type_, TensorType) and type_.optional and read not in batch:
+        return 0
+    numbers = prod(substitute(one, lengths) for one in type_.sizes) if isinstance(type_, TensorType) else None
+    given = batch.get(read) if typed.root.by_name.get(loss.name) is loss and read in typed.inputs else None
+    count = loss.part.counted(numbers, given)
+    if count is None:
+        why = "compares all rows of a batch" if numbers is None else "has targets that only the model sees"
+        _refuse(f"the loss `{name}` {why}, so it cannot be added up over batches", name)
+    return count
+
+
+def _source(graph: TypedGraph, ref: Ref) -> tuple[TypedBlock, str]:
+    """The block that gives what a reference names, and the output."""
+    node = graph[ref.node]
+    if node.node.dropped:
+        return _source(graph, node.node.wires[0].refs[0])  # type: ignore[union-attr]  # a repeat is never dropped
+    if isinstance(node, TypedBlock):
+        return node, ref.port or next(iter(node.outputs))
+    inner = node.passes[-1 if ref.index is None else ref.index] if isinstance(node, TypedRepeat) else node.graph
+    outputs = dict(inner.graph.outputs)
+    return _source(inner, outputs[ref.port] if ref.port in outputs else next(iter(outputs.values())))
+
+
+def _lengths(typed: TypedProgram, batch: Batch) -> dict[str, int]:
+    """The length that each axis of the inputs has in a batch."""
+    found: dict[str, int] = {}
+    for name in typed.inputs.keys() & batch.keys():
+        pairs = zip(typed.inputs[name].sizes, batch[name].shape, strict=True)
+        found |= {str(axis): length for axis, length in pairs if names(axis) == {str(axis)}}
+    return found
+
+
+def _refuse(message: str, loss: str = "") -> NoReturn:
+    hint = "take one large batch for a step" + (f", or leave the loss out: --set losses.{loss}=null" if loss else "")
+    raise TrainingError(message, hint=hint)

@@ -1,0 +1,170 @@
+"""What a published `config.json` sets in a recipe, and what in it does not go with the recipe."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import abc
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
+from composer.language.document import Mapping, Scalar
+from composer.language.evaluate import evaluate
+from composer.language.express import parse_expression
+from composer.language.refusal import ExpressionError
+from composer.weights.config_forms import Config, Reader, Setting
+from composer.weights.mapping import counted, entry_of
+
+ABSENT: Any = object()
+
+
+def settings(
+    weights: Mapping,
+    source: Source,
+    params: Callable[[Sequence[str]], abc.Mapping[str, Any]],
+) -> tuple[str, ...]:
+    """What a `config.json` sets, as `PATH=VALUE`; `params` gives the values that the recipe's params then have.
+
+    Raises:
+        RecipeError: where it is for another model, or says what no one here knows.
+    """
+    published = parsed(source)
+    entry = entry_of(weights, model_type_of(published))
+    value = entry.value.entry("config") if isinstance(entry.value, Mapping) else None
+    if value is None:
+        message = f"there is no `config` beside the rules of {entry.key.text}"
+        raise RecipeError([Diagnostic("config-unknown", message, entry.key.span, hint="config: {params: {OURS: KEY, …}}")])
+    reader = Reader()
+    config = reader.config(value.value)
+    if reader.diagnostics:
+        raise RecipeError(reader.diagnostics)
+    wrong: list[Diagnostic] = list(_unknown(config, published, source, value.key.span))
+    said = [f"{one.path}={text}" for one in config.settings if (text := _value(one, published, source, wrong)) is not None]
+    if wrong:
+        raise RecipeError(wrong)
+    if wrong := list(_broken(config, published, source, params(said))):
+        raise RecipeError(wrong)
+    return tuple(said)
+
+
+def parsed(source: Source) -> dict[str, Any]:
+    """The object that a JSON text holds.
+
+    Raises:
+        RecipeError: where it holds none.
+    """
+    try:
+        value = json.loads(source.text)
+    except (ValueError, RecursionError) as error:
+        raise RecipeError([Diagnostic("unreadable-file", f"this is no JSON: {error}", Span(source, 1, 1, 1, 1))]) from None
+    if not isinstance(value, dict):
+        raise RecipeError([Diagnostic("unreadable-file", "this JSON holds no object", Span(source, 1, 1, 1, 1))])
+    return value
+
+
+def model_type_of(published: abc.Mapping[str, Any]) -> str | None:
+    """What kind of model a `config.json` says it is for."""
+    value = published.get("model_type")
+    return value if isinstance(value, str) else None
+
+
+def leaves(published: abc.Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value with its key, `a.b` for what lies inside."""
+    for key, value in published.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def at(published: abc.Mapping[str, Any], key: str) -> Any:
+    """The value of a key; null, an empty list and an empty object are as good as none."""
+    value: Any = published
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return ABSENT if value is None or value in ([], {}) else value
+
+
+def place(source: Source, key: str) -> Span:
+    """Where a key stands in the JSON: its last name, after those around it."""
+    end = 0
+    for name in key.split("."):
+        match = re.compile(re.escape(json.dumps(name)) + r"\s*:").search(source.text, end)
+        if match is None:
+            return Span(source, 1, 1, 1, 1)
+        start, end = match.start(), match.start() + len(json.dumps(name))
+    line, before = source.text.count("\n", 0, start) + 1, source.text.rfind("\n", 0, start)
+    return Span(source, line, start - before, line, end - before)
+
+
+def shown(value: Any) -> str:
+    """A value as JSON has it, words without quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, span: Span) -> Iterator[Diagnostic]:
+    """The keys that nothing speaks of."""
+    extra = [
+        key
+        for key, value in leaves(published)
+        if not config.speaks_of(key) and not (at({"": value}, "") is ABSENT and config.speaks_within(key))
+    ]
+    if extra:
+        message = (
+            f"the recipe does not say what {counted(extra, 'key')} of this file mean{'s' * (len(extra) == 1)}: {', '.join(extra)}"
+        )
+        hint = "name them under `config` of the recipe's `weights`: params, constants, or ignore"
+        yield Diagnostic("config-unknown", message, place(source, extra[0]), labels=(Label(span, "not here"),), hint=hint)
+
+
+def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, wrong: list[Diagnostic]) -> str | None:
+    """What is written after `PATH=`; None where the recipe's own value holds, or something is wrong."""
+    there = [(key, value) for key in setting.keys if (value := at(published, key)) is not ABSENT]
+    if not there:
+        if setting.otherwise is None and not setting.optional:
+            message = f"{source.name} has no {' and no '.join(setting.keys)}, which {setting.path} is taken from"
+            wrong.append(Diagnostic("config-missing", message, setting.span, hint="`otherwise:` says what holds without it"))
+        return setting.otherwise
+    key, value = there[0]
+    span, labels = place(source, key), (Label(setting.span, f"{setting.path} is taken from it"),)
+    if any(other != value for _, other in there):
+        said = ", ".join(f"{name} is {shown(other)}" for name, other in there)
+        wrong.append(Diagnostic("config-value", f"{said}: they are one value here", span, labels=labels))
+        return None
+    if setting.counted:
+        return str(len(value)) if isinstance(value, list | dict) else "1"
+    if setting.values:
+        known = dict(setting.values)
+        if shown(value) not in known:
+            message = f"{key} is {shown(value)}, and this recipe knows {', '.join(known)}"
+            wrong.append(Diagnostic("config-value", message, span, labels=labels))
+        return known.get(shown(value))
+    if isinstance(value, str | list | dict):  # a word means what `values` says, and never a piece of a recipe
+        wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is no number", span, labels=labels))
+        return None
+    return shown(value)
+
+
+def _broken(
+    config: Config, published: abc.Mapping[str, Any], source: Source, params: abc.Mapping[str, Any]
+) -> Iterator[Diagnostic]:
+    """The constants that do not hold; a key that is not there has its usual value."""
+    for key, words in config.constants:
+        value = at(published, key)
+        if value is not ABSENT and not any(_same(value, word, params) for word in words):
+            needed = " or ".join(word.text for word in words)
+            labels = (Label(words[0].span, "needed here"),)
+            yield Diagnostic(
+                "config-value", f"{key} is {shown(value)}; this recipe needs {needed}", place(source, key), labels=labels
+            )
+
+
+def _same(value: Any, word: Scalar, params: abc.Mapping[str, Any]) -> bool:
+    if shown(value) == word.text:
+        return True
+    try:
+        wanted = evaluate(parse_expression(word), params)
+    except ExpressionError:  # a word
+        return False
+    return not isinstance(value, str) and isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

@@ -1,0 +1,209 @@
+"""Losses, by themselves and in recipes, against torch, transformers and sums written out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers.models.clip.modeling_clip import image_text_contrastive_loss
+from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
+
+import composer
+from composer.decode.session import session
+from composer.lower import Model
+
+B, T, D, V = 2, 5, 6, 7
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    """The same numbers in every run."""
+    torch.manual_seed(0)
+
+
+def compiled(losses: str, **inputs: str) -> Model:
+    """A model of nothing but losses, in float64."""
+    declared = ", ".join(f'{name}: "{type_}"' for name, type_ in inputs.items())
+    text = f"recipe: r\ninputs: {{{declared}}}\ngraph: {{y: {{type: identity}}}}\nlosses: {losses}\n"
+    return composer.load(text).compile(seed=0).double()
+
+
+SCORES, IDS, NUMBERS = f"float[batch, time, {V}]", "int[batch, time]", f"float[batch, time, {D}]"
+
+
+@pytest.mark.parametrize(("shift", "ignored"), [(0, -100), (1, 3), (2, -100)])
+def test_cross_entropy_is_the_mean_of_nats_written_out(shift: int, ignored: int) -> None:
+    """Each target by its own position, `shift` places back; ignored ones count for nothing."""
+    model = compiled(f"{{l: {{type: cross_entropy, in: x, target: t, shift: {shift}, ignore: {ignored}}}}}", x=SCORES, t=IDS)
+    x, t = torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
+    t[0, 3] = t[1, 2] = ignored
+    nats = [
+        -math.log(x[b, i, t[b, i + shift]].exp() / x[b, i].exp().sum())
+        for b in range(B)
+        for i in range(T - shift)
+        if t[b, i + shift] != ignored
+    ]
+    assert float(model(x, t).losses["l"]) == pytest.approx(sum(nats) / len(nats), abs=1e-12)
+
+
+def test_smoothing_weight_and_several_inputs_are_torchs_losses_put_together() -> None:
+    """The mean of two, or their sum; each with a tenth spread over all classes."""
+    fields = "type: cross_entropy, in: [x, z], target: t, smoothing: 0.1"
+    model = compiled(f"{{a: {{{fields}, weight: 0.5}}, b: {{{fields}, reduce: sum}}}}", x=SCORES, z=SCORES, t=IDS)
+    x, z, t = torch.randn(B, T, V, dtype=torch.float64), torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
+    each = [F.cross_entropy(one.flatten(0, 1), t.flatten(), label_smoothing=0.1) for one in (x, z)]
+    found = model(x, z, t).losses
+    torch.testing.assert_close(found["a"], 0.5 * (each[0] + each[1]) / 2, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found["b"], each[0] + each[1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reference"), [("mse", F.mse_loss), ("binary_cross_entropy", F.binary_cross_entropy_with_logits)]
+)
+def test_losses_of_numbers_are_torchs(kind: str, reference: Any) -> None:
+    """Over every number of every axis."""
+    model = compiled(f"{{l: {{type: {kind}, in: x, target: t, weight: 3}}}}", x=NUMBERS, t=NUMBERS)
+    x, t = torch.randn(B, T, D, dtype=torch.float64), torch.rand(B, T, D, dtype=torch.float64)
+    torch.testing.assert_close(model(x, t).losses["l"], 3 * reference(x, t), rtol=0, atol=1e-12)
+
+
+CLIP = """
+recipe: two_towers
+task: contrastive
+inputs: {image: "float[batch, 5]", text: "float[batch, 4]"}
+graph:
+  seen: {type: linear, out: 6, in: image}
+  a: l2norm
+  read: {type: linear, out: 6, in: text}
+  b: l2norm
+  warmth: {type: parameter, shape: [], init: ones}
+outputs: {a: a, b: b, scale: warmth}
+losses:
+  again: {type: contrastive, a: a, b: b, scale: warmth, weight: 0.5}
+"""
+
+
+def test_the_contrastive_loss_is_that_of_transformers_clip() -> None:
+    """As the task's loss, and as a loss of the recipe's own."""
+    model = composer.load(CLIP).compile(seed=0).double()
+    image, text = torch.randn(4, 5, dtype=torch.float64), torch.randn(4, 4, dtype=torch.float64)
+    out = model(image, text)
+    expected = image_text_contrastive_loss(out.scale * out.b @ out.a.T)
+    found = composer.loss(model, {"image": image, "text": text})
+    assert list(found.by_name) == ["contrastive", "again"]
+    torch.testing.assert_close(found.by_name["contrastive"], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.by_name["again"], 0.5 * expected, rtol=0, atol=1e-12)
+
+
+def test_half_precision_is_summed_in_full() -> None:
+    """In bfloat16 each loss is that of the same numbers in float32."""
+    fields = {"cross_entropy": (SCORES, IDS), "mse": (NUMBERS, NUMBERS), "binary_cross_entropy": (NUMBERS, NUMBERS)}
+    for kind, (given, target) in fields.items():
+        model = compiled(f"{{l: {{type: {kind}, in: x, target: t}}}}", x=given, t=target).float()
+        x = torch.randn(B, T, V if given == SCORES else D).bfloat16()
+        t = torch.randint(V, (B, T)) if target == IDS else torch.rand(B, T, D).bfloat16()
+        low, full = model(x, t).losses["l"], model(x.float(), t.float() if t.is_floating_point() else t).losses["l"]
+        assert low.dtype == torch.float32
+        assert torch.equal(low, full)
+
+
+# -- in a recipe
+
+TWO_HEADS = """
+recipe: two_heads
+task: causal_lm
+inputs: {tokens: "int[batch, time]", labels: "int[batch, time]?"}
+graph:
+  embed: {type: embedding, vocab: 7, dim: 6}
+  mix: {type: attention, heads: 2, mask: causal}
+  head: {type: linear, out: 7}
+  only: {type: attention, heads: 3, mask: causal, in: mix}
+  guess: {type: linear, out: 7}
+outputs: {logits: head}
+losses:
+  after: {type: cross_entropy, in: guess, target: tokens, shift: 2, weight: 0.3}
+  label: {type: cross_entropy, in: guess, target: labels}
+"""
+
+
+def test_losses_are_there_where_what_they_ask_for_is() -> None:
+    """In training and in evaluation alike; without labels, all but theirs."""
+    model = composer.load(TWO_HEADS).compile(seed=0)
+    tokens = torch.randint(7, (B, T))
+    for mode in (True, False):
+        assert list(model.train(mode)(tokens).losses) == ["after"]
+        assert list(model(tokens, tokens).losses) == ["after", "label"]
+    found = composer.loss(model, {"tokens": tokens, "labels": tokens})
+    assert list(found.by_name) == ["causal_lm", "after", "label"]
+    torch.testing.assert_close(found.total, sum(found.by_name.values()))
+
+
+def test_no_loss_and_nothing_that_only_a_loss_needs_is_computed_while_writing() -> None:
+    """A module that would raise is not called within a session, and the logits are those of the whole text."""
+    model = composer.load(TWO_HEADS).compile(seed=0).eval()
+    tokens = torch.randint(7, (B, T))
+    whole = model(tokens).logits
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("called")
+
+    model.guess.register_forward_hook(fail)
+    model.only.register_forward_hook(fail)
+    with session(model):
+        pieces = [model(tokens[:, :3]), model(tokens[:, 3:])]
+    assert [piece.losses for piece in pieces] == [{}, {}]
+    torch.testing.assert_close(torch.cat([piece.logits for piece in pieces], dim=1), whole)
+    with pytest.raises(AssertionError, match="called"):
+        model(tokens)
+
+
+MIXTURE = """
+recipe: mixture
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 7, dim: 6}
+  layers:
+    repeat: 2
+    graph:
+      moe: {type: moe, experts: 4, expert: {type: gated_ffn, hidden: 5}}
+  head: {type: linear, out: 7}
+outputs: {logits: head}
+losses:
+  balance: {in: "layers(:).moe.load_balancing", weight: 0.5}
+  sum: {in: "layers(:).moe.load_balancing", weight: 0.5, reduce: sum}
+  z: {in: "layers(0).moe.router_z"}
+"""
+
+
+def moved(model: Model, loss: torch.Tensor) -> set[str]:
+    """The parameters to which a loss has a gradient."""
+    gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True, retain_graph=True)
+    names = [name for name, _ in model.named_parameters()]
+    return {name for name, gradient in zip(names, gradients, strict=True) if gradient is not None and gradient.any()}
+
+
+def test_balance_and_z_loss_reach_the_router() -> None:
+    """Those of the first layer move its gate and what comes before it, and no expert; those of all layers every gate."""
+    model = composer.load(MIXTURE).compile(seed=0)
+    losses = model(torch.randint(7, (B, T))).losses
+    assert moved(model, losses["z"]) == {"embed.weight", "layers.0.moe.gate.weight"}
+    reached = moved(model, losses["balance"])
+    assert {"layers.0.moe.gate.weight", "layers.1.moe.gate.weight"} <= reached
+    assert not any(name.startswith("layers.1.moe.expert") for name in reached)
+
+
+def test_several_layers_are_averaged_or_added_up() -> None:
+    """The sum of two layers is twice their mean; one layer's is transformers' loss of its router."""
+    model = composer.load(MIXTURE).compile(seed=0)
+    tokens = torch.randint(7, (B, T))
+    logits: list[torch.Tensor] = []
+    for layer in model.layers:
+        layer.moe.gate.register_forward_hook(lambda _, __, out: logits.append(out.flatten(0, 1)))
+    found = model(tokens).losses
+    torch.testing.assert_close(found["sum"], 2 * found["balance"])
+    each = [load_balancing_loss_func((one,), num_experts=4, top_k=2) for one in logits]
+    torch.testing.assert_close(found["sum"], 0.5 * (each[0] + each[1]))

@@ -1,0 +1,52 @@
+"""`arco import`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from transformers import LlamaConfig
+
+from tests.cli.conftest import Arco
+
+LLAMA = LlamaConfig(
+    vocab_size=53, hidden_size=48, intermediate_size=40, num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2,
+    tie_word_embeddings=True, rope_parameters={
+        "rope_type": "llama3", "rope_theta": 300.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 4,
+    },
+)  # fmt: skip
+
+
+def test_import_prints_what_the_other_commands_take(arco: Arco, tmp_path: Path) -> None:
+    """Or writes a recipe that is the same model."""
+    LLAMA.save_pretrained(tmp_path)
+    printed = arco("import", tmp_path)
+    assert (printed.code, printed.err) == (0, "") and printed.out.startswith("llama3 --set vocab=53 ")
+    by_settings = arco("summary", *printed.out.split(), "--json")
+    assert arco("import", tmp_path / "config.json", "-o", "mine.yaml").out == "wrote mine.yaml\n"
+    assert json.loads(arco("summary", "mine.yaml", "--json").out) == json.loads(by_settings.out)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "code", "says"),
+    [
+        ('{"model_type": "lama"}', (), 2, "did you mean llama?"),
+        ('{"model_type": "opt"}', (), 2, "no recipe is known for the model type opt"),
+        ("{}", (), 2, "--recipe"),
+        ("[]", (), 1, "no object"),
+        ("{", (), 1, "no JSON"),
+        ('{"model_type": "llama"}', ("--recipe", "gpt2"), 1, "no model type called `llama`"),
+        ('{"model_type": "llama"}', ("--recipe", "gpt_mini"), 1, "maps to no published model"),
+        ('{"model_type": "gpt2", "n_embd": 24}', (), 1, "config.json has no vocab_size"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_refused(
+    arco: Arco, tmp_path: Path, text: str, words: tuple[str, ...], code: int, says: str
+) -> None:
+    """With what is wrong, and never half."""
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    done = arco("import", "config.json", "-o", "mine.yaml", *words)
+    assert (done.code, done.out) == (code, "") and says in done.err
+    assert not (tmp_path / "mine.yaml").exists()

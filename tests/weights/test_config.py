@@ -1,0 +1,185 @@
+"""What a published `config.json` sets in a recipe, against transformers' own models of that configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
+    ViTConfig,
+    ViTForImageClassification,
+)
+from transformers import PreTrainedModel as Published
+
+import composer
+from composer.diagnostics import RecipeError
+from composer.graph.parameters import parameters
+from composer.weights import load_published
+from tests.parity.reference import REFERENCE, perturbed
+
+LLAMA31 = {
+    "rope_type": "llama3", "rope_theta": 300.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 4,
+}  # fmt: skip
+LINEAR = {"rope_type": "linear", "rope_theta": 90.0, "factor": 3.0}
+WIDTHS = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 6}
+TINY: dict[str, tuple[str, Any]] = {
+    "gpt2": ("gpt2", GPT2Config(vocab_size=53, n_positions=16, n_embd=24, n_layer=3, n_head=3, bos_token_id=1, eos_token_id=1)),
+    "llama": ("llama3", LlamaConfig(vocab_size=53, intermediate_size=40, num_key_value_heads=2, **WIDTHS)),
+    "llama 3.1": (
+        "llama3",
+        LlamaConfig(
+            vocab_size=53, intermediate_size=40, tie_word_embeddings=True, rms_norm_eps=0.1, rope_parameters=LLAMA31, **WIDTHS
+        ),
+    ),
+    "linear": ("llama3", LlamaConfig(vocab_size=53, intermediate_size=40, rope_parameters=LINEAR, **WIDTHS)),
+    "mixtral": (
+        "mixtral",
+        MixtralConfig(
+            vocab_size=53, intermediate_size=20, num_key_value_heads=3, num_local_experts=5, num_experts_per_tok=3,
+            rope_parameters={"rope_type": "default", "rope_theta": 70.0}, **WIDTHS,
+        ),
+    ),
+    "bert": ("bert", BertConfig(vocab_size=53, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1, **WIDTHS)),
+}  # fmt: skip
+MODELS: dict[str, type[Published]] = {
+    "gpt2": GPT2LMHeadModel,
+    "llama3": LlamaForCausalLM,
+    "mixtral": MixtralForCausalLM,
+    "bert": BertForMaskedLM,
+    "vit": ViTForImageClassification,
+}
+
+
+def configured(recipe: str, config: Any) -> composer.Recipe:
+    """The recipe as a configuration of transformers sets it."""
+    return composer.load(recipe).configured(config if isinstance(config, dict) else config.to_dict())
+
+
+def set_in(recipe: str, config: dict[str, Any]) -> dict[str, str]:
+    """What a `config.json` sets, by path."""
+    pairs = (setting.partition("=") for setting in configured(recipe, config).settings)
+    return {path: value for path, _, value in pairs}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("case", TINY)
+def test_a_configured_recipe_is_the_model_of_that_configuration(case: str, tmp_path: Path) -> None:
+    """From the folder that transformers wrote: its `config.json` makes the model, and its weights fill it."""
+    name, config = TINY[case]
+    reference = perturbed(MODELS[name](config))
+    reference.save_pretrained(tmp_path)
+    model = composer.load(name).configured(tmp_path).compile(seed=0).eval()
+    load_published(model, tmp_path)
+    tokens = torch.randint(53, (2, 11), generator=torch.Generator().manual_seed(2))
+    theirs = reference(tokens).logits
+    torch.testing.assert_close(model(tokens).logits, theirs, rtol=0, atol=1e-5 * theirs.abs().max().item())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_published_model_sets_what_the_recipe_has_by_default(name: str) -> None:
+    """Value by value; `to_dict` has every key that transformers knows for the model, and the recipe speaks of each."""
+    with torch.device("meta"):
+        reference = REFERENCE[name]({})
+    recipe = composer.load(name)
+    found = configured(name, reference.config)
+    assert found.typed.program.params == recipe.typed.program.params
+    assert shapes(found) == shapes(recipe)
+
+
+def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
+    """Every parameter's."""
+    return {one.name: one.parameter.shape for one in parameters(recipe.typed) if not one.tied_to}
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "count"),
+    [
+        ("gpt2", GPT2Config(n_embd=1600, n_layer=48, n_head=25), 1_557_611_200),  # GPT-2 XL
+        ("llama3", LlamaConfig(), 6_738_415_616),  # Llama 2 7B
+        ("mixtral", MixtralConfig(num_local_experts=4), 24_153_690_112),
+        ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
+        ("vit", ViTConfig(patch_size=32, num_labels=10), 87_462_922),
+    ],
+)
+def test_other_sizes_have_the_parameters_of_their_models(name: str, config: Any, count: int) -> None:
+    """Counted by both."""
+    with torch.device("meta"):
+        theirs = MODELS[name](config)
+    assert sum(parameter.numel() for parameter in theirs.parameters()) == count
+    assert configured(name, config).summary().costs.parameters == count
+
+
+def test_bert_base_uncased_is_the_recipe_as_it_stands() -> None:
+    """Its `config.json` as published in 2019."""
+    first = {
+        "architectures": ["BertForMaskedLM"], "attention_probs_dropout_prob": 0.1, "gradient_checkpointing": False,
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+        "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "bert",
+        "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "position_embedding_type": "absolute",
+        "transformers_version": "4.6.0.dev0", "type_vocab_size": 2, "use_cache": True, "vocab_size": 30522,
+    }  # fmt: skip
+    assert configured("bert", first).typed.program.params == composer.load("bert").typed.program.params
+
+
+def test_files_of_older_versions_are_read_too() -> None:
+    """As meta-llama/Llama-3.2-1B has it, with `rope_scaling` beside `rope_theta`; a base that is absent is 10000."""
+    old = {
+        "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 128000,
+        "eos_token_id": 128001, "head_dim": 64, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+        "intermediate_size": 8192, "max_position_embeddings": 131072, "mlp_bias": False, "model_type": "llama",
+        "num_attention_heads": 32, "num_hidden_layers": 16, "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+        "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+                         "original_max_position_embeddings": 8192, "rope_type": "llama3"},
+        "rope_theta": 500000.0, "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.45.0.dev0",
+        "use_cache": True, "vocab_size": 128256,
+    }  # fmt: skip
+    assert configured("llama3", old).summary().costs.parameters == 1_235_814_400
+    assert set_in("llama3", old)["scaling.factor"] == "32.0"
+    without = {key: value for key, value in old.items() if key not in ("rope_scaling", "rope_theta", "num_key_value_heads")}
+    found = configured("llama3", without)
+    assert (found.typed.program.params["theta"], found.typed.program.params["n_kv_heads"]) == (10000, 32)
+    assert set_in("llama3", {**old, "rope_scaling": None})["scaling"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "line"),
+    [
+        ({"rope": 3}, "config-unknown", '"rope"'),
+        ({"rope_parameters": {"rope_type": "default", "rope_theta": 1.0, "mscale": 2}}, "config-unknown", '"mscale"'),
+        ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1.0}}, "config-value", '"rope_type"'),
+        ({"rope_theta": 2.0}, "config-value", '"rope_theta"'),  # and another inside rope_parameters
+        ({"hidden_act": "gelu"}, "config-value", '"hidden_act"'),
+        ({"head_dim": 7}, "config-value", '"head_dim"'),
+        ({"mlp_bias": True}, "config-value", '"mlp_bias"'),
+        ({"attention_dropout": 0.5}, "config-value", '"attention_dropout"'),
+        ({"vocab_size": [1]}, "config-value", '"vocab_size"'),
+        ({"vocab_size": "{type: linear}"}, "config-value", '"vocab_size"'),
+        ({"quantization_config": {"bits": 4}}, "config-unknown", '"bits"'),
+    ],
+)
+def test_what_the_recipe_does_not_do_is_an_error_at_its_line(change: dict[str, Any], code: str, line: str) -> None:
+    """Nothing in the file is passed over."""
+    with pytest.raises(RecipeError) as error:
+        configured("llama3", {**TINY["llama"][1].to_dict(), **change})
+    (wrong,) = error.value.diagnostics
+    assert (wrong.code, wrong.span.source.name) == (code, "config.json")
+    text = wrong.span.source.lines[wrong.span.line - 1]
+    assert text[wrong.span.column - 1 : wrong.span.end_column - 1] == line
+
+
+def test_a_size_that_the_recipe_refuses_is_an_error_of_the_setting() -> None:
+    """As if it had been set by hand."""
+    with pytest.raises(RecipeError) as error:
+        configured("llama3", {**TINY["llama"][1].to_dict(), "num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": None})
+    assert error.value.diagnostics[0].code == "indivisible"
