@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import torch
 
     from composer.cost.summary import Summary
+    from composer.draw.figure import Figure, ThemeName
+    from composer.draw.outline import Level
     from composer.lower import Model
 
 Settings = Mapping[str, Any] | Iterable[str] | None
@@ -220,6 +222,43 @@ class Recipe:
         from composer.cost.summary import summarise
 
         return summarise(self.typed, lengths or {})
+
+    def draw(
+        self,
+        level: Level = "block",
+        *,
+        theme: ThemeName = "light",
+        expand: Sequence[str] = (),
+        unroll: bool = False,
+        highlight: Sequence[str] = (),
+        width: str = "",
+        title: str = "",
+        params: bool = True,
+        shapes: bool = True,
+    ) -> Figure:
+        """The picture of the model: an `overview`, its layers opened once (`block`), or every linear map (`full`).
+
+        `expand` names nodes to be shown from inside, `highlight` those that stay bright while all else fades.
+        """
+        from composer.draw.figure import draw
+
+        return draw(
+            self.typed,
+            level,
+            theme=theme,
+            expand=expand,
+            unroll=unroll,
+            highlight=highlight,
+            width=width,
+            title=title,
+            params=params,
+            shapes=shapes,
+        )
+
+    def _repr_svg_(self) -> str | None:
+        """The picture in a notebook; none of a recipe with mistakes, which `check` tells."""
+        wrong = any(each.severity == "error" for each in self.check())
+        return None if wrong else self.draw(theme="auto").svg()
 
     def expand(self) -> str:
         """The recipe written out: no shorthands, every edge, every slot; repeats stay folded."""

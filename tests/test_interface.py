@@ -46,6 +46,10 @@ FUNCTIONS = {
     "composer.weights.save_published": "(model: Model, path: Path | str, model_type: str | None = None) -> None",
     "composer.Recipe.check": "(self) -> list[Diagnostic]",
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
+    "composer.Recipe.draw": (
+        "(self, level: Level = block, *, theme: ThemeName = light, expand: Sequence[str] = (), unroll: bool = False, "
+        "highlight: Sequence[str] = (), width: str = , title: str = , params: bool = True, shapes: bool = True) -> Figure"
+    ),
     "composer.Recipe.expand": "(self) -> str",
     "composer.Recipe.export": "(self) -> str",
     "composer.Recipe.configured": "(self, config: Path | Mapping[str, Any]) -> Recipe",

@@ -27,6 +27,7 @@ from blocks.core import (
     Weights,
     derived,
     keep,
+    recall,
     torch,
 )
 from blocks.masks.by_position import Causal, Full
@@ -196,7 +197,9 @@ class MultiHead(Block):
         if turn is not None:
             q = self.positions.turn(q, turn)
 
-        if k is None:
+        if k is not None:
+            k = k.transpose(1, 2)  # another attention's, whole: [B, K, S, D]
+        elif self.cache is None or (k := recall(self, "k")) is None:  # those of a memory are made once in a session
             k = torch.unflatten(self.k(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, D]
             if self.k_norm is not None:
                 k = self.k_norm(k)
@@ -204,14 +207,12 @@ class MultiHead(Block):
                 k = self.positions.turn(k, key_turn)
             if self.cache is not None:
                 k = keep(self, "k", k)
-        else:
-            k = k.transpose(1, 2)  # another attention's, whole: [B, K, S, D]
-        if v is None:
+        if v is not None:
+            v = v.transpose(1, 2)
+        elif self.cache is None or (v := recall(self, "v")) is None:
             v = torch.unflatten(self.v(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, Dv]
             if self.cache is not None:
                 v = keep(self, "v", v)
-        else:
-            v = v.transpose(1, 2)
 
         dropout = self.dropout if self.training else 0.0
         scores = weights = None

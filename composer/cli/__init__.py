@@ -18,6 +18,7 @@ COMMANDS = {
     "summary": ("summary", "what a model consists of and what it costs"),
     "expand": ("expand", "a recipe written out, without shorthands"),
     "import": ("published", "the recipe and the settings for a published config.json"),
+    "draw": ("draw", "the picture of a model, as SVG"),
     "mask": ("mask", "a mask as a picture: which query sees which key"),
     "export": ("export", "a model as one Python file that needs nothing but torch"),
     "train": ("train", "train a model on a text"),

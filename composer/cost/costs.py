@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import prod
 
 from composer.cost.flops import FlopCounter, Flops
-from composer.cost.lengths import growing, lengths_of
+from composer.cost.lengths import lengths_of
 from composer.graph.dims import Symbolic, substitute
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.patterns import pattern, size
+from composer.graph.purpose import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.parse import ports
 
@@ -54,7 +55,7 @@ def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
     lengths = lengths_of(typed, given or {})
     table = [entry for entry in parameters(typed) if not entry.tied_to]
     flops = FlopCounter(lengths).graph(typed.root)
-    axis = growing(typed)
+    axis = growing(typed.program.recipe.task, typed.inputs)
     positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
     return Costs(
         parameters=sum(map(numbers, table)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from composer.graph.dims import Symbolic, names
+from composer.graph.dims import names
 from composer.graph.typed import TypedProgram
 
 USUAL = 1024
@@ -22,12 +22,3 @@ def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
     context = typed.program.params.get("context")
     usual = context if isinstance(context, int) and not isinstance(context, bool) else USUAL
     return {name: given.get(name, 1 if name == "batch" else usual) for name in axes(typed)}
-
-
-def growing(typed: TypedProgram) -> Symbolic | None:
-    """The axis that grows by one with every token that is written; only language models have one."""
-    tokens = typed.inputs.get("tokens")
-    if typed.program.recipe.task != "causal_lm" or tokens is None or len(tokens.axes) != 2:
-        return None
-    time = tokens.axes[1].size
-    return time if isinstance(time, Symbolic) else None

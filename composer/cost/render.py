@@ -46,7 +46,8 @@ def _head(summary: Summary) -> Iterator[str]:
         figures["per token"] = _flops(model.flops_per_token)
     if model.cached_per_token:
         figures["KV cache"] = f"{in_bytes(model.cache_per_token('bf16'))} per token in bf16"
-    yield from (f"{name:<12}{text}" for name, text in figures.items())
+    for name, text in figures.items():
+        yield from textwrap.wrap(f"{name:<12}{text}", WIDTH, subsequent_indent=" " * 12)
 
 
 def _flops(flops: Flops) -> str:

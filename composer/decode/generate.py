@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from composer.decode.problem import DecodeError
 from composer.decode.sample import Sampling, draw
-from composer.decode.session import session
+from composer.decode.session import Session, session
+from composer.language.tasks import TASKS
 from composer.lower import Model
+
+Beside = Mapping[str, Tensor]
+"""What a model reads whole beside the text that it writes, by name: `source` [B, S], `image`; a row for each text."""
 
 
 class Step(Protocol):
@@ -23,30 +27,69 @@ class Step(Protocol):
         """Read `tokens` [B, t]; the logits [B, t, V] at each of them."""
         ...
 
+    def reorder(self, rows: Tensor) -> None:
+        """Go on with these rows, chosen or repeated, [B] of indices."""
+        ...
 
-Reading = Callable[[nn.Module, int, int], AbstractContextManager[Step]]
-"""Opens a `Step` for a model, a batch size and the most tokens that it will read: `cached` or `uncached`."""
+
+Reading = Callable[[nn.Module, Beside, int], AbstractContextManager[Step]]
+"""Opens a `Step` for a model, what it reads beside the text, and the most tokens that it will read: `cached` or `uncached`."""
 
 
-@contextmanager
-def uncached(model: nn.Module, batch: int, max_length: int) -> Iterator[Step]:
-    """Read everything again at each step: right for every model, and what a cache must equal."""
-    seen = torch.empty(batch, 0, dtype=torch.int64)
+class Again:
+    """Reads everything again at each step."""
 
-    def step(tokens: Tensor) -> Tensor:
-        nonlocal seen
-        seen = torch.cat([seen.to(tokens.device), tokens], dim=1)
-        logits: Tensor = model(seen).logits
+    def __init__(self, model: nn.Module, beside: Beside) -> None:
+        self.model, self.beside, self.text = model, beside, text_of(model)
+        self.seen: Tensor | None = None
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        self.seen = tokens if self.seen is None else torch.cat([self.seen, tokens], dim=1)
+        logits: Tensor = self.model(**{self.text: self.seen}, **self.beside).logits
         return logits[:, -tokens.shape[1] :]
 
-    yield step
+    def reorder(self, rows: Tensor) -> None:
+        self.beside = rows_of(self.beside, rows)
+        if self.seen is not None:
+            self.seen = self.seen[rows.to(self.seen.device)]
+
+
+class Onward:
+    """Reads each token once, in a session."""
+
+    def __init__(self, model: nn.Module, beside: Beside, session: Session) -> None:
+        self.model, self.beside, self.text, self.session = model, beside, text_of(model), session
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        logits: Tensor = self.model(**{self.text: tokens}, **self.beside).logits
+        return logits
+
+    def reorder(self, rows: Tensor) -> None:
+        self.beside = rows_of(self.beside, rows)
+        self.session.reorder(rows)
 
 
 @contextmanager
-def cached(model: nn.Module, batch: int, max_length: int) -> Iterator[Step]:
+def uncached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[Step]:
+    """Read everything again at each step: right for every model, and what a cache must equal."""
+    yield Again(model, beside)
+
+
+@contextmanager
+def cached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[Step]:
     """Read each token once: for compiled models, whose blocks keep what they need of the tokens before."""
-    with session(cast(Model, model), max_length):
-        yield lambda tokens: model(tokens).logits
+    with session(cast(Model, model), max_length) as opened:
+        yield Onward(model, beside, opened)
+
+
+def text_of(model: nn.Module) -> str:
+    """The name of the input that a model writes itself."""
+    return TASKS[cast(Any, model).recipe.task].text  # nn.Module types every attribute as a tensor or a module
+
+
+def rows_of(beside: Beside, rows: Tensor | Sequence[int]) -> Beside:
+    """What stands beside some of the texts."""
+    return {name: value[rows.to(value.device) if isinstance(rows, Tensor) else list(rows)] for name, value in beside.items()}
 
 
 @dataclass(frozen=True)
@@ -80,9 +123,16 @@ class Request:
 
 
 def generate(
-    model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, seed: int = 0, reading: Reading = uncached
+    model: nn.Module,
+    prompts: Sequence[Sequence[int]],
+    request: Request,
+    *,
+    beside: Beside | None = None,
+    seed: int = 0,
+    reading: Reading = uncached,
 ) -> list[list[int]]:
-    """What follows each prompt.
+    """What follows each prompt; for a model with an encoder the prompts begin its own text, usually with a start token alone, and
+    `beside` has a row of the source for each.
 
     Prompts of equal length are read together; none is padded, so each gets, when greedy, what it would get alone.
     Raises: DecodeError where a prompt is empty or longer than the model reads.
@@ -92,7 +142,8 @@ def generate(
     for length in sorted({len(prompt) for prompt in prompts}):
         rows = [row for row, prompt in enumerate(prompts) if len(prompt) == length]
         open_rows = set(rows)
-        for tokens in continuations(model, [prompts[row] for row in rows], request, generator, reading):
+        given = rows_of(beside or {}, rows)
+        for tokens in continuations(model, [prompts[row] for row in rows], request, given, generator, reading):
             for row, token in zip(rows, tokens.tolist(), strict=True):
                 if token in request.stop:
                     open_rows.discard(row)
@@ -104,11 +155,17 @@ def generate(
 
 
 def stream(
-    model: nn.Module, prompt: Sequence[int], request: Request, *, seed: int = 0, reading: Reading = uncached
+    model: nn.Module,
+    prompt: Sequence[int],
+    request: Request,
+    *,
+    beside: Beside | None = None,
+    seed: int = 0,
+    reading: Reading = uncached,
 ) -> Iterator[int]:
     """The same for one prompt, each token as soon as it is drawn."""
     generator = torch.Generator().manual_seed(seed)
-    for tokens in continuations(model, [prompt], request, generator, reading):
+    for tokens in continuations(model, [prompt], request, beside or {}, generator, reading):
         token = int(tokens[0])
         if token in request.stop:
             return
@@ -117,12 +174,18 @@ def stream(
 
 @torch.no_grad()  # as a decorator it lets go of autograd's switch at every yield
 def continuations(
-    model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, generator: torch.Generator, reading: Reading
+    model: nn.Module,
+    prompts: Sequence[Sequence[int]],
+    request: Request,
+    beside: Beside,
+    generator: torch.Generator,
+    reading: Reading,
 ) -> Iterator[Tensor]:
     """The next tokens [B] of prompts of equal length, again and again, stop tokens or not."""
     device = next(model.parameters()).device
+    beside = {name: value.to(device) for name, value in beside.items()}
     sequence = torch.tensor(prompts, dtype=torch.int64)  # [B, T]; grows
-    check_length(sequence.shape[1], request)
+    check_length(sequence.shape[1], request.max_new_tokens, request.limit)
     left = request.max_new_tokens
     was_training = model.training
     model.eval()
@@ -130,7 +193,7 @@ def continuations(
         while left:
             window = latest(sequence, request.limit)
             room = left if not isinstance(request.limit, Slide) else request.limit.length - window.shape[1] + 1
-            with reading(model, len(prompts), window.shape[1] + min(left, room) - 1) as step:
+            with reading(model, beside, window.shape[1] + min(left, room) - 1) as step:
                 unread = window
                 for _ in range(min(left, room)):
                     logits = step(unread.to(device))[:, -1, : request.vocabulary]
@@ -149,13 +212,12 @@ def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
     return sequence[:, -max(1, limit.length // 2) :]
 
 
-def check_length(prompt: int, request: Request) -> None:
+def check_length(prompt: int, new: int, limit: Refuse | Slide | None) -> None:
     """Raises: DecodeError where there is nothing to go on from, or too much."""
     if prompt == 0:
         raise DecodeError("the prompt is empty; generation needs at least one token to go on from")
-    whole = prompt + request.max_new_tokens
-    if isinstance(request.limit, Refuse) and whole > request.limit.length:
+    whole = prompt + new
+    if isinstance(limit, Refuse) and whole > limit.length:
         raise DecodeError(
-            f"the prompt has {prompt} tokens and {request.max_new_tokens} new ones are wanted, {whole} in all; "
-            f"the model reads {request.limit.length}"
+            f"the prompt has {prompt} tokens and {new} new ones are wanted, {whole} in all; the model reads {limit.length}"
         )

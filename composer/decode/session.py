@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import torch
+from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from composer.decode.problem import DecodeError
+from composer.language.tasks import TASKS
 from composer.lower.keepers import Kept
 from composer.lower.model import Model
 
@@ -22,7 +24,7 @@ class Cache:
 
     def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
         self.names, self.capacity = names, capacity
-        self.runs: list[Memory] = []
+        self.runs: list[Run] = []
         self.done: Counter[str] = Counter()
         """How often each thing was asked for in this call."""
 
@@ -46,15 +48,15 @@ class Cache:
         """New states, `more` tokens after those before."""
         self._run("leave").leave(more, states)
 
-    def _run(self, what: str) -> Memory:
+    def _run(self, what: str) -> Run:
         number = self.done[what]
         self.done[what] += 1
         if number == len(self.runs):
-            self.runs.append(Memory(self.names, self.capacity))
+            self.runs.append(Run(self.names, self.capacity))
         return self.runs[number]
 
 
-class Memory:
+class Run:
     """What a part remembers of one run in each call, in memory that doubles where it is too short."""
 
     def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
@@ -62,6 +64,7 @@ class Memory:
         self.buffers: dict[str, torch.Tensor] = {}
         self.lengths: dict[str, int] = {}
         self.states: dict[str, torch.Tensor] = {}
+        self.whole: dict[str, torch.Tensor] = {}
         self.counted = 0
 
     def count(self, more: int) -> int:
@@ -71,7 +74,9 @@ class Memory:
         return start
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """All that was given under the name so far, with `value` at the end."""
+        """All that was given under the name so far, with `value` at the end; what does not grow stays as it was given first."""
+        if self.names[name].whole:
+            return self.whole.setdefault(name, value)
         axis = self._axis(name, value)
         start, more = self.lengths.get(name, 0), value.shape[axis]
         buffer = self.buffers.get(name)
@@ -87,8 +92,8 @@ class Memory:
         return buffer.narrow(axis, 0, start + more)
 
     def recall(self, name: str) -> torch.Tensor | None:
-        """The state that the call before left."""
-        return self.states.get(name)
+        """The state that the call before left, or what does not grow."""
+        return self.whole.get(name) if self.names[name].whole else self.states.get(name)
 
     def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """New states, `more` tokens after those before."""
@@ -98,14 +103,15 @@ class Memory:
     def reorder(self, rows: torch.Tensor) -> None:
         """Rows of the batch, chosen or repeated: what a beam needs."""
         self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
-        for name, buffer in self.buffers.items():
-            if self.names[name].batch and buffer.dim() > 1:
-                self.buffers[name] = buffer.index_select(0, rows.to(buffer.device))
+        for held in (self.buffers, self.whole):
+            for name, value in held.items():
+                if self.names[name].batch and value.dim() > 1:  # positions may be those of every row
+                    held[name] = value.index_select(0, rows.to(value.device))
 
     def crop(self, length: int) -> None:
         """Forgets all after the first `length` tokens; a state, only where that is all."""
         if length == 0:
-            self.states = {}
+            self.states, self.whole = {}, {}
         self.counted = min(self.counted, length)
         self.lengths = {name: min(kept, length) for name, kept in self.lengths.items()}
 
@@ -115,23 +121,63 @@ class Memory:
         return value.dim() + axis
 
 
+class Once:
+    """The forward of a module that the text does not reach: it computes in the first call, and gives the same in all others; one
+    that runs several times in a call, each time what it gave that time.
+    """
+
+    def __init__(self, forward: Callable[..., Any], batch: Sequence[int | None]) -> None:
+        self.forward, self.batch = forward, batch
+        self.given: list[Any] = []
+        self.done = 0
+
+    def begin(self) -> None:
+        """A new call."""
+        self.done = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.done == len(self.given):
+            self.given.append(self.forward(*args, **kwargs))
+        self.done += 1
+        return self.given[self.done - 1]
+
+    def reorder(self, rows: torch.Tensor) -> None:
+        """Rows of the batch, chosen or repeated."""
+        self.given = [self._chosen(given, rows) for given in self.given]
+
+    def _chosen(self, given: Any, rows: torch.Tensor) -> Any:
+        values = given if isinstance(given, tuple) else (given,)
+        chosen = tuple(
+            value.index_select(axis, rows.to(value.device)) if axis is not None and value is not None else value
+            for value, axis in zip(values, self.batch, strict=True)
+        )
+        return chosen if isinstance(given, tuple) else chosen[0]
+
+
 class Session:
     """A model that continues where its last call ended: each call takes the next tokens only.
 
     Logits are those that one call over all tokens gives. Every call of a session has the same rows; an optional input that
-    the first call was given (`valid`), each call is given, for its own tokens.
+    the first call was given (`valid`), each call is given, for its own tokens. What does not grow with the text, such as the
+    `source` of an encoder, each call is given whole; what is computed from it alone is computed in the first call.
     """
 
     def __init__(self, model: Model, capacity: int = 256) -> None:
         self.model = model
         self.capacity = capacity
         self._caches: list[Cache] = []
+        self._once: list[Once] = []
+        self._still: list[nn.Module] = []
         self._holders: list[Any] = []
         self._without_gradients = torch.no_grad()
         self._begin: RemovableHandle | None = None
 
     def __enter__(self) -> Self:
-        for keeper in self.model.keepers:
+        if self.model.remembers is None:
+            task = self.model.recipe.task
+            writes = ", ".join(name for name, known in TASKS.items() if known.text)
+            raise DecodeError(f"a session is for a model that writes ({writes}); this one is {task or 'without a task'}")
+        for keeper in self.model.remembers.keepers:
             holder: Any = self.model.get_submodule(keeper.module)
             for name in keeper.attribute:
                 holder = holder.__dict__[name]
@@ -142,6 +188,12 @@ class Session:
             self._caches.append(cache)
             self._holders.append(holder)
         self._begin = self.model.register_forward_pre_hook(self._new_call)
+        for fixed in self.model.remembers.fixed:
+            module = module_at(self.model, fixed.module)
+            if module is not None:
+                module.__dict__["forward"] = once = Once(module.forward, fixed.batch)
+                self._once.append(once)
+                self._still.append(module)
         self._without_gradients.__enter__()
         return self
 
@@ -152,40 +204,57 @@ class Session:
     def _new_call(self, *_: Any) -> None:
         for cache in self._caches:
             cache.begin()
+        for once in self._once:
+            once.begin()
 
     def _close(self) -> None:
         if self._begin is not None:
             self._begin.remove()
         for holder in self._holders:
             holder.__dict__.pop("cache", None)
-        self._holders, self._caches = [], []
+        for module in self._still:
+            module.__dict__.pop("forward")
+        self._holders, self._caches, self._still, self._once = [], [], [], []
 
     @property
     def length(self) -> int:
         """Tokens so far."""
-        return max((memory.counted for memory in self._memories()), default=0)
+        return max((run.counted for run in self._runs()), default=0)
 
-    def _memories(self) -> Iterator[Memory]:
-        return (memory for cache in self._caches for memory in cache.runs)
+    def _runs(self) -> Iterator[Run]:
+        return (run for cache in self._caches for run in cache.runs)
 
     def reorder(self, rows: torch.Tensor) -> None:
         """Rows of the batch, chosen or repeated, [B] of indices."""
-        for memory in self._memories():
-            memory.reorder(rows)
+        for run in self._runs():
+            run.reorder(rows)
+        for once in self._once:
+            once.reorder(rows)
 
     def crop(self, length: int) -> None:
-        """Forgets all after the first `length` tokens.
+        """Forgets all after the first `length` tokens; with 0, also what it computed of what does not grow.
 
         Raises:
             DecodeError: where a part carries a state, which does not say what it was before.
         """
-        if 0 < length < self.length and any(memory.states for memory in self._memories()):
+        if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
                 "begin again with crop(0), or open another session"
             )
-        for memory in self._memories():
-            memory.crop(length)
+        for run in self._runs():
+            run.crop(length)
+        if length == 0:
+            for once in self._once:
+                once.given = []
+
+
+def module_at(model: Model, path: str) -> nn.Module | None:
+    """The module of a node; None for one that is an operator or a curve in the model's code."""
+    found: nn.Module | None = model
+    for name in path.split("."):
+        found = found._modules.get(name) if found is not None else None
+    return found
 
 
 def session(model: Model, capacity: int = 256) -> Session:

@@ -37,7 +37,7 @@ from composer.graph.ir import (
 )
 from composer.graph.parameters import tie_mistakes
 from composer.graph.patterns import Mismatch, Pattern, agree, declared, fill, match, pattern, size
-from composer.graph.purpose import purpose_mistakes
+from composer.graph.purpose import growing, purpose_mistakes
 from composer.graph.report import labels
 from composer.graph.scans import Unfit, carried, changes, inside, outside, walked
 from composer.graph.scope import Declaration
@@ -63,7 +63,7 @@ def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]
     """The typed graph, and what is wrong with it, or doubtful where nothing is wrong; no graph where something is."""
     inference = Inference(program)
     inputs = inference.inputs()
-    inference.grows = inference.growing(inputs)
+    inference.grows = growing(program.recipe.task, inputs)
     root = inference.graph(program.graph, inputs)
     inference.whole(root)
     errors = [diagnostic for diagnostic in inference.diagnostics if diagnostic.severity == "error"]
@@ -93,15 +93,7 @@ class Inference:
         """The whole model's graph, as far as it is typed."""
         self.losses = frozenset(program.losses.values())
         self.grows: Symbolic | None = None
-        """The axis of the tokens of a causal_lm."""
-
-    def growing(self, inputs: Mapping[str, Type]) -> Symbolic | None:
-        """The axis along which a model of texts writes."""
-        tokens = inputs.get("tokens")
-        if self.program.recipe.task != "causal_lm" or not isinstance(tokens, TensorType) or len(tokens.axes) != 2:
-            return None
-        last = tokens.sizes[-1]
-        return last if isinstance(last, Symbolic) else None
+        """The axis along which the model writes."""
 
     def inputs(self) -> dict[str, Type]:
         """The types of the model's inputs; an axis that no param names is a symbol of the model."""
@@ -365,15 +357,15 @@ class Inference:
         """Refuses what needs tokens that a model of texts has not written yet, or gives more or fewer values than tokens."""
         if self.grows is None or node.dropped:
             return
-        kind, axis = self._kind(node), str(self.grows)
+        kind, axis, task = self._kind(node), str(self.grows), self.program.recipe.task
         if self.grows in part.mixes(env):
-            message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while causal_lm writes a text"
+            message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while {task} writes a text"
             self._report(
                 Diagnostic("not-causal", message, node.name_span, hint="use another axis, or a causal form where there is one")
             )
         for size_ in (size_ for type_ in outputs.values() if isinstance(type_, TensorType) for size_ in type_.sizes):
             if size_ != self.grows and dim_names(size_) & dim_names(self.grows):
-                message = f"{kind} gives {size_} values for `{axis}` tokens, and causal_lm writes token by token"
+                message = f"{kind} gives {size_} values for `{axis}` tokens, and {task} writes token by token"
                 self._report(Diagnostic("not-causal", message, node.name_span, hint="every token needs a value of its own"))
 
     def _symbols(self, node: BlockNode, given: Given) -> dict[str, Any]:
@@ -650,7 +642,8 @@ class Inference:
                 continue
             if one.part.needs_ends and writing & (dim_names(query) | dim_names(key)):
                 message = f"`{one.part.kind}` asks which positions are the last ones, which is not known while a text is written"
-                hint = f"the axis {self.grows} of a causal_lm grows by each token; `first` and `chosen` do not look ahead"
+                task = self.program.recipe.task
+                hint = f"the axis {self.grows} of a {task} grows by each token; `first` and `chosen` do not look ahead"
                 self._report(Diagnostic("unknown-end", message, one.span, hint=hint))
                 raise _Reported
             if one.part.one_sequence and query != key:

@@ -1,16 +1,25 @@
-"""Whether a model has the inputs and outputs that its task wants."""
+"""What a task wants of a model: its inputs and outputs, and the axis along which it writes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from composer.diagnostics import Diagnostic, Span
-from composer.graph.dims import Dim
+from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.patterns import pattern
 from composer.graph.typed import TypedGraph
 from composer.graph.types import TensorType, Type, Unknown
 from composer.language.expression import Path
 from composer.language.tasks import TASKS
+
+
+def growing(task: str, inputs: Mapping[str, Type | tuple[Type, ...]]) -> Symbolic | None:
+    """The axis that grows by one with every token that a model writes; None for a task that writes nothing."""
+    text = inputs.get(TASKS[task].text) if task else None
+    if not isinstance(text, TensorType) or len(text.axes) != 2:
+        return None
+    time = text.sizes[1]
+    return time if isinstance(time, Symbolic) else None
 
 
 def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnostic]:
@@ -27,6 +36,13 @@ def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagno
     if len(root.inputs) < wanted.streams:
         yield Diagnostic("task", f"{task} brings {wanted.streams} inputs together, and there is one", span)
         return
+    axis = growing(task, root.inputs)
+    for name in wanted.inputs:
+        given = root.inputs[name]
+        if axis is not None and name != wanted.text and isinstance(given, TensorType) and _reaches(axis, given):
+            message = f"{task} reads {name} whole and writes {wanted.text} token by token, and `{axis}` is an axis of both"
+            yield Diagnostic("task", message, span, hint=f"give {name} an axis with a name of its own")
+            return
     for name, text in wanted.outputs.items():
         made, axes = root.outputs.get(name), dict(known)
         if made is None:
@@ -35,6 +51,11 @@ def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagno
             yield Diagnostic("task", f"{task} needs {name} of type {_filled(text, known)}, not {made}", span)
         else:
             known = axes
+
+
+def _reaches(axis: Symbolic, type_: TensorType) -> bool:
+    """Whether the length of one of a type's axes depends on that of another axis."""
+    return any(names(axis) & names(size) for size in type_.sizes)
 
 
 def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:

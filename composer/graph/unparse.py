@@ -225,7 +225,7 @@ def _references(refs: Sequence[Ref], graph: TypedGraph, names: Names) -> Iterato
     runs: list[list[Ref]] = []
     for ref in refs:
         before = runs[-1][-1] if runs else None
-        follows = before is not None and before.index is not None and Ref(ref.node, ref.port, before.index + 1) == ref
+        follows = before is not None and before.index is not None and Ref(before.node, before.port, before.index + 1) == ref
         runs[-1:] = [[*runs[-1], ref]] if follows else [*runs[-1:], [ref]]
     for run in runs:
         first, last = run[0], run[-1]

@@ -46,7 +46,7 @@ from composer.language.recipe import (
     What,
     Written,
 )
-from composer.language.tasks import LATER_TASKS, TASKS
+from composer.language.tasks import TASKS
 from composer.language.yaml_events import UNREADABLE
 
 LANGUAGE = 1
@@ -162,15 +162,7 @@ class Parser:
         scalar = self._scalar(node, "a task is one word") if node is not None else None
         if scalar is None or scalar.text in TASKS:
             return scalar
-        if scalar.text in LATER_TASKS:
-            self._error(
-                "not-built",
-                scalar.span,
-                f"the task {scalar.text} is not built yet",
-                hint="leave `task` out, and train with a loss of your own",
-            )
-        else:
-            self._unknown("unknown-task", scalar.span, "task", scalar.text, TASKS)
+        self._unknown("unknown-task", scalar.span, "task", scalar.text, TASKS)
         return None
 
     def _params(self, node: Node | None) -> Iterable[Param]:

@@ -16,21 +16,25 @@ class Task:
     """The entry of a batch that holds what is asked for, beside the model's inputs."""
     streams: int = 0
     """How many inputs there are at least, whatever their names."""
+    text: str = ""
+    """The input that the model itself writes, token by token; its last axis grows while it does."""
 
 
 TOKENS = {"tokens": "int[batch, time]"}
+SOURCE = {"source": "int[batch, source_time]", "target": "int[batch, time]"}
 IMAGE = {"image": "float[batch, channels, height, width]"}
 EACH_WORD = {"logits": "float[batch, time, vocab]"}
 EACH_CLASS = {"logits": "float[batch, classes]"}
 
 TASKS: Mapping[str, Task] = {
-    "causal_lm": Task(TOKENS, EACH_WORD, "targets"),
+    "causal_lm": Task(TOKENS, EACH_WORD, "targets", text="tokens"),
     "masked_lm": Task(TOKENS, EACH_WORD, "labels"),
+    "seq2seq_lm": Task(SOURCE, EACH_WORD, "targets", text="target"),
+    "denoising": Task(SOURCE, EACH_WORD, "targets", text="target"),
+    "image_to_text": Task({**IMAGE, **TOKENS}, EACH_WORD, "targets", text="tokens"),
     "sequence_classification": Task(TOKENS, EACH_CLASS, "label"),
     "token_classification": Task(TOKENS, {"logits": "float[batch, time, classes]"}, "labels"),
     "image_classification": Task(IMAGE, EACH_CLASS, "label"),
     "contrastive": Task(outputs={**dict.fromkeys(("a", "b"), "float[batch, dim]"), "scale": "float[]"}, streams=2),
     "encoder": Task(),
 }
-LATER_TASKS = ("seq2seq_lm", "denoising", "image_to_text")
-"""Tasks of the language that this composer does not build yet."""

@@ -15,7 +15,7 @@ import torch
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
 from composer.lower.initialise import initialise
-from composer.lower.keepers import keepers
+from composer.lower.keepers import memory
 from composer.lower.model import Model
 from composer.lower.source import Module, lower
 
@@ -62,7 +62,7 @@ def skeleton(recipe: Recipe, *, allow_large: bool = False) -> Model:
         model: Model = kind()
     table = parameters(typed)
     model.remember(
-        recipe, typed, module, {entry.name: entry.parameter.role for entry in table if not entry.tied_to}, keepers(typed)
+        recipe, typed, module, {entry.name: entry.parameter.role for entry in table if not entry.tied_to}, memory(typed)
     )
     model.__dict__["filename"] = filename
     declared = sum(math.prod(entry.parameter.shape) for entry in table if not entry.tied_to)

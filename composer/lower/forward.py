@@ -12,7 +12,7 @@ from composer.graph.renewal import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.parse import ports
 from composer.lower.construct import Hole, pattern
-from composer.lower.keepers import goes_on, growing
+from composer.lower.keepers import goes_on, writes_along
 from composer.lower.names import STREAM, attribute, safe
 from composer.lower.questions import inline_fields, key_of, optional_output, takes, wires_of
 from composer.lower.shared import modules_of
@@ -242,7 +242,7 @@ class Forward:
         whole = [key for _, keys, _ in arguments for key in keys if key not in own.values()]
         gives = [key if (key := (scan.name, i, None)) in self.read else None for i in range(len(outputs))]
         first, place = next(iter(scan.steps.items()))
-        remembers = goes_on(scan, growing(self.classes.typed))
+        remembers = goes_on(scan, writes_along(self.classes.typed))
         module = attribute(scan.name)
 
         def walk(name: Callable[[Key], str]) -> list[str]:

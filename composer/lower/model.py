@@ -11,7 +11,7 @@ from torch import nn
 
 if TYPE_CHECKING:
     from composer.graph.typed import TypedProgram
-    from composer.lower.keepers import Keeper
+    from composer.lower.keepers import Memory
     from composer.lower.source import Module
     from composer.recipe import Recipe
 
@@ -30,7 +30,8 @@ class Model(nn.Module):
     """What each parameter of the `state_dict` is for: matrix, embedding, gain, bias, table …"""
     program: TypedProgram
     module: Module
-    keepers: tuple[Keeper, ...]
+    remembers: Memory | None
+    """What a session remembers; None where the task writes nothing."""
 
     @property
     def source(self) -> str:
@@ -38,13 +39,16 @@ class Model(nn.Module):
         return self.module.text
 
     def remember(
-        self, recipe: Recipe, program: TypedProgram, module: Module, roles: Mapping[str, str], keepers: tuple[Keeper, ...]
+        self, recipe: Recipe, program: TypedProgram, module: Module, roles: Mapping[str, str], remembers: Memory | None
     ) -> None:
         """Takes what the generated code does not know."""
-        self.__dict__.update(recipe=recipe, program=program, module=module, roles=roles, keepers=keepers)
+        self.__dict__.update(recipe=recipe, program=program, module=module, roles=roles, remembers=remembers)
         self.register_state_dict_post_hook(_drop_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
         self.register_load_state_dict_pre_hook(_add_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
         self.register_load_state_dict_post_hook(_retie)  # type: ignore[no-untyped-call]  # untyped in torch
+
+    def _repr_svg_(self) -> str | None:
+        return self.recipe._repr_svg_()
 
     def retie(self) -> None:
         """Makes every tied parameter its owner's again; torch forgets it where tensors are replaced."""
@@ -81,7 +85,7 @@ class Model(nn.Module):
             raise
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        for shared in (self.recipe, self.program, self.module, self.roles, self.keepers):
+        for shared in (self.recipe, self.program, self.module, self.roles, self.remembers):
             memo[id(shared)] = shared
         new = type(self).__new__(type(self))
         memo[id(self)] = new

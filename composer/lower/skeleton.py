@@ -14,7 +14,7 @@ from composer.lower.construct import Literal, Nested, New, Passes, Tree, resolve
 from composer.lower.constructors import Constructors
 from composer.lower.forward import Forward
 from composer.lower.hoist import Hoisted, Hoisting
-from composer.lower.keepers import goes_on, growing
+from composer.lower.keepers import goes_on, writes_along
 from composer.lower.names import RESERVED, camel, safe
 from composer.lower.paste import Pasted
 from composer.lower.questions import inline_fields, is_optional, key_of, wires_of
@@ -99,7 +99,7 @@ class Classes:
                 self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
             case TypedScan():
                 step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
-                self.by_key[step.key].remembers |= goes_on(node, growing(self.typed))
+                self.by_key[step.key].remembers |= goes_on(node, writes_along(self.typed))
             case TypedRepeat():
                 for index, graph in enumerate(node.passes):
                     self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))

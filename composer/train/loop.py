@@ -154,9 +154,10 @@ def build_optimiser(model: nn.Module, settings: Settings) -> AdamW:
 def update(model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], settings: Settings, *, rate: float) -> Step:
     """One step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
     device = device_of(model)
-    counts = [int(target_count(batch)) for batch in batches]
+    task = task_of(model) or ""
+    counts = [int(target_count(batch, task)) for batch in batches]
     by_name: dict[str, Tensor] = {}
-    for batch, share in zip(batches, shares(model, batches, counts, task_of(model) or ""), strict=True):
+    for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
         with autocast(device):
             part = loss(model, on_device(batch, device), label_smoothing=settings.label_smoothing)
         # Not 1 / len(batches): what each loss asks for counts alike, however unequal the batches.

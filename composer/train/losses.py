@@ -20,7 +20,7 @@ IGNORED = -100
 
 Batch = Mapping[str, Tensor]
 """The model's inputs by name (`tokens` [B, T], perhaps `valid` [B, T]), and what is asked for: perhaps `targets` [B, T] of a
-causal_lm, `labels` [B, T] of a masked_lm and of token_classification, `label` [B] of a sequence or an image."""
+model that writes, `labels` [B, T] of a masked_lm and of token_classification, `label` [B] of a sequence or an image."""
 
 
 class Loss(NamedTuple):
@@ -33,8 +33,9 @@ class Loss(NamedTuple):
 def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Loss:
     """The mean over the batch's targets, plus the recipe's own losses.
 
-    A causal_lm without `targets` asks each position for the next token; a target of −100 asks for nothing. Batches of unequal
-    target counts add up to the large batch when each total is weighted by its share of the targets (`target_count`).
+    Without `targets`, a model that writes is asked at each position for the next token of its text (teacher forcing); a target
+    of −100 asks for nothing. Batches of unequal target counts add up to the large batch when each total is weighted by its share
+    of the targets (`target_count`).
     """
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
@@ -45,7 +46,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Los
     if task == "contrastive":
         by_name[task] = symmetric_cross_entropy(output.a, output.b, output.scale)
     elif task is not None and asked:
-        by_name[task] = cross_entropy(output.logits, _targets(task, asked, batch), label_smoothing)
+        by_name[task] = cross_entropy(output.logits, targets_of(task, batch), label_smoothing)
     by_name |= output.losses
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
@@ -53,10 +54,11 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Los
     return Loss(torch.stack(wide).sum(), by_name)
 
 
-def _targets(task: str, name: str, batch: Batch) -> Tensor:
-    """What a batch asks for under its task."""
-    if task == "causal_lm":
-        return next_tokens(batch)
+def targets_of(task: str, batch: Batch) -> Tensor:
+    """What a batch asks for under a task; `IGNORED` where it asks for nothing."""
+    name, text = TASKS[task].targets, TASKS[task].text
+    if text:
+        return next_tokens(batch, text)
     if name not in batch:
         raise TrainingError(f"a batch of {task} has `{name}`", hint=f"{IGNORED} where nothing is asked")
     return batch[name]
@@ -67,21 +69,21 @@ def task_of(model: nn.Module) -> str | None:
     return cast("str | None", cast(Any, model).recipe.task)  # nn.Module types every attribute as a tensor or a module
 
 
-def next_tokens(batch: Batch) -> Tensor:
-    """What each position is asked for, [B, T]; `IGNORED` at padding, before padding and at the end."""
+def next_tokens(batch: Batch, text: str) -> Tensor:
+    """What each position of the `text` is asked for, [B, T]; `IGNORED` at padding, before padding and at the end."""
     valid = batch.get("valid")
     if "targets" in batch:
         targets = batch["targets"]
     else:
-        tokens = batch["tokens"]
+        tokens = batch[text]
         real = tokens if valid is None else tokens.masked_fill(~valid, IGNORED)
         targets = F.pad(real[:, 1:], (0, 1), value=IGNORED)
     return targets if valid is None else targets.masked_fill(~valid, IGNORED)
 
 
-def target_count(batch: Batch) -> Tensor:
-    """How many tokens the batch asks for."""
-    return (next_tokens(batch) != IGNORED).sum()
+def target_count(batch: Batch, task: str) -> Tensor:
+    """How many targets the batch asks for."""
+    return (targets_of(task, batch) != IGNORED).sum()
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:

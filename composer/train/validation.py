@@ -39,14 +39,14 @@ class Validation:
 @torch.no_grad()
 def validate(model: nn.Module, data: Data, *, batch: int, context: int, batches: int = 0) -> Validation:
     """Read the held-out text once, or its first `batches` batches; the same windows every time, no dropout."""
-    device, task = device_of(model), task_of(model)
+    device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0
     training = model.training
     model.eval()
     for part in islice(held_out_batches(data, batch=batch, context=context), batches or None):
         with autocast(device):
-            mean = loss(model, on_device(part, device)).by_name[task or ""]
-        count = int(target_count(part))
+            mean = loss(model, on_device(part, device)).by_name[task]
+        count = int(target_count(part, task))
         nats += float(mean) * count
         tokens += count
     model.train(training)

@@ -11,6 +11,8 @@ from composer.diagnostics import Diagnostic, Span
 from composer.language.document import Scalar
 
 PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>\w+(?:\|\w+)+)\)|(?P<literal>\w+)", re.ASCII)
+INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
+"""What an index may stand in: after a digit, nobody could tell where it begins."""
 CODE = "weights-pattern"
 OPEN = "between dots stands a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end is the rest"
 
@@ -31,8 +33,9 @@ class Found:
 class Pattern:
     """Names that differ in an index, in one of several words, or in their ends.
 
-    Between dots stands a word, `<layer>` for digits (the same digits wherever it stands, on both sides of a rule), or a word
-    with one of several parts, `(q|k|v)_proj`; `*` at the end is the rest of the name, one component or more.
+    Between dots stands a word, `<layer>` for digits (the same digits wherever it stands, on both sides of a rule), a word that
+    ends in digits, `expert_<expert>`, or one with one of several parts, `(q|k|v)_proj`; `*` at the end is the rest of the name,
+    one component or more.
     """
 
     text: str
@@ -102,8 +105,8 @@ def pattern(scalar: Scalar) -> Pattern | Diagnostic:
         if not component or "".join(piece.group() for piece in pieces) != component:
             hint = "`*` stands alone, after the last dot" if "*" in component else OPEN
             return Diagnostic(CODE, f"`{component}` is no part of a name", span, hint=hint)
-        if any(piece["index"] for piece in pieces) and len(pieces) > 1:
-            return Diagnostic(CODE, f"`{component}`: an index is all that stands between two dots", span)
+        if any(piece["index"] for piece in pieces) and not INDEXED.fullmatch(component):
+            return Diagnostic(CODE, f"`{component}`: an index stands alone between two dots, or ends a word", span)
         indices.update(piece["index"] for piece in pieces if piece["index"])
         alternatives.extend(tuple(piece["any"].split("|")) for piece in pieces if piece["any"])
     if len(alternatives) > 1:

@@ -90,6 +90,9 @@ class Cache:
     def __init__(self, axes: Mapping[str, int]) -> None:
         self.axes, self.values = axes, {}
 
+    def recall(self, name: str) -> torch.Tensor | None:
+        return None  # nothing is kept whole here: a memory comes with every call
+
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
         earlier = self.values.get(name)
         self.values[name] = value if earlier is None else torch.cat([earlier, value], dim=self.axes[name])

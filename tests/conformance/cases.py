@@ -49,8 +49,16 @@ TINY: Mapping[str, dict[str, Any]] = {
     "mlp_lm": {"vocab": 11, "d_model": 6, "reach": 3, "hidden": 7},
     "conv_lm": {"vocab": 11, "d_model": 6, "n_layers": 3, "kernel": 2},
     "lecture_block": {"vocab": 11, "d_model": 8, "hidden": 12},
+    "switch": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
+        "n_experts": 3, "capacity": 2,
+    },
+    "t5": {
+        "vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "head_dim": 6, "hidden": 20, "buckets": 8, "max_distance": 5,
+    },
+    "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
-}
+}  # fmt: skip
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""
 ZOO = zoo_names()
 ALONE = sorted(blocks(standard()))
@@ -86,4 +94,4 @@ def models(case: str) -> tuple[Model, ...]:
 
 def language_models(case: str) -> list[Model]:
     """Those that continue a text."""
-    return [model for model in models(case) if model.recipe.task == "causal_lm"]
+    return [model for model in models(case) if model.remembers is not None]

@@ -46,6 +46,7 @@ LANGUAGE = frozenset(
             for way in ("number", "slot", "mask", "axis", "optional port", "left open", "blocks", "init", "outputs")
         ),
         "uses",
+        *(f"task:{name}" for name in ("causal_lm", "seq2seq_lm", "denoising", "image_to_text")),
         *("values:param of params", "values:width that changes", "values:harmful name"),
     }
 )
@@ -107,6 +108,7 @@ def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
+    yield f"task:{parsed.task}"
     every = {"input"} | {decl.name for decl in parsed.inputs}
     for param in parsed.params:
         if param.type in ("choice", "block", "mask", "int", "float"):

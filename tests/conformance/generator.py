@@ -65,9 +65,10 @@ class Unfit(Exception):
 class Draft:
     """A recipe that is being written; every stage takes the stream, [batch, time, width], and gives the stream."""
 
-    def __init__(self, seed: int, attempt: int) -> None:
+    def __init__(self, seed: int, attempt: int, *, causal: bool) -> None:
         self.random = Random(f"recipe {seed} {attempt}")
-        self.causal = sum(divmod(seed, len(scenarios()))) % 2 == 0  # each scenario in models of texts and in others
+        self.causal = causal
+        self.task = "causal_lm" if self.causal else ""
         self.library = standard()
         self.width = self.random.choice([8, 16, 24])
         self.declared = Declared(self.library, self.random, causal=self.causal, width=self.width)
@@ -90,6 +91,12 @@ class Draft:
             return self.unused.pop()
         self.others += 1
         return f"n{self.others}"
+
+    def reserve(self, name: str) -> None:
+        """No node is called so from now on."""
+        if name not in self.unused and name in HARMFUL:
+            raise Unfit(f"a node is called {name}")
+        self.unused = [other for other in self.unused if other != name]
 
     def pick(self, *options: Any) -> Any:
         return self.random.choice(options)
@@ -157,7 +164,7 @@ class Draft:
             self.inputs.setdefault(name, INPUTS[name])
         recipe = {
             "recipe": "generated",
-            "task": "causal_lm" if self.causal else "",
+            "task": self.task,
             "uses": self.uses,
             "params": self.params,
             "blocks": self.blocks,
@@ -195,10 +202,11 @@ GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-misma
 def generated(seed: int) -> str:
     """The recipe of a number: drawn again where its scenarios do not go together."""
     known = list(scenarios().values())
+    turn, first = divmod(seed, len(known))
     for attempt in range(TRIES):
-        draft = Draft(seed, attempt)
+        draft = Draft(seed, attempt, causal=(turn + first) % 2 == 0)  # each scenario comes first in either kind of model
         try:
-            for scenario in [known[seed % len(known)], *draft.random.sample(known, draft.random.randint(1, 2))]:
+            for scenario in [known[first], *draft.random.sample(known, draft.random.randint(1, 2))]:
                 scenario(draft)
         except Unfit:
             continue

@@ -10,7 +10,7 @@ from composer.graph.dims import names, substitute
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 
-DRAWS = ({"batch": 2, "time": 5, "source": 4}, {"batch": 3, "time": 7, "source": 6})
+DRAWS = ({"batch": 2, "time": 5, "source": 4, "source_time": 6}, {"batch": 3, "time": 7, "source": 6, "source_time": 8})
 """Two draws of the axes' lengths, all different from one another within a draw."""
 
 POSITIONS = ("positions_given", "columns")

@@ -352,7 +352,9 @@ def split(draft: Draft) -> None:
 
 @scenario
 def patch_embedding(draft: Draft) -> None:
-    """An image that the tokens look at."""
+    """An image that the tokens look at; where nothing else is read, that is what the model is for."""
+    if draft.task == "causal_lm":
+        draft.task = "image_to_text"
     draft.inputs["image"] = f"float[batch, 3, {draft.pick('4, 6', '5, 7', 'source, 4')}]"
     before = draft.above
     patches = draft.add(
@@ -361,6 +363,43 @@ def patch_embedding(draft: Draft) -> None:
     looked = {"type": "cross_attention", "heads": "2", "in": {"x": before, "memory": patches}}
     seen = draft.add(looked)
     draft.add({"type": "add", "in": [before, seen]})
+
+
+# -- encoders and decoders
+
+
+@scenario
+def encoder(draft: Draft) -> None:
+    """A source that is read whole, by layers that mix all of it, and at which every later layer of the text looks."""
+    if draft.task != "causal_lm":
+        draft.add(draft.feed())
+        return
+    draft.reserve("source")
+    before, draft.task = draft.above, draft.pick("seq2seq_lm", "denoising")
+    draft.inputs = {"target": draft.inputs.pop("tokens"), "source": "int[batch, source]", **draft.inputs}
+    draft.inputs["source_valid"] = "bool[batch, source]?"
+    words = {"type": "embedding", "vocab": "vocab", "dim": "width", "in": "source", "tie": draft.pick("none", "embed")}
+    bias = {"type": "t5_bias", "heads": "2", "buckets": "8", "max_distance": "5"}
+    looks = draft.pick("valid(source_valid)", "near(2)", "full", "causal")
+    attn = {"type": "attention", "heads": "2", "mask": looks, "in": {"bias": "distances"}}
+    mixer = draft.pick(
+        {"type": "groupnorm", "groups": "2"},
+        {"type": "conv1d", "out": "width", "kernel": "3", "causal": "false"},
+        {"type": "lstm", "hidden": "width"},
+        draft.feed(),
+    )
+    layers = {"repeat": "2", "graph": draft.body(draft.residual(attn), mixer)}
+    inner = {"words": words, "distances": bias, "layers": {**layers, "in": "words"}, "same": draft.pick("rmsnorm", "layernorm")}
+    encoded = draft.add({"in": "source", "graph": inner})
+    cross = {
+        "type": "cross_attention",
+        "heads": "2",
+        "mask": draft.pick("full", "valid(source_valid)"),
+        "in": {"memory": encoded},
+    }
+    cross |= draft.pick({}, {"positions": "rotary"}, {"qk_norm": "rmsnorm"}, {"kv_heads": "1"})
+    body = draft.body(draft.residual(draft.attention()), draft.residual(cross), draft.residual(draft.feed()))
+    draft.add({"repeat": "2", "in": before, "graph": body})
 
 
 # -- experts and states

@@ -124,7 +124,9 @@ def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
 
 def carries(model: Model) -> bool:
     """Whether a block has a state, which a session replaces at each call."""
-    return any(kept.axis is None and kept.batch for keeper in model.keepers for kept in keeper.names.values())
+    assert model.remembers is not None
+    kept = [kept for keeper in model.remembers.keepers for kept in keeper.names.values()]
+    return any(each.axis is None and each.batch and not each.whole for each in kept)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -7,7 +7,8 @@ import torch
 
 import composer
 from composer.cost.costs import Costs, costs
-from composer.cost.lengths import axes, growing, lengths_of
+from composer.cost.lengths import axes, lengths_of
+from composer.graph.purpose import growing
 
 PUBLISHED = {"gpt2": 124_439_808, "llama3": 8_030_261_248, "gemma3": 999_885_952}
 NUMBERS_PER_TOKEN = {"gpt2": 12 * 2 * 768, "llama3": 32 * 2 * 8 * 128, "gemma3": 26 * 2 * 1 * 256}
@@ -89,7 +90,7 @@ def test_only_language_models_have_a_cache_and_a_price_per_token() -> None:
     recipe = 'recipe: features\ninputs: {x: "float[batch, time, 24]"}\ngraph: {a: {type: attention, heads: 3, mask: causal}}\n'
     typed = composer.load(recipe).typed
     found = costs(typed)
-    assert growing(typed) is None
+    assert growing(typed.program.recipe.task, typed.inputs) is None
     assert (found.cached_per_token, found.flops_per_token) == (0, None)
     assert found.flops.dense > 0
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import torch
 
 import composer
-from composer.decode import Refuse, Request, Sampling, Slide, cached, generate
+from composer.decode import GREEDY, DecodeError, Refuse, Request, Sampling, Search, Slide, beam_search, cached, generate
 from composer.decode.session import session
 
 GIVEN = """
@@ -21,6 +23,50 @@ graph:
 outputs: {logits: head}
 positions: {time: columns}
 """
+
+
+TRANSLATOR = """
+recipe: translator
+task: seq2seq_lm
+inputs: {source: "int[batch, source_time]", target: "int[batch, time]", source_valid: "bool[batch, source_time]?"}
+graph:
+  encoder:
+    in: source
+    graph:
+      embed: {type: embedding, vocab: 23, dim: 16}
+      places: sinusoidal_positions
+      layers:
+        repeat: 2
+        graph:
+          attn: {type: residual, norm: layernorm, body: {type: attention, heads: 2, mask: valid(source_valid)}}
+          ffn: {type: residual, norm: layernorm, body: ffn}
+  embed: {type: embedding, vocab: 23, dim: 16, in: target}
+  layers:
+    repeat: 2
+    graph:
+      attn: {type: residual, norm: layernorm, body: {type: attention, heads: 2, mask: causal, positions: rotary}}
+      cross:
+        type: residual
+        norm: layernorm
+        body: {type: cross_attention, heads: 2, mask: valid(source_valid), in: {memory: encoder}}
+      ffn: {type: residual, norm: layernorm, body: ffn}
+  head: {type: linear, out: 23}
+outputs: {logits: head}
+init: {"*weight": {normal: 0.5}}
+"""
+
+
+@pytest.fixture
+def translator():
+    """A model that reads one text and writes another."""
+    return composer.load(TRANSLATOR).compile(seed=0).double().eval()
+
+
+@pytest.fixture
+def sources():
+    """Three rows, two of them padded."""
+    source = torch.randint(23, (3, 5), generator=torch.Generator().manual_seed(1))
+    return {"source": source, "source_valid": torch.arange(5) < torch.tensor([[5], [2], [3]])}
 
 
 @pytest.mark.parametrize("limit", [None, Refuse(40), Slide(16)])
@@ -46,3 +92,58 @@ def test_rows_take_their_positions_with_them():
         writing.reorder(rows)
         after = model(tokens[rows, 4:], columns[rows, 4:]).logits
     torch.testing.assert_close(after, model(tokens[rows], columns[rows]).logits[:, 4:])
+
+
+@torch.no_grad()
+def test_what_the_text_does_not_reach_is_computed_once(translator, sources):
+    """The encoder, and keys and values of what it gives; all the rest at each call, also of the same session after `crop(0)`."""
+    counts = Counter()
+    for name, module in translator.named_modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_hook(lambda *_, name=name: counts.update([name]))
+    target = torch.arange(12).view(3, 4)
+    with session(translator) as writing:
+        for token in target.split(1, dim=1):
+            translator(target=token, **sources)
+        once = {name for name, count in counts.items() if count == 1}
+        assert once == {name for name in counts if name.startswith("encoder.") or name.endswith(("cross.body.k", "cross.body.v"))}
+        assert {counts[name] for name in counts.keys() - once} == {4}
+        writing.crop(0)
+        other = {**sources, "source": sources["source"].flip(0)}
+        after = translator(target=target, **other).logits
+    torch.testing.assert_close(after, translator(target=target, **other).logits)
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, Sampling(temperature=0.9)])
+def test_a_translation_is_written_with_a_cache_and_without(translator, sources, sampling):
+    """From prompts of unequal length, each of which has its own source; padding of a source changes nothing."""
+    request, prompts = Request(max_new_tokens=12, sampling=sampling), [[1], [1, 4], [1]]
+    plain = generate(translator, prompts, request, beside=sources, seed=3)
+    assert generate(translator, prompts, request, beside=sources, seed=3, reading=cached) == plain
+    alone = {name: value[1:2, :2] for name, value in sources.items()}
+    if sampling is GREEDY:
+        assert generate(translator, prompts[1:2], request, beside=alone, reading=cached) == plain[1:2]
+        assert len({tuple(answer) for answer in plain}) > 1
+
+
+def test_beams_take_their_sources_with_them(translator, sources):
+    """Cached, uncached, and each prompt by itself."""
+    search, prompts = Search(beams=3, max_new_tokens=9, stop=frozenset({2, 5})), [[1], [1, 4], [1]]
+    plain = beam_search(translator, prompts, search, beside=sources)
+    rows = [{name: value[row : row + 1] for name, value in sources.items()} for row in range(3)]
+    alone = [
+        beam_search(translator, [prompt], search, beside=row, reading=cached)[0]
+        for prompt, row in zip(prompts, rows, strict=True)
+    ]
+    for found in (beam_search(translator, prompts, search, beside=sources, reading=cached), alone):
+        assert [[text.tokens for text in each] for each in found] == [[text.tokens for text in each] for each in plain]
+
+
+def test_only_a_model_that_writes_has_sessions():
+    """Another would answer each token by itself."""
+    recipe = "recipe: r\ntask: encoder\ninputs: {x: 'float[batch, 4]'}\ngraph: {a: {type: linear, out: 3}}\n"
+    with (
+        pytest.raises(DecodeError, match=r"a session is for a model that writes .*; this one is encoder"),
+        session(composer.load(recipe).compile()),
+    ):
+        pass

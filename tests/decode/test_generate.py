@@ -12,12 +12,15 @@ from torch.nn import functional as F
 
 from composer.decode import GREEDY, DecodeError, Refuse, Request, Sampling, Slide, generate, stream
 
+WRITES = SimpleNamespace(task="causal_lm")
+
 
 class Counter(nn.Module):
     """Foretells the token after the last, modulo 10, and notes how much it was given to read."""
 
     def __init__(self):
         super().__init__()
+        self.recipe = WRITES
         self.sharpness = nn.Parameter(torch.tensor(50.0))
         self.read = []
 
@@ -31,6 +34,7 @@ class Recurrent(nn.Module):
 
     def __init__(self):
         super().__init__()
+        self.recipe = WRITES
         torch.manual_seed(0)
         self.embed, self.cell, self.out = nn.Embedding(7, 5), nn.GRU(5, 6, batch_first=True), nn.Linear(6, 7)
 
@@ -40,12 +44,11 @@ class Recurrent(nn.Module):
 
 
 @contextmanager
-def remembering(model, batch, max_length):
+def remembering(model, beside, max_length):
     """A session that keeps the recurrent state, and holds its caller to the length it announced."""
     state = SimpleNamespace(memory=None, read=0)
 
     def step(tokens):
-        assert tokens.shape[0] == batch
         state.read += tokens.shape[1]
         assert state.read <= max_length
         output = model(tokens, state.memory)

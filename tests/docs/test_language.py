@@ -29,7 +29,7 @@ INPUTS = {
     "important": "bool[batch, time]",
     "pairs": '"bool[batch, time, time]"',
 }
-LENGTHS = {"batch": 2, "time": 5}
+LENGTHS = {"batch": 2, "time": 5, "source_time": 4}
 
 
 def recipe_text(example: Example) -> str:
@@ -141,7 +141,7 @@ def test_what_is_not_read_is_refused(what: str, name: str, code: str) -> None:
     graph = "graph: {a: {type: linear, out: 8}}\n"
     if "top level" in what:
         text = f"{start}{graph}{name}: {{a: b}}\n"
-    elif "tasks" in what:
+    elif "task" in what:
         text = f"{start}{graph}task: {name}\n"
     else:
         text = f"{start}graph: {{a: {{type: {name}}}}}\n"

@@ -53,6 +53,17 @@ GRAPHS = {
     "passes from outside and of the pass before": """
   a: {repeat: 3, graph: {f: {type: linear, out: 8}, m: {type: add, in: [f, "input if layer == 0 else a(layer - 1).f"]}}}
   b: {type: weighted_sum, in: ["a(:)", "a(0).f", x]}""",
+    "passes of which only some are read, and other nodes in them": """
+  a: {repeat: 4, graph: {f: {type: linear, out: 8}, m: {type: add, in: [f, input]}}}
+  b: {type: concat, in: ["a(1:3)", a(1).f, a(2), "a(:).f"]}""",
+    "values that are carried by their names": """
+  up: {type: linear, out: 8}
+  a:
+    repeat: 3
+    in: {left: up, right: x}
+    graph: {f: {type: linear, out: 8, in: left}, n: {type: silu, in: right}, m: {type: multiply, in: [f, n]}}
+    outputs: {left: m, right: f}
+  b: {type: add, in: [a, a.right]}""",
     "masks that read inputs": """
   a: {type: attention, heads: 2, mask: causal and (window(wide) or first(1)) and valid(valid)}
   b:

@@ -20,6 +20,10 @@ from transformers import (
     MixtralConfig,
     MixtralForCausalLM,
     PreTrainedModel,
+    SwitchTransformersConfig,
+    SwitchTransformersForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
     ViTConfig,
     ViTForImageClassification,
 )
@@ -146,7 +150,46 @@ def vit(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
-REFERENCE = {"gpt2": gpt2, "llama3": llama3, "gemma3": gemma3, "mixtral": mixtral, "bert": bert, "albert": albert, "vit": vit}
+def t5(params: Mapping[str, Any]) -> PreTrainedModel:
+    """T5 with the recipe's params; those not given as in google-t5/t5-base."""
+    return T5ForConditionalGeneration(T5Config(**of_t5(params)))
+
+
+def switch(params: Mapping[str, Any]) -> PreTrainedModel:
+    """Switch with the recipe's params; those not given as in google/switch-base-8."""
+    layers = params.get("n_layers", 12)
+    sparse = {"num_sparse_encoder_layers": layers // 2, "num_sparse_decoder_layers": layers // 2}
+    experts = {"num_experts": params.get("n_experts", 8), "expert_capacity": params.get("capacity", 64)}
+    return SwitchTransformersForConditionalGeneration(SwitchTransformersConfig(**of_t5(params), **sparse, **experts))
+
+
+def of_t5(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What T5's configuration and that of its descendants call the recipe's params."""
+    return {
+        "vocab_size": params.get("vocab", 32128),
+        "d_model": params.get("d_model", 768),
+        "d_kv": params.get("head_dim", 64),
+        "d_ff": params.get("hidden", 3072),
+        "num_layers": params.get("n_layers", 12),
+        "num_decoder_layers": params.get("n_layers", 12),
+        "num_heads": params.get("n_heads", 12),
+        "relative_attention_num_buckets": params.get("buckets", 32),
+        "relative_attention_max_distance": params.get("max_distance", 128),
+        "decoder_start_token_id": 0,
+    }
+
+
+REFERENCE = {
+    "gpt2": gpt2,
+    "llama3": llama3,
+    "gemma3": gemma3,
+    "mixtral": mixtral,
+    "albert": albert,
+    "bert": bert,
+    "vit": vit,
+    "t5": t5,
+    "switch": switch,
+}
 
 
 def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:

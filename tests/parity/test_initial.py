@@ -18,6 +18,8 @@ SIZES: dict[str, dict[str, Any]] = {
     "gpt2": {**WIDE, "context": 64},
     "llama3": {**WIDE, "n_kv_heads": 2, "hidden": 160},
     "mixtral": {**WIDE, "n_kv_heads": 2, "hidden": 32, "n_experts": 16},
+    "t5": {**WIDE, "head_dim": 32, "hidden": 160, "buckets": 1024, "max_distance": 4096},
+    "switch": {**WIDE, "head_dim": 32, "hidden": 160, "n_experts": 16, "buckets": 1024, "max_distance": 4096},
     "gemma3": {**WIDE, "n_kv_heads": 2, "head_dim": 32, "hidden": 160},
     "bert": {**WIDE, "context": 64, "hidden": 160, "n_token_types": 32},
     "vit": {"size": 64, "patch": 8, "d_model": 512, "n_layers": 1, "n_heads": 4, "hidden": 160, "n_classes": 32},

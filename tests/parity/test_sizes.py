@@ -23,6 +23,8 @@ from tests.parity.reference import REFERENCE, published
         ("albert", 11_221_680),
         ("bert", 109_514_298),
         ("vit", 86_567_656),
+        ("t5", 222_903_552),
+        ("switch", 619_339_008),
     ],
 )
 def test_default_sizes_are_the_published_ones(name: str, count: int) -> None:

@@ -53,7 +53,7 @@ def test_given_targets_are_taken_where_they_stand(case):
     targets[0, :3] = -100
     expected = [nats(logits[b, t], tokens[b, t]) for b in range(2) for t in range(5) if (b, t) not in [(0, 0), (0, 1), (0, 2)]]
     batch = {"tokens": tokens, "targets": targets}
-    assert int(target_count(batch)) == 7
+    assert int(target_count(batch, "causal_lm")) == 7
     assert float(loss(Fixed(logits), batch).total.detach()) == pytest.approx(sum(expected) / 7, abs=1e-6)
 
 

@@ -19,6 +19,14 @@ def test_an_index_is_digits_and_is_carried_to_the_other_side() -> None:
     assert ours.match("layers.1.2.norm.weight") is None
 
 
+def test_an_index_may_end_a_word() -> None:
+    """As Switch numbers its experts."""
+    both = named("experts.expert_<expert>.wi")
+    found = both.match("experts.expert_12.wi")
+    assert found is not None and found.indices == (("expert", "12"),) and both.fill(found) == "experts.expert_12.wi"
+    assert both.match("experts.expert_.wi") is None
+
+
 def test_the_same_index_twice_is_the_same_number() -> None:
     """What differs is not covered."""
     both = named("a.<i>.b.<i>.c")
@@ -59,7 +67,8 @@ def test_a_word_that_begins_another_is_still_found() -> None:
         ("a.*.b", 3),
         ("a.b*", 3),
         ("a.<I>.b", 3),
-        ("a.x<i>.b", 3),
+        ("a.x1<i>.b", 3),
+        ("a.x<i>y.b", 3),
         ("(a|b).(c|d)", 1),
         ("a.(b|b)", 1),
         ("a.(b).c", 3),

@@ -1,0 +1,1 @@
+"""Drawings of architectures: from the typed graph to a picture."""

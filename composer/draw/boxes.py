@@ -1,0 +1,293 @@
+"""Blocks as boxes and circles, with what stands beside them: each with the points where wires begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from composer.draw.metrics import fitted, text_width
+from composer.draw.scene import ICON, RADIUS, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Text, Wire
+from composer.draw.structure import Edge, Leaf
+
+WIDTH, WIDEST = 268.0, 430.0
+"""Of the boxes of a column: usually, and at most."""
+NARROW = 132.0
+"""The least width of boxes that stand side by side."""
+PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
+ROW, PLAIN_ROW = 32.0, 18.0
+"""Of several kinds of a block, one below the other: with an icon or a detail, and without."""
+SIDE_GAP = 26.0
+"""Between a block and what stands beside it: an arrow fits in."""
+SLOT = 14.0
+"""From one wire at a side of a box to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What acts on a block from one side: a wire that ends there, the name of a value, or a small box."""
+
+    edge: Edge | None = None
+    """What a wire carries that somebody else draws up to here."""
+    chip: str = ""
+    leaf: Leaf | None = None
+    style: Style = "main"
+    inner: tuple[Edge, ...] = ()
+    """What a small box reads, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What is read of a block at its side: by a wire, or as an output of the model."""
+
+    port: str
+    name: str = ""
+    """Of the model's output; none for a wire."""
+    source: str = ""
+    """The path of what makes it, where that is inside of the block."""
+
+
+@dataclass(slots=True)
+class Fragment:
+    """A piece of the drawing around a spine: x counts from it, y from the lower end upwards, which is negative."""
+
+    pieces: Pieces = field(default_factory=Pieces)
+    left: float = 0.0
+    right: float = 0.0
+    height: float = 0.0
+    foot: float = 0.0
+    """Where the stream comes in, from below."""
+    top: float = 0.0
+    """Where it goes out."""
+    out: tuple[Point, ...] = ()
+    """How the output of a flow goes to the upper end; nobody has drawn it."""
+    ends: dict[Edge, tuple[Point, ...]] = field(default_factory=dict)
+    """How wires that come from outside go on, from the border to what they end at."""
+    taps: dict[tuple[str, str], tuple[Point, ...]] = field(default_factory=dict)
+    """Where wires start that leave at a side, by path and port, up to the border."""
+
+
+def needed(leaf: Leaf, *, narrow: bool = False) -> float:
+    """The width that a block's texts want; a narrow one has its parameters behind the detail."""
+    look = leaf.look
+    icon = ICON_ROOM if look.icon is not None else PAD
+    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else text_width(leaf.params, 10) + PAD + 8
+    title = text_width(look.title, 13, bold=True) + 2 * max(icon, params)
+    detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + 2 * max(icon, PAD)
+    rows = [ICON_ROOM + 6 + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
+    rows += [ICON_ROOM + 6 + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
+    return min(max(title, detail, *rows) + 1, WIDEST)
+
+
+def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
+    """The line below the title."""
+    said = [leaf.look.detail] if leaf.look.detail else []
+    if leaf.look.mask not in ("", "causal", "full"):
+        said.append(leaf.look.mask)
+    if narrow and leaf.params and said:
+        said.append(leaf.params)
+    return " · ".join(said)
+
+
+def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
+    """How high a block is."""
+    detail = bool(detail_of(leaf, narrow=narrow))
+    if leaf.rows:
+        return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
+    return 42 if detail else 34 if leaf.look.icon is not None else 28
+
+
+def row_height(leaf: Leaf) -> float:
+    """How high each row of a block is."""
+    return ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
+
+
+def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: bool = False) -> Box:
+    """A block as a box around a middle x, its lower edge at y."""
+    look, top = leaf.look, y - height
+    left, right = x - width / 2, x + width / 2
+    detail = detail_of(leaf, narrow=narrow)
+    own = box_height(leaf, narrow=narrow)
+    params = "" if narrow and detail else leaf.params
+    icons = []
+    if look.icon is not None and not leaf.rows:
+        icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
+    row_high = row_height(leaf)
+    middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
+    room = width - 2 * max(ICON_ROOM if icons else PAD, text_width(params, 10) + PAD + 8 if params else 0)
+    texts = [Text(x, middle - 3 if detail else middle + 4.5, fitted(look.title, 13, room, bold=True), "title")]
+    if detail:
+        texts.append(Text(x, middle + 12.5, fitted(detail, 10.5, width - 2 * (ICON_ROOM if icons else PAD)), "detail"))
+    if params:
+        texts.append(Text(right - PAD, middle - 4 if detail else middle + 3.5, params, "params", "end"))
+    for number, row in enumerate(leaf.rows):
+        upper = top + own - row_high * (len(leaf.rows) - number) - 3
+        start = left + PAD
+        if row.look.icon is not None:
+            icons.append(PlacedIcon(row.look.icon, start, upper))
+            start += ICON + 9
+        space = right - PAD - start
+        below = row.look.detail
+        line = 11 if below else row_high / 2 + 3
+        texts.append(Text(start, upper + line, fitted(row.share, 10.5, space, bold=True), "row", "start"))
+        if below:
+            texts.append(Text(start, upper + 24, fitted(below, 10.5, space), "detail", "start"))
+    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
+
+
+def circle(leaf: Leaf, lefts: Sequence[Beside], rights: Sequence[Beside]) -> Fragment:
+    """A merge, with at most one thing at each side."""
+    assert leaf.look.sign is not None
+    found = Fragment(left=RADIUS, right=RADIUS, height=2 * RADIUS, top=-2 * RADIUS)
+    found.pieces.merges.append(Merge(leaf.about, 0, -RADIUS, leaf.look.sign))
+    for side, besides in ((-1, lefts), (1, rights)):
+        for beside in besides:
+            _one_beside(found, leaf, beside, side, -RADIUS, -RADIUS, side * RADIUS, side * RADIUS)
+    _upright(found)
+    return found
+
+
+def block(
+    leaf: Leaf,
+    width: float,
+    lefts: Sequence[Beside] = (),
+    rights: Sequence[Beside] = (),
+    leaving: Sequence[Leaving] = (),
+    *,
+    narrow: bool = False,
+) -> Fragment:
+    """A box with what stands at both sides."""
+    slots = max(len(lefts), len(rights) + len(leaving))
+    height = max(box_height(leaf, narrow=narrow), SLOT * slots + 6)
+    found = Fragment(left=width / 2, right=width / 2, height=height, top=-height)
+    found.pieces.boxes.append(box(leaf, 0, 0, width, height, narrow=narrow))
+    _stack(found, leaf, lefts, -1, width / 2, height)
+    count = len(rights) + len(leaving)
+    places = [-height / 2 + SLOT * (index - (count - 1) / 2) for index in range(count)]
+    for beside, y in zip(rights, places, strict=False):
+        _one_beside(found, leaf, beside, 1, y, y, width / 2, width / 2)
+    for leave, y in zip(leaving, places[len(rights) :], strict=True):
+        leave_at(found, leaf.about.path, leave, width / 2, y)
+    _upright(found)
+    return found
+
+
+def leave_at(found: Fragment, path: str, leave: Leaving, x: float, y: float) -> None:
+    """What leaves at the right side: the start of a wire, or an arrow to the name of an output."""
+    if leave.name:
+        target = f"outputs.{leave.name}"
+        path = leave.source or path
+        found.pieces.wires.append(Wire(path, target, ((x, y), (x + SIDE_GAP, y)), leave.port))
+        text = Text(x + SIDE_GAP + 4, y + 3.5, leave.name, "chip", "start")
+        found.pieces.chips.append(Chip(About(target, f"the model's output {leave.name}"), text, path, target, leave.port))
+        found.right = max(found.right, text.area.right)
+        return
+    label = Text(x + 6, y - 3, leave.port, "port", "start")
+    found.pieces.texts.append(label)
+    found.right = max(found.right, label.area.right)
+    found.taps[path, leave.port] = ((x, y), (found.right, y))
+
+
+def _stack(found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, edge: float, height: float) -> None:
+    """Things above each other at a side, each with its own wire into the box."""
+    sizes = [_beside_height(beside) for beside in besides]
+    total = sum(sizes) + 8 * (len(sizes) - 1)
+    step = min(SLOT, (height - 14) / max(len(sizes) - 1, 1))
+    y = -height / 2 - total / 2
+    boxes = [index for index, beside in enumerate(besides) if beside.leaf is not None]
+    if boxes == [0] and sizes[0] <= height + 1:
+        y = -height / 2 - sizes[0] / 2  # one box stands level with the block, names below it
+    half = (len(sizes) - 1) / 2
+    for index, (beside, size) in enumerate(zip(besides, sizes, strict=True)):
+        middle = y + size / 2
+        target = -height / 2 + step * (index - half)
+        if boxes == [0] and index:
+            target = -7 - SLOT * (len(sizes) - 1 - index)
+        if beside.leaf is not None and abs(middle + height / 2) < height / 2 - 7:
+            target = middle  # straight in, wherever it can
+        rank = min(index, len(sizes) - 1 - index)
+        turn = edge + 12 + 6 * rank
+        _one_beside(found, leaf, beside, side, middle, target, side * edge, side * turn)
+        y += size + 8
+
+
+def _beside_height(beside: Beside) -> float:
+    if beside.leaf is not None:
+        return box_height(beside.leaf, narrow=True)
+    return SLOT - 8  # so that names stand as far apart as the wires into the box
+
+
+def _one_beside(
+    found: Fragment, leaf: Leaf, beside: Beside, side: int, y: float, target: float, edge: float, turn: float
+) -> None:
+    """One thing at a side: `y` is its own middle, `target` where its wire ends at the border x = `edge`; it turns at `turn`."""
+    start = edge + side * (SIDE_GAP + (abs(turn - edge) if y != target else 0))
+    bend: tuple[Point, ...] = () if abs(y - target) < 0.5 else ((turn, y), (turn, target))
+    path: tuple[Point, ...] = ((start, y), *bend, (edge, target))
+    if beside.edge is not None and beside.leaf is None and not beside.chip:
+        found.ends[beside.edge] = path if bend else ((edge, target),)
+        return
+    if beside.leaf is not None:
+        width = max(104.0, needed(beside.leaf, narrow=True))
+        height = box_height(beside.leaf, narrow=True)
+        x = start + side * width / 2
+        found.pieces.boxes.append(box(beside.leaf, x, y + height / 2, width, height, narrow=True))
+        reach = abs(start) + width
+        source, port = beside.leaf.about.path, beside.edge.port if beside.edge else ""
+        for number, edge_ in enumerate(beside.inner):
+            at = y + SLOT * (number - (len(beside.inner) - 1) / 2)
+            reach = max(
+                reach, _chip(found, edge_, edge_.source.chip or edge_.source.path, side, start + side * width, at, at, ())
+            )
+    else:
+        assert beside.edge is not None
+        reach = _chip(found, beside.edge, beside.chip, side, edge, y, target, bend)
+        _widen(found, side, reach)
+        return
+    found.pieces.wires.append(Wire(source, leaf.about.path, path, port, beside.style))
+    _widen(found, side, reach)
+
+
+def _chip(
+    found: Fragment, edge: Edge, name: str, side: int, border: float, y: float, target: float, bend: tuple[Point, ...]
+) -> float:
+    """The name of a value with an arrow; gives how far it reaches."""
+    start = (bend[0][0] + side * 10) if bend else border + side * 16
+    text = Text(start + side * 4, y + 3.5, name + ("*" if edge.partial else ""), "chip", "end" if side < 0 else "start")
+    about = About(edge.source.path, f"{name}, from elsewhere")
+    found.pieces.chips.append(Chip(about, text, edge.source.path, edge.target, edge.port))
+    points = ((start, y), *bend, (border, target))
+    found.pieces.wires.append(Wire(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
+    return max(abs(text.area.left), abs(text.area.right))
+
+
+def _widen(found: Fragment, side: int, reach: float) -> None:
+    if side < 0:
+        found.left = max(found.left, reach)
+    else:
+        found.right = max(found.right, reach)
+
+
+def _upright(found: Fragment) -> None:
+    """Moves a fragment so that nothing of it lies below its lower end, and its height covers all."""
+    areas = [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
+    areas += [chip.text.area for chip in found.pieces.chips]
+    low, high = max(area.bottom for area in areas), min(area.top for area in areas)
+    found.height = max(found.height, -high)
+    if low > 0:
+        found.height += low
+        shift(found, 0, -low)
+
+
+def shift(found: Fragment, dx: float, dy: float) -> None:
+    """Moves all of a fragment."""
+    pieces = Pieces()
+    pieces.take(found.pieces, dx, dy)
+    found.pieces = pieces
+    found.foot, found.top = found.foot + dy, found.top + dy
+    found.out = _moved(found.out, dx, dy)
+    found.ends = {edge: _moved(points, dx, dy) for edge, points in found.ends.items()}
+    found.taps = {key: _moved(points, dx, dy) for key, points in found.taps.items()}
+
+
+def _moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
+    return tuple((x + dx, y + dy) for x, y in points)

@@ -1,0 +1,461 @@
+"""A column: blocks above each other on a spine, and every wire that does not go straight up in a lane beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from composer.draw.boxes import NARROW, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift
+from composer.draw.fan import fan
+from composer.draw.frame import frame, side_by_side
+from composer.draw.scene import Dot, Point, Style, Text, Wire, straightened
+from composer.draw.shape import aside, branched, in_line
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Source
+
+GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
+"""Between two things on a spine; where one is a circle; where the shape is written."""
+TAP, ARROW, STUB = 14.0, 15.0, 14.0
+"""From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
+LANE, LANES = 20.0, 13.0
+"""From the blocks to the first lane, and from lane to lane."""
+APART = 8.0
+"""Between what stands beside two blocks."""
+
+FEW = 4
+"""Blocks of one of several columns that are drawn narrow."""
+
+Net = tuple[str, str]
+"""A value, by path and port."""
+
+
+@dataclass(slots=True)
+class Station:
+    """A thing on the spine, and what is between it and the one below."""
+
+    item: Item | None
+    """None for what comes in and what goes out."""
+    fragment: Fragment
+    y: float = 0.0
+    """Of its lower end."""
+    straight: Edge | None = None
+    fed: Edge | None = None
+    """What comes in from below out of a lane."""
+    feed_y: float = 0.0
+    tap_y: float = 0.0
+    exit_y: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Lane:
+    """A wire beside the column: from where its value starts to where it is read."""
+
+    net: Net
+    side: int
+    start: tuple[Point, ...]
+    stops: list[tuple[float, Edge, tuple[Point, ...]]] = field(default_factory=list)
+    """For each reader the height at which it turns off, and how it goes on."""
+    x: float = 0.0
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From the upper end to the lower."""
+        ys = [self.start[-1][1], *(stop[0] for stop in self.stops)]
+        return min(ys), max(ys)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is written beside wires."""
+
+    shapes: bool = True
+    narrow: bool = False
+    """Whether blocks stand in one of several columns."""
+    side: int = 1
+    """Where lanes go: to the right, or to the left with -1."""
+
+
+class Column:
+    """Lays out one flow."""
+
+    def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
+        self.flow, besides = aside(flow)
+        self.besides = besides
+        self.flow = in_line(branched(in_line(self.flow)))
+        self.width, self.shown, self.sent = width, shown, sent
+        self.found = Fragment()
+        self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
+        self.lanes: dict[tuple[Net, int], Lane] = {}
+
+    def lay(self) -> Fragment:
+        """The column as a fragment; `top` is where its output leaves, and `taps` hold what is read of it elsewhere."""
+        self.stations = [Station(None, Fragment())]
+        for item in self.flow.items:
+            self.stations.append(self.station(item, len(self.stations)))
+        self.stations.append(Station(None, Fragment()))
+        outlet = self.flow.outlet
+        if outlet is not None and not outlet.chip and self.number(outlet) is not None:
+            edge = Edge(outlet, self.flow.owner, "", True)
+            self.wire_in(self.stations[-1], edge, len(self.stations) - 1)
+        self.heights()
+        self.place()
+        self.route()
+        return self.found
+
+    # -- what is where
+
+    def number(self, source: Source) -> int | None:
+        """Which station a value comes from; none for one from elsewhere."""
+        if source.path == self.flow.owner and not source.port and self.flow.owner:
+            return 0
+        return self.paths.get(source.path)
+
+    def wire_in(self, station: Station, edge: Edge, number: int) -> None:
+        """Lets a value come in from below: straight, or out of a lane."""
+        source = self.number(edge.source)
+        if source == number - 1 and not edge.source.port:
+            station.straight = edge
+        else:
+            station.fed = edge
+
+    def station(self, item: Item, number: int) -> Station:
+        """An item with all that stands beside it, its wires sorted by how they come."""
+        path = item.about.path
+        station = Station(item, Fragment())
+        edges = list(dict.fromkeys(e for e in self.flow.edges if e.target == path))
+        inner = [e for e in edges if not e.source.chip and self.number(e.source) is not None]
+        streams = [e for e in inner if e.main]
+        straight = [e for e in streams if self.number(e.source) == number - 1 and not e.source.port]
+        first = next(iter([*straight, *streams]), None)
+        asides = [
+            Beside(edge, leaf=leaf, style=style_of(edge, leaf), inner=reads) for leaf, edge, reads in self.besides.get(path, ())
+        ]
+        rest = [e for e in edges if e is not first]
+        is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.round(item, first, rest, asides)
+        if first is not None and not (is_circle and not straight and len(rest) < 2):
+            self.wire_in(station, first, number)
+        elif first is not None:
+            rest.insert(0, first)
+        station.fragment = self.fragment(item, rest, asides, is_circle)
+        return station
+
+    def round(self, item: Leaf, first: Edge | None, rest: Sequence[Edge], asides: Sequence[Beside]) -> bool:
+        """Whether a merge is drawn as a circle: it has room for one thing at each side."""
+        own = 1 if item.look.sides else 0
+        beside = [e for e in rest if not (own and e.source.chip)]
+        ports = [e for e in rest if e.source.port and not e.source.chip]  # these leave at the right and come in there
+        return own + len(beside) + len(asides) + (first is None) <= 2 and len(ports) < 2
+
+    def fragment(self, item: Item, rest: Sequence[Edge], asides: Sequence[Beside], is_circle: bool) -> Fragment:
+        """An item laid out, with what comes in at its sides."""
+        rest = sorted(rest, key=lambda e: not e.source.port)
+        lanes = [Beside(e, style=style_of(e)) for e in rest if not e.source.chip and self.number(e.source) is not None]
+        far = [Beside(e, style=style_of(e)) for e in rest if not e.source.chip and self.number(e.source) is None]
+        chips = [Beside(e, chip=e.source.chip) for e in rest if e.source.chip]
+        match item:
+            case Leaf():
+                own = [self.own_side(item, side, chips if item.look.sign else []) for side in item.look.sides]
+                if any(side.learned for side in item.look.sides):
+                    item = replace(item, about=replace(item.about, parameters=0), params="")
+                if is_circle:
+                    others = [*asides, *([] if own else chips), *far]
+                    lefts, rights = [*own, *others[: 1 - len(own)]], [*others[1 - len(own) :], *lanes]
+                    if len(rights) > 1:
+                        lefts, rights = [*lefts, *rights[1:]], rights[:1]
+                    if self.shown.side < 0 and not own:
+                        lefts, rights = rights, lefts
+                    return circle(item, lefts, rights)
+                lefts = [*own, *asides, *([] if item.look.sign and own else chips), *far]
+                wide = replace(item, look=replace(item.look, title=f"{item.look.sign} {item.look.title.lower()}"))
+                seen = wide if item.look.sign else item
+                rights = lanes
+                if self.shown.side < 0:
+                    lefts, rights = rights, lefts
+                return block(seen, self.width, lefts, rights, self.leaving(item), narrow=self.shown.narrow)
+            case Fan():
+                return fan(item, self.width, self.leaving(item))
+            case Group():
+                return frame(item, self.width, self.shown.narrow, self.leaving(item), self.lay_inside, self.shown.side)
+        return self.branches(item, lanes, [*asides, *chips, *far])
+
+    def own_side(self, item: Leaf, side: object, chips: Sequence[Beside]) -> Beside:
+        """What a block has beside it by itself, such as rotary positions."""
+        from composer.draw.looks import Look, SideLook
+
+        assert isinstance(side, SideLook)
+        about = replace(
+            item.about,
+            path=f"{item.about.path}.{side.name}",
+            tip=side.words,
+            parameters=item.about.parameters if side.learned else 0,
+        )
+        params = item.params if side.learned else ""
+        inner = tuple(beside.edge for beside in chips if beside.edge is not None)
+        return Beside(leaf=Leaf(about, Look(side.title, side.facts, side.hue), params), style="side", inner=inner)
+
+    def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int) -> Fragment:
+        """A flow in a frame."""
+        return Column(flow, width, Shown(self.shown.shapes, narrow, side)).lay()
+
+    def named(self, item: Item) -> list[tuple[str, Source]]:
+        """Outputs of the model that an item gives, but for what goes on upwards."""
+        path = item.about.path
+        below = f"{path}."
+        return [
+            (name, source)
+            for name, source in self.flow.exits
+            if source.path == path or (source.path.startswith(below) and isinstance(item, Group))
+        ]
+
+    def leaving(self, item: Item) -> list[Leaving]:
+        """What is read at an item's side: outputs of the model, and ports other than the first."""
+        path = item.about.path
+        names = [
+            Leaving(source.port or source.chip, name, source.path)
+            for name, source in self.named(item)
+            if source.port or source.chip or source.path != path
+        ]
+        ports = {e.source.port for e in self.flow.edges if e.source.path == path and e.source.port and not e.source.chip}
+        ports |= {port for sender, port in self.sent if sender == path and port}
+        return [*names, *(Leaving(port) for port in sorted(ports))]
+
+    def branches(self, item: Branches, lanes: Sequence[Beside], lefts: Sequence[Beside]) -> Fragment:
+        """Columns side by side, between a fork and a join."""
+        return side_by_side(item, lanes, lefts, self.leaving(item), self.lay_branch, self.shown.side)
+
+    def lay_branch(self, flow: Flow) -> Fragment:
+        """One of several columns."""
+        leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
+        narrow = len(leaves) <= FEW
+        width = max([NARROW, *(needed(leaf, narrow=narrow) for leaf in leaves)])
+        return Column(flow, min(width, WIDEST), Shown(self.shown.shapes, narrow, self.shown.side)).lay()
+
+    # -- heights
+
+    def heights(self) -> None:
+        """Finds what each gap has to hold, and gives every station its height."""
+        y = 0.0
+        for number, station in enumerate(self.stations):
+            if number:
+                y = self.gap(self.stations[number - 1], station, number, y)
+            station.y = y
+            y -= station.fragment.height
+        self.found.height = -y
+
+    def gap(self, below: Station, above: Station, number: int, y: float) -> float:
+        """The height at which a station starts, above the one that ends at y; sets where wires cross in between."""
+        source = below.item.about.path if below.item else self.flow.owner
+        top = below.y + below.fragment.top if below.item else y
+        offset = 0.0
+        label = self.label(below)
+        if label:
+            text = Text(8, top - 9, label, "shape", "start")
+            self.found.pieces.texts.append(text)
+            self.found.right = max(self.found.right, text.area.right)
+            offset = 18.0
+        merge = isinstance(below.item, Leaf) and below.fragment.pieces.merges
+        taps = [net for net in self.nets() if net == (source, "") and (below.item or self.flow.owner)]
+        if taps:
+            offset = max(offset + 4, 18.0 if below.item is None else TAP)
+            below.tap_y = top - offset
+        for name, _ in self.plain_exits(below):
+            offset = max(offset + STUB, TAP)
+            below.exit_y.append(top - offset)
+            self.name_exit(below, name, top - offset)
+        if (source, "") in self.sent and below.item:
+            offset = max(offset + STUB, TAP + 8)
+            self.found.taps[source, ""] = ((0, top), (0, top - offset))
+        if above.fed is not None:
+            offset = max(offset + STUB, TAP)
+            above.feed_y = top - offset
+        busy = bool(taps or below.exit_y or above.fed)
+        least = LABEL_GAP if label else MERGE_GAP if merge or above.fragment.pieces.merges else GAP
+        if busy:
+            least = max(least, offset + ARROW)
+        if below.item is None and self.flow.owner == "":
+            least = 0.0
+        if above.item is None:
+            least = max(8.0 if self.flow.owner else 0.0, offset + 8 if busy else 0.0)
+        if isinstance(above.item, Branches) and above.item.fork is not None:
+            least = max(6.0, offset + 4)
+        # What stands beside a block may reach into the gap, where nothing stands beside its neighbour.
+        reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches) else 0.0
+        if y < top - 1:
+            y -= APART
+        if reach and (above.fragment.pieces.merges or not self.slender(below)):
+            y, reach = y - APART, max(reach - APART, 0.0)
+        return min(y, top - least + reach)
+
+    def slender(self, station: Station) -> bool:
+        """Whether nothing stands beside a block."""
+        return station.item is None or station.fragment.left <= self.width / 2 + 1
+
+    def label(self, station: Station) -> str:
+        """The shape to write above a station."""
+        if not self.shown.shapes or not isinstance(station.item, Leaf | Branches):
+            return ""
+        leaf = station.item if isinstance(station.item, Leaf) else station.item.join
+        read = any(e.source.path == leaf.about.path and not e.source.port for e in self.flow.edges)
+        return leaf.shape if read or (self.flow.outlet and self.flow.outlet.path == leaf.about.path) else ""
+
+    def plain_exits(self, station: Station) -> list[tuple[str, Source]]:
+        """Outputs of the model that are what an item gives first, where it also goes on or other outputs do."""
+        if station.item is None:
+            return []
+        path = station.item.about.path
+        return [(name, s) for name, s in self.named(station.item) if s.path == path and not s.port and not s.chip]
+
+    def name_exit(self, station: Station, name: str, y: float) -> None:
+        """An arrow to the name of an output."""
+        from composer.draw.boxes import SIDE_GAP
+        from composer.draw.scene import About, Chip
+
+        assert station.item is not None
+        path, target = station.item.about.path, f"outputs.{name}"
+        side = self.shown.side
+        text = Text(side * (SIDE_GAP + 4), y + 3.5, name, "chip", "start" if side > 0 else "end")
+        top = station.y + station.fragment.top
+        self.found.pieces.wires.append(Wire(path, target, ((0, top), (0, y), (side * SIDE_GAP, y))))
+        self.found.pieces.chips.append(Chip(About(target, f"the model's output {name}"), text, path, target))
+        self.found.right = max(self.found.right, text.area.right)
+
+    def nets(self) -> set[Net]:
+        """Values that are led beside the column, or out of it."""
+        straight = {station.straight for station in self.stations if station.straight}
+        found = {
+            (e.source.path, e.source.port)
+            for e in self.flow.edges
+            if e not in straight and not e.source.chip and self.number(e.source) is not None and e.port != "|"
+        }
+        ends = [e for s in self.stations for e in s.fragment.ends if self.number(e.source) is not None]
+        fed = [s.fed for s in self.stations if s.fed]
+        return found | {(e.source.path, e.source.port) for e in (*ends, *fed)}
+
+    # -- wires
+
+    def place(self) -> None:
+        """Puts every station where it belongs, and collects where wires begin and end."""
+        for station in self.stations:
+            if station.item is None:
+                continue
+            shift(station.fragment, 0, station.y)
+            self.found.pieces.take(station.fragment.pieces)
+            self.found.left = max(self.found.left, station.fragment.left)
+            self.found.right = max(self.found.right, station.fragment.right)
+            for edge, points in station.fragment.ends.items():
+                if self.number(edge.source) is not None:
+                    self.stop(edge, points)
+                else:
+                    self.found.ends[edge] = points
+            for net in self.sent & set(station.fragment.taps):
+                self.found.taps[net] = station.fragment.taps[net]
+            if station.fed is not None:
+                foot = station.fragment.foot
+                self.stop(station.fed, ((0, station.feed_y), (0, foot)))
+        last = self.stations[-1]
+        if last.fed is not None:
+            self.stop(last.fed, ((0, last.feed_y), (0, last.y)))
+        self.found.top = last.y
+
+    def stop(self, edge: Edge, points: tuple[Point, ...]) -> None:
+        """Lets a wire out of a lane end in some points."""
+        side = self.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
+        net = (edge.source.path, edge.source.port)
+        key = (net, side)
+        if key not in self.lanes:
+            self.lanes[key] = Lane(net, side, self.start(edge.source))
+        self.lanes[key].stops.append((points[0][1], edge, points))
+
+    def start(self, source: Source) -> tuple[Point, ...]:
+        """How a value leaves for a lane."""
+        number = self.number(source)
+        assert number is not None
+        station = self.stations[number]
+        if source.port and station.item is not None:
+            return station.fragment.taps[source.path, source.port]
+        top = station.fragment.top if station.item else 0.0
+        return ((0, top), (0, station.tap_y))
+
+    def route(self) -> None:
+        """Gives every lane its place and draws all wires."""
+        placed: list[Lane] = []
+        for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
+            self.place_lane(lane, placed)
+            placed.append(lane)
+            self.draw_lane(lane)
+        for number, station in enumerate(self.stations[1:], 1):
+            if station.straight is not None:
+                self.draw_straight(self.stations[number - 1], station)
+
+    def place_lane(self, lane: Lane, placed: Sequence[Lane]) -> None:
+        """Puts a lane beside everything along its way, and beside shorter lanes."""
+        high, low = lane.span
+        reach = 0.0
+        for station in self.stations:
+            if station.item is not None and station.y > high - 2 and station.y - station.fragment.height < low + 2:
+                reach = max(reach, station.fragment.right if lane.side > 0 else station.fragment.left)
+        for text in (text for text in self.found.pieces.texts if text.role in ("shape", "chip")):
+            if high - 8 < text.y < low + 12 and lane.side > 0:
+                reach = max(reach, text.area.right - LANE + 8)
+        x = reach + LANE
+        while any(
+            other.side == lane.side and abs(abs(other.x) - x) < LANES and other.span[0] < low + 6 and high < other.span[1] + 6
+            for other in placed
+        ):
+            x += 1
+        lane.x = lane.side * x
+        if lane.side > 0:
+            self.found.right = max(self.found.right, x)
+        else:
+            self.found.left = max(self.found.left, x)
+
+    def draw_lane(self, lane: Lane) -> None:
+        """A wire for each reader; forks where they part."""
+        start = lane.start
+        number = self.number(Source(lane.net[0]))
+        going_up = number is not None and any(
+            s.straight and (s.straight.source.path, s.straight.source.port) == lane.net for s in self.stations
+        )
+        both = (lane.net, -lane.side) in self.lanes
+        if not lane.net[1] and (going_up or both or (number and self.stations[number].exit_y)):
+            self.found.pieces.dots.append(Dot(*start[-1]))
+            start = start[-1:]
+        far = max(lane.stops, key=lambda stop: abs(stop[0] - lane.start[-1][1]))
+        for y, edge, points in lane.stops:
+            corner = ((lane.x, start[-1][1]), (lane.x, y))
+            whole = straightened((*start, *corner, *points))
+            if edge is self.stations[-1].fed:
+                self.found.out = whole
+                continue
+            self.found.pieces.wires.append(
+                Wire(lane.net[0], edge.target, whole, port_of(edge), style_of(edge), partial=edge.partial)
+            )
+            if y != far[0]:
+                self.found.pieces.dots.append(Dot(lane.x, y))
+
+    def draw_straight(self, below: Station, above: Station) -> None:
+        """The wire from one station up to the next."""
+        edge = above.straight
+        assert edge is not None
+        top = below.fragment.top if below.item is not None else 0.0
+        foot = above.fragment.foot if above.item is not None else above.y
+        if above.item is None:
+            self.found.out = ((0, top), (0, foot))
+            return
+        arrow = not isinstance(above.item, Group | Fan | Branches)
+        target = "" if edge.port == "|" or edge.source.path.endswith("|") else edge.target
+        points = ((0.0, top), (0.0, foot))
+        self.found.pieces.wires.append(
+            Wire(edge.source.path.partition("|")[0], target, points, port_of(edge), "main", arrow, partial=edge.partial)
+        )
+
+
+def port_of(edge: Edge) -> str:
+    """The port that a wire is labelled with."""
+    return "" if edge.port == "|" else edge.port
+
+
+def style_of(edge: Edge, leaf: Leaf | None = None) -> Style:
+    """How a wire is drawn, by where it goes."""
+    if edge.main:
+        return "main" if leaf is None or leaf.look.hue != "pos" else "side"
+    return "cross" if edge.port in ("memory", "k", "v", "query") else "side"

@@ -1,0 +1,42 @@
+"""How many parameters stand where, and which are another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from composer.cost.costs import numbers
+from composer.draw.words import counted
+from composer.graph.parameters import parameters
+from composer.graph.typed import TypedProgram
+
+
+class Counts:
+    """Parameters by the names of what holds them."""
+
+    def __init__(self, typed: TypedProgram, *, said: bool = True) -> None:
+        self.said = said
+        """Whether blocks tell how many parameters they have."""
+        self.owned: dict[str, int] = {}
+        """Path to all that is owned at it or below."""
+        self.tied: dict[str, str] = {}
+        """Path to the name of another's tensor that stands at it or below."""
+        for entry in parameters(typed):
+            steps = entry.name.split(".")
+            for end in range(len(steps) + 1):
+                above = ".".join(steps[:end])
+                if entry.tied_to:
+                    self.tied.setdefault(above, entry.tied_to)
+                else:
+                    self.owned[above] = self.owned.get(above, 0) + numbers(entry)
+
+    def total(self, paths: Iterable[str]) -> int:
+        """All that is owned at some paths."""
+        return sum(self.owned.get(path, 0) for path in paths)
+
+    def shown(self, path: str) -> str:
+        """What a block says of its parameters: how many, or that they are another's."""
+        if not self.said:
+            return ""
+        if count := self.owned.get(path, 0):
+            return counted(count)
+        return "tied" if path in self.tied else ""

@@ -1,0 +1,104 @@
+"""A drawing as its user holds it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from composer.draw.outline import Depth, Level, outline
+from composer.draw.page import page
+from composer.draw.scene import Scene
+from composer.draw.structure import Flow, Group
+from composer.draw.svg import svg
+from composer.draw.titles import titles
+from composer.graph.typed import TypedProgram
+from composer.language.near import near
+
+ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
+MOST_UNROLLED = 60
+"""Boxes of a drawing in which every pass is drawn."""
+
+
+class NotDrawn(ValueError):
+    """What was asked of a drawing cannot be: a sentence, and what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing: a scene of positioned things, and how it is to look."""
+
+    scene: Scene
+    theme: ThemeName = "light"
+    width: str = ""
+    """Of the picture, with a unit: `240pt`; its natural size without."""
+    highlight: tuple[str, ...] = ()
+    """Paths of what stays bright while everything else fades."""
+
+    def svg(self) -> str:
+        """The text of an SVG file."""
+        return svg(self.scene, self.theme, width=self.width, highlight=self.highlight)
+
+    def save(self, path: str | Path) -> None:
+        """Writes an SVG file."""
+        Path(path).write_text(self.svg(), encoding="utf-8", newline="\n")
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def draw(
+    typed: TypedProgram,
+    level: Level = "block",
+    *,
+    theme: ThemeName = "light",
+    expand: Sequence[str] = (),
+    unroll: bool = False,
+    highlight: Sequence[str] = (),
+    width: str = "",
+    title: str = "",
+    params: bool = True,
+    shapes: bool = True,
+) -> Figure:
+    """The drawing of a model.
+
+    Raises:
+        NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
+    """
+    if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
+        raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
+    opened, bright = [plain(path) for path in expand], [plain(path) for path in highlight]
+    depth = Depth(level, frozenset(opened), unroll, params)
+    flow = outline(typed, depth)
+    boxes = sum(1 for _ in flow.leaves())
+    if unroll and boxes > MOST_UNROLLED:
+        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
+    known = paths(outline(typed, Depth("full", frozenset(opened)))) if opened or bright else set()
+    for path in (*opened, *bright):
+        if path not in known:
+            offered = near(path, known)
+            raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
+    scene = page(flow, titles(typed, flow, title), shapes=shapes)
+    return Figure(scene, theme, width, tuple(highlight if unroll else bright))
+
+
+def plain(path: str) -> str:
+    """A path without the passes of repeats: `layers.3.attn` is `layers.attn`."""
+    return re.sub(r"\.\d+(?=\.|$)", "", path)
+
+
+def paths(flow: Flow) -> set[str]:
+    """Every path in a flow, with those that lead to it."""
+    found: set[str] = set()
+    for item in flow.items:
+        steps = item.about.path.split(".")
+        found |= {".".join(steps[: end + 1]) for end in range(len(steps))}
+        if isinstance(item, Group):
+            found |= set().union(*map(paths, item.flows))
+    return found

@@ -1,0 +1,179 @@
+"""Frames around flows, and flows side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift
+from composer.draw.metrics import fitted, text_width
+from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Strip, Text, Wire, moved, straightened
+from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
+
+PADDING = 16.0
+LINE = 13.0
+STRIP, STRIP_GAP = 12.0, 12.0
+BUS, APART = 14.0, 22.0
+
+LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
+LayBranch: TypeAlias = Callable[[Flow], Fragment]
+
+
+def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int) -> Fragment:
+    """A group with its border, its header, and the pill that says how often it is passed through."""
+    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay)
+    pill = f"× {group.count}" if group.count is not None else ""
+    pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
+    left = max(inner.left + PADDING, width / 2 + PADDING)
+    right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
+    lines = wrapped(group.header, left - 14 - 10)
+    head = 30.0 + LINE * (len(lines) - 1)
+    height = inner.height + head
+    texts = tuple(Text(14 - left, 19 - height + LINE * number, line, "header", "start") for number, line in enumerate(lines))
+    label = Text(right - 14 - (pill_room - 28) / 2, 19.5 - height, pill, "pill") if pill else None
+    found = Fragment(left=left, right=right, height=height, top=-height)
+    found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
+    strip = layer_strip(group, left, right, height, found) if group.kinds else None
+    found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip))
+    found.pieces.take(inner.pieces)
+    if inner.out:
+        outlet = group.flows[0].outlet
+        source = outlet.path if len(group.flows) == 1 and outlet else ""
+        found.pieces.wires.append(Wire(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
+    for number, leave in enumerate(leaving):
+        leave_at(found, group.about.path, leave, right, -height / 2 + 14 * number)
+    return found
+
+
+def wrapped(parts: Sequence[str], room: float) -> list[str]:
+    """Parts of a header in as few lines as have room for them."""
+    font = FONTS["header"]
+    lines: list[str] = []
+    for part in parts:
+        longer = f"{lines[-1]} · {part}" if lines else part
+        if lines and text_width(longer, font.size) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(fitted(part, font.size, room))
+    return lines
+
+
+def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment) -> Strip:
+    """A cell for each pass beside the frame, where no wire comes in."""
+    lefts = [points[0][1] for points in found.ends.values() if points[0][0] < 0]
+    rights = [points[0][1] for points in found.ends.values() if points[0][0] > 0]
+    side = 1 if len(lefts) > len(rights) else -1
+    wires = rights if side > 0 else lefts
+    x = right + STRIP_GAP if side > 0 else -left - STRIP_GAP - STRIP
+    count = len(group.kinds)
+    high = height - 12
+    cell = high / count
+    rare = [index for index, kind in enumerate(group.kinds) if kind]
+    wanted = sorted({0, count - 1, *rare})
+    ticks: list[Text] = []
+    for index in wanted:
+        y = -6 - cell * (index + 0.5) + 3.5
+        if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
+            at = (x + STRIP + 5, "start") if side > 0 else (x - 5, "end")
+            ticks.append(Text(at[0], y, str(index + 1), "tick", "start" if side > 0 else "end"))
+    reach = max([abs(x) + STRIP, *(abs(text.area.right if side > 0 else text.area.left) for text in ticks)])
+    if side > 0:
+        found.right = max(found.right, reach)
+    else:
+        found.left = max(found.left, reach)
+    return Strip(x, -6 - high, STRIP, high, group.kinds, tuple(ticks))
+
+
+def alternatives(group: Group, lay: LayInside) -> Fragment:
+    """Flows of which each pass takes one."""
+    found = Fragment()
+    columns = []
+    for flow, header in zip(group.flows, group.headers, strict=True):
+        far = tuple(by_name(edge, flow) for edge in flow.edges)
+        width = max([132.0, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        held = Group(replace(group.about, parameters=0), header, (replace(flow, edges=far),))
+        columns.append(frame(held, width, False, (), lay, 1))
+    total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
+    x, top = -total / 2, -2 * BUS - max(one.height for one in columns)
+    for one in columns:
+        middle = x + one.left
+        one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
+        found.pieces.take(one.pieces, middle, -2 * BUS)
+        low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
+        high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))
+        found.pieces.wires += [Wire("", "", points, arrow=False, partial=True) for points in (low, high)]
+        x += one.left + one.right + APART
+    found.left = found.right = total / 2
+    found.height = -top + 2 * BUS
+    found.top = -found.height
+    found.out = ((0.0, found.top), (0.0, found.top))
+    return found
+
+
+def by_name(edge: Edge, flow: Flow) -> Edge:
+    """An edge from outside of a flow, as the name of its value."""
+    inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
+    return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path))
+
+
+def side_by_side(
+    item: Branches,
+    lanes: Sequence[Beside],
+    lefts: Sequence[Beside],
+    leaving: Sequence[Leaving],
+    lay: LayBranch,
+    side: int,
+) -> Fragment:
+    """Columns from a fork to a join: a circle where there is room for it, else a wide box."""
+    columns = [lay(flow) for flow in item.flows]
+    total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
+    places, x = [], -total / 2
+    for one in columns:
+        places.append(x + one.left)
+        x += one.left + one.right + APART
+    low = -BUS if item.fork is not None else 0.0
+    top = low - max(one.height for one in columns)
+    found = Fragment(left=total / 2, right=total / 2, foot=low)
+    for flow, one, middle in zip(item.flows, columns, places, strict=True):
+        one.pieces.wires = [
+            replace(wire, points=straightened(((-middle, 0.0), *wire.points))) if item.fork and _from_inlet(wire, flow) else wire
+            for wire in one.pieces.wires
+        ]
+        found.pieces.take(one.pieces, middle, low)
+    if item.fork is not None:
+        found.pieces.dots.append(Dot(0, low))
+    free = 2 if all(abs(middle) > 12 for middle in places) else 3
+    rounded = bool(item.join.look.sign) and len(columns) <= free and not (lanes or lefts or leaving or item.join.look.sides)
+    if rounded:
+        end = circle(item.join, (), ())
+        y = top - 20
+        for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
+            edge = 0.0 if abs(middle) <= 12 else (-RADIUS if middle < 0 else RADIUS)
+            end_points = ((middle, y),) if edge == 0 else ((middle, y - RADIUS), (edge, y - RADIUS))
+            points = (*moved(one.out[:-1], middle, low), *end_points)
+            assert flow.outlet is not None
+            found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
+    else:
+        join = item.join
+        if join.look.sign:
+            join = replace(join, look=replace(join.look, title=f"{join.look.sign} {join.look.title.lower()}"))
+        width = max(needed(join), 2 * max(map(abs, places)) + 60, total if total < 480 else 0)
+        end = block(join, width, lefts, lanes, leaving)
+        y = top - 20
+        for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
+            assert flow.outlet is not None
+            foot = y + end.foot
+            points = (*moved(one.out[:-1], middle, low), (middle, foot))
+            found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
+    shift(end, 0, y)
+    found.pieces.take(end.pieces)
+    found.ends, found.taps = end.ends, end.taps
+    found.left, found.right = max(found.left, end.left), max(found.right, end.right)
+    found.top = end.top
+    found.height = -y + end.height
+    return found
+
+
+def _from_inlet(wire: Wire, flow: Flow) -> bool:
+    return wire.source == flow.owner and wire.points[0] == (0.0, 0.0)

@@ -1,0 +1,153 @@
+"""Passes of a repeat that differ, as one drawing: the same blocks, with a row for each kind where they are not the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from composer.draw.looks import Look
+from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Row, Source
+
+ROWS = 3
+"""Kinds of a block that are shown one by one."""
+
+
+def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
+    """One flow for several, each of so many passes; none where they do not consist of the same nodes."""
+    first = flows[0]
+    if len(flows) == 1:
+        return first
+    if any(len(flow.items) != len(first.items) or outlet(flow) != outlet(first) for flow in flows):
+        return None
+    items = []
+    for alike in zip(*(flow.items for flow in flows), strict=True):
+        item = _item(alike, passes, flows)
+        if item is None:
+            return None
+        items.append(item)
+    edges: dict[tuple[Source, str, str], list[Edge]] = {}
+    for flow in flows:
+        for edge in dict.fromkeys(flow.edges):
+            edges.setdefault((replace(edge.source, shape=""), edge.target, edge.port), []).append(edge)
+    inner = {item.about.path for item in items if isinstance(item, Group) and item.count is None and len(item.flows) > 1}
+    joined = (
+        replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows))
+        for alike in edges.values()
+        if alike[0].main or alike[0].target not in inner
+    )
+    return replace(first, items=tuple(items), edges=tuple(joined))
+
+
+def outlet(flow: Flow) -> tuple[str, str]:
+    """What a flow returns, whatever its shape."""
+    return (flow.outlet.path, flow.outlet.port) if flow.outlet else ("", "")
+
+
+def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Item | None:
+    first = alike[0]
+    if len({item.about.path for item in alike}) > 1:
+        return None
+    about = replace(first.about, parameters=sum(item.about.parameters for item in alike))
+    found: Item | None = None
+    if all(isinstance(item, Leaf) for item in alike):
+        leaves = [item for item in alike if isinstance(item, Leaf)]
+        found = _leaf(replace(leaves[0], about=about), leaves, passes)
+    elif all(isinstance(item, Group) for item in alike):
+        groups = [item for item in alike if isinstance(item, Group)]
+        if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
+            inner = merged([group.flows[0] for group in groups], passes)
+            found = None if inner is None else replace(groups[0], about=about, flows=(inner,))
+    elif all(isinstance(item, Fan) for item in alike):
+        fans = [item for item in alike if isinstance(item, Fan)]
+        found = _fan(replace(fans[0], about=about), fans)
+    return found or one_of(alike, passes, flows)
+
+
+def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:
+    """Different blocks in the same place, as a frame in which they stand side by side."""
+    path, whole = alike[0].about.path, sum(passes)
+    kinds: dict[object, tuple[Flow, int]] = {}
+    for item, count, flow in zip(alike, passes, flows, strict=True):
+        streams = [e for e in flow.edges if e.target == path and e.main]
+        if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
+            return None
+        owner = f"{path}|"
+        edges = tuple(
+            replace(e, source=Source(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path
+        )
+        one = Flow(owner, (item,), edges, Source(path))
+        key: object = item.look if isinstance(item, Leaf) else len(kinds)
+        before = kinds.get(key)
+        if before is not None:
+            assert isinstance(item, Leaf)
+            both = before[0].items[0].about.parameters + item.about.parameters
+            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both)),))
+            count += before[1]
+        kinds[key] = one, count
+    headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
+    about = replace(alike[0].about, parameters=0, tip="one of several blocks, by the pass")
+    return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers)
+
+
+def _fan(first: Fan, fans: Sequence[Fan]) -> Fan | None:
+    """Mixtures that differ in nothing but the numbers that they own."""
+    if any((fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look) != _said(first) for fan in fans):
+        return None
+    gates = sum(fan.router.about.parameters for fan in fans)
+    router = replace(first.router, about=replace(first.router.about, parameters=gates))
+    shared = first.shared
+    if shared is not None:
+        count = sum(fan.shared.about.parameters for fan in fans if fan.shared)
+        shared = replace(shared, about=replace(shared.about, parameters=count))
+    return replace(first, router=router, shared=shared)
+
+
+def _said(fan: Fan) -> tuple[object, ...]:
+    return fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look
+
+
+def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | None:
+    kinds: dict[Look, int] = {}
+    for leaf, count in zip(leaves, passes, strict=True):
+        kinds[leaf.look] = kinds.get(leaf.look, 0) + count
+    params = {leaf.params for leaf in leaves}
+    shared = first.params if len(params) == 1 else ""
+    shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
+    if len(kinds) == 1:
+        return replace(first, params=shared, shape=shape)
+    looks = list(kinds)
+    if any(seen.sign != looks[0].sign or bool(seen.sign) for seen in looks):
+        return None  # a circle has no rows
+    sides = looks[0].sides if all(seen.sides == looks[0].sides for seen in looks) else ()
+    whole = sum(kinds.values())
+    titles = list(dict.fromkeys(seen.title for seen in looks))
+    one = looks[0]
+    if len(looks) > ROWS:
+        facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
+        seen = Look(title, facts, one.hue, one.icon, one.mask, sides, double=one.double, short=one.short)
+        return replace(first, look=seen, params=shared, shape=shape)
+    rows = []
+    common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
+    same_mask = len({seen.mask for seen in looks}) == 1
+    for seen, count in kinds.items():
+        named = [seen.title] if len(titles) > 1 else []
+        mask = [seen.mask] if seen.mask and not same_mask else []
+        own = [fact for fact in seen.facts if fact not in common]
+        turned = [side.words for side in seen.sides] if not sides else []
+        share = f"{count} of {whole}"
+        head = [*named, *mask] or own[:1] or turned[:1]
+        rest = [said for said in (*own, *turned) if said not in head]
+        rows.append(Row(f"{share}: {', '.join(head)}" if head else share, replace(seen, facts=tuple(rest), title=share), count))
+    title = titles[0] if len(titles) == 1 else "One of"
+    seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
+    return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
+
+
+def _span(looks: Sequence[Look]) -> tuple[str, ...]:
+    """Facts of which each kind has its own: the first and the last."""
+    first, last = looks[0], looks[-1]
+    if len(first.facts) != len(last.facts):
+        return (f"{len(looks)} kinds",)
+    pairs = zip(first.facts, last.facts, strict=True)
+    return tuple(a if a == b else f"{a} … {b}" for a, b in pairs) or (f"{len(looks)} kinds",)

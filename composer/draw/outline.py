@@ -1,0 +1,506 @@
+"""The typed graph as blocks, frames and edges, as deep as a level shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from blocks.experts.moe import MixtureOfExperts
+from blocks.residual.residual import Residual
+from composer.diagnostics import Span
+from composer.draw.counts import Counts
+from composer.draw.insides import Piece, inside
+from composer.draw.looks import Look, look, router_facts
+from composer.draw.merge import merged
+from composer.draw.overview import of_group, without_norms
+from composer.draw.scene import About
+from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Source
+from composer.draw.visits import visited
+from composer.draw.words import counted, shape, spoken
+from composer.graph.ir import Ref, Wire
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+
+Level: TypeAlias = Literal["overview", "block", "full"]
+LEVELS: tuple[Level, ...] = ("overview", "block", "full")
+Sources: TypeAlias = tuple[Source, ...]
+Values: TypeAlias = dict[str, dict[str, Sources]]
+"""What each node of a graph gives, by port; the default under no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How much of a model is shown."""
+
+    level: Level = "block"
+    opened: frozenset[str] = frozenset()
+    """Paths of what is shown from inside, whatever the level."""
+    unrolled: bool = False
+    """Whether every pass of a repeat is drawn."""
+    params: bool = True
+    """Whether blocks tell how many parameters they have."""
+
+
+def outline(typed: TypedProgram, depth: Depth) -> Flow:
+    """A model's blocks, frames and edges."""
+    return Outline(typed, depth).model()
+
+
+@dataclass(slots=True)
+class _Drawn:
+    """A graph on its way to become a flow."""
+
+    items: list[Item] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+
+class Outline:
+    """Reads graphs into flows. Every path is that of a place in the recipe, without the passes of folded repeats; `places` are
+    the paths of all places that a drawn thing stands for, with their passes.
+    """
+
+    def __init__(self, typed: TypedProgram, depth: Depth) -> None:
+        self.typed, self.depth = typed, depth
+        self.counts = Counts(typed, said=depth.params)
+        self.source = typed.program.recipe.name_scalar.span.source
+        self.holder: Span | None = None
+        self.quiet = depth.level != "full"
+
+    def model(self) -> Flow:
+        """The whole model."""
+        root = self.typed.root
+        values: Values = {
+            one.name: {"": (Source(one.name, shape=shape(self.typed.inputs[one.name]), given=True),)}
+            for one in self.typed.program.inputs
+        }
+        drawn = _Drawn()
+        self.graph(root, values, "", [""], drawn)
+        outputs = [(name, self.refs((ref,), values)[0]) for name, ref in root.graph.outputs]
+        flow = Flow("", tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs))
+        return without_norms(flow) if self.depth.level == "overview" else flow
+
+    # -- graphs
+
+    def graph(self, graph: TypedGraph, values: Values, prefix: str, places: Sequence[str], drawn: _Drawn) -> None:
+        """Adds all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
+        for node in graph.nodes:
+            if node.node.dropped:
+                values[node.name] = {"": self.refs(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
+            else:
+                values[node.name] = self.node(node, values, prefix, places, drawn)
+
+    def node(self, node: TypedNode, values: Values, prefix: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
+        """Adds a node, and gives what can be read of it."""
+        path, at = prefix + node.name, [place + node.name for place in places]
+        match node:
+            case TypedBlock():
+                given = self.wires(node.node.wires, values)
+                if self.opens(path) and (pieces := inside(node)):
+                    return self.pieces(node, pieces, given, path, at, drawn)
+                return self.block(node, given, path, at, drawn)
+            case TypedGroup():
+                return self.group(node, self.wires(node.node.wires, values), path, at, drawn)
+            case TypedScan():
+                return self.scan(node, self.wires(node.node.wires, values), path, at, drawn)
+            case TypedRepeat() if self.depth.unrolled:
+                return self.unrolled(node, values, path, at, drawn)
+        return self.repeat(node, values, path, at, drawn)
+
+    def opens(self, path: str) -> bool:
+        """Whether a block is shown from inside."""
+        return self.depth.level == "full" or path in self.depth.opened
+
+    def refs(self, refs: Sequence[Ref], values: Values) -> Sources:
+        """Where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
+        found: list[Source] = []
+        for same in runs(refs):
+            ports, ref = values[same[0].node], same[0]
+            passed = ports.get(f"({ref.index}){ref.port}")
+            last = ports.get("last")
+            if passed:  # every pass is drawn
+                found += [source for one in same for source in ports[f"({one.index}){one.port}"]]
+            elif not ref.port and len(same) == 1 and (ref.index is None or (last and last[0].port == str(ref.index))):
+                found += ports[""]
+            elif last is None and ref.port in ports and not ports[ref.port][0].chip:
+                found += ports[ref.port]
+            else:
+                inner = ports.get(f"|{ref.port}", ports[""])
+                found += [replace(source, chip=named(same)) for source in inner]
+        return tuple(found)
+
+    def wires(self, wires: Sequence[Wire], values: Values) -> dict[str, Sources]:
+        """What each port reads."""
+        return {wire.port: self.refs(wire.refs, values) for wire in wires}
+
+    # -- blocks
+
+    def block(
+        self, node: TypedBlock, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: _Drawn
+    ) -> dict[str, Sources]:
+        """Adds a block as one box."""
+        seen = look(node, self.head(path))
+        first = next(iter(node.part.inputs), "").rstrip("?*")
+        if seen.quiet and self.quiet:
+            return {"": given[first]}
+        item: Item
+        if isinstance(node.part, MixtureOfExperts) and self.depth.level != "overview":
+            item = self.fan(node, node.part, path, places)
+        else:
+            item = self.leaf(node, seen, path, places)
+        drawn.items.append(item)
+        mixes = any(name.endswith("*") for name in node.part.inputs)
+        for port, sources in given.items():
+            drawn.edges += [Edge(source, path, port, mixes or port == first) for source in sources]
+        return self.ports(node, path)
+
+    def ports(self, node: TypedBlock, path: str) -> dict[str, Sources]:
+        """What can be read of a block."""
+        names = list(node.outputs)
+        shapes = {name: shape(type_) for name, type_ in node.outputs.items()}
+        ports = {name: (Source(path, name, shapes[name]),) for name in names[1:]}
+        first = (Source(path, "", shapes[names[0]]),)
+        return {"": first, names[0]: first, **ports}
+
+    def leaf(self, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
+        """A block as a box."""
+        params = self.counts.shown(places[0])
+        stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
+        came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
+        gives = shape(next(iter(node.outputs.values()), ()))
+        about = self.about(node, path, places, (seen.title, seen.detail, seen.mask))
+        return Leaf(about, seen, params, gives if gives != came else "")
+
+    def fan(self, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Fan:
+        """A mixture of experts with its router, its experts and what all visit."""
+        expert, shared = node.slots["expert"], node.slots.get("shared")
+        assert isinstance(expert, TypedBlock)
+        seen = look(expert)
+        count = visited(part)
+        whole = self.counts.total([f"{places[0]}.expert"])
+        header = (f"{part.experts} × {seen.short or seen.title}" + (f" {counted(whole // part.experts)}" if whole else ""),)
+        facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
+        gates = [f"{place}.{name}" for place in places for name in part.router.maps]
+        router = Leaf(
+            replace(self.about(node, f"{path}.router", places, ("Router", *facts)), parameters=self.counts.total(gates)),
+            Look("Router", facts, "moe"),
+            counted(sum(self.counts.owned.get(name, 0) for name in gates[: len(part.router.maps)])),
+        )
+        visited_by_all = None
+        if shared is not None:
+            at = [f"{place}.shared" for place in places]
+            if isinstance(shared, TypedBlock):
+                visited_by_all = self.leaf(shared, look(shared), f"{path}.shared", at)
+            else:
+                about = self.about(shared, f"{path}.shared", at, ("Shared expert",))
+                visited_by_all = Leaf(about, Look("Shared expert", hue="moe"), self.counts.shown(at[0]))
+        about = self.about(node, path, places, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
+        own = self.counts.total(f"{place}.expert" for place in places)
+        return Fan(
+            replace(about, parameters=own),
+            router,
+            seen,
+            ("Sparse MoE", *header, f"{count} active"),
+            part.experts,
+            min(count, part.experts),
+            visited_by_all,
+            tuple(node.node.wanted),
+        )
+
+    def pieces(
+        self,
+        node: TypedBlock,
+        pieces: Sequence[Piece],
+        given: Mapping[str, Sources],
+        path: str,
+        places: Sequence[str],
+        drawn: _Drawn,
+    ) -> dict[str, Sources]:
+        """Adds what a block consists of."""
+        values: dict[str, Sources] = {f"${port}": sources for port, sources in given.items()}
+        for piece in pieces:
+            below = f"{path}.{piece.name}"
+            if piece.look.quiet and self.quiet:
+                values[piece.name] = values[piece.reads[0][0]]
+                continue
+            names = [f"{place}.{name}" for place in places for name in piece.parameters]
+            one = names[: len(piece.parameters)]
+            params = (
+                counted(count) if (count := self.counts.total(one)) else "tied" if any(n in self.counts.tied for n in one) else ""
+            )
+            about = replace(
+                self.about(node, below, places, (piece.look.title, piece.look.detail)), parameters=self.counts.total(names)
+            )
+            drawn.items.append(Leaf(about, piece.look, params))
+            for read, port in piece.reads:
+                drawn.edges += [Edge(source, below, port, not port or port in "qkv") for source in values.get(read, ())]
+            values[piece.name] = (Source(below, shape=piece.shape),)
+        gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
+        first = next(iter(node.outputs))
+        return {"": gives[first], **gives}
+
+    # -- what holds a graph
+
+    def group(
+        self, node: TypedGroup, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: _Drawn
+    ) -> dict[str, Sources]:
+        """Adds a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
+        part = node.node.part
+        below = [f"{place}." for place in places]
+        if part is not None and (issubclass(part, Residual) or (self.depth.level == "full" and path not in self.depth.opened)):
+            values: Values = {name: {"": sources} for name, sources in given.items()}
+            holder, self.holder = self.holder, self.holder or node.node.name_span
+            self.graph(node.graph, values, f"{path}.", below, drawn)
+            self.holder = holder
+            outputs = {port: self.refs((ref,), values) for port, ref in node.graph.graph.outputs}
+            return {"": next(iter(outputs.values())), **outputs}
+        title = spoken(node.name) if part is None else spoken(part.kind)
+        closed = self.depth.level == "overview" or part is not None
+        if closed and path not in self.depth.opened:
+            flow, ports = self.flow(node.graph, given, path, below)
+            about = self.about(node, path, places, (title,))
+            item: Item = of_group(flow, replace(about, parameters=self.counts.total(places)), title, self.counts.shown(places[0]))
+            drawn.items.append(item)
+            self.outer_edges(node.graph, given, path, drawn)
+        else:
+            flow, ports = self.flow(node.graph, given, path, below)
+            drawn.items.append(self.frame(node, title, path, places, (flow,)))
+            self.inlet_edge(node.graph, given, path, drawn)
+        return self.outputs(node.graph, path, ports)
+
+    def scan(
+        self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: _Drawn
+    ) -> dict[str, Sources]:
+        """Adds a scan: a frame around one step, or one box."""
+        title = f"{spoken(node.name)}, each step of {node.node.axis}"
+        flow, ports = self.flow(node.graph, given, path, [f"{place}." for place in places])
+        if self.depth.level == "overview" and path not in self.depth.opened:
+            about = replace(self.about(node, path, places, (title,)), parameters=self.counts.total(places))
+            drawn.items.append(of_group(flow, about, title, self.counts.shown(places[0])))
+            self.outer_edges(node.graph, given, path, drawn)
+        else:
+            drawn.items.append(self.frame(node, title, path, places, (flow,)))
+            self.inlet_edge(node.graph, given, path, drawn)
+        return self.outputs(replace(node.graph, outputs=node.outputs), path, ports)
+
+    def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flows: tuple[Flow, ...]) -> Group:
+        """A frame around flows."""
+        each = self.counts.shown(places[0])
+        about = replace(self.about(node, path, places, (title, each)), parameters=0)
+        return Group(about, (title, each) if each else (title,), flows)
+
+    def flow(
+        self, graph: TypedGraph, given: Mapping[str, Sources], path: str, below: Sequence[str]
+    ) -> tuple[Flow, dict[str, Sources]]:
+        """What a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the rest
+        is read over the border.
+        """
+        values: Values = {}
+        for index, one in enumerate(graph.graph.inputs):
+            if index == 0 and not one.captured and one.name in given:
+                shapes = {source.shape for source in given[one.name]}
+                values[one.name] = {"": (Source(path, shape=shapes.pop() if len(shapes) == 1 else ""),)}
+            else:
+                values[one.name] = {"": tuple(map(from_far, given.get(one.name, ())))}
+        drawn = _Drawn()
+        self.graph(graph, values, f"{path}.", below, drawn)
+        ports = {port: self.refs((ref,), values) for port, ref in graph.graph.outputs}
+        outlet = next(iter(ports.values()))
+        return Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None), {**ports, "": outlet}
+
+    def inlet_edge(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn) -> None:
+        """Adds the edge of what comes in from below."""
+        first = graph.graph.inputs[0] if graph.graph.inputs else None
+        if first is not None and not first.captured:
+            drawn.edges += [Edge(source, path, "", True) for source in given.get(first.name, ())]
+
+    def outer_edges(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn) -> None:
+        """Adds all edges of what is drawn as one box."""
+        for index, one in enumerate(graph.graph.inputs):
+            for source in given.get(one.name, ()):
+                drawn.edges.append(Edge(source, path, "" if index == 0 else one.name, index == 0))
+
+    def outputs(self, graph: TypedGraph, path: str, ports: Mapping[str, Sources]) -> dict[str, Sources]:
+        """What can be read of a frame: what it returns; anything else, after a bar, is called by its name."""
+        name, type_ = next(iter(graph.outputs.items()))
+        whole = (Source(path, shape=shape(type_)),)
+        return {"": whole, name: whole, **{f"|{port}": sources for port, sources in ports.items()}}
+
+    # -- repeats
+
+    def repeat(self, node: TypedRepeat, values: Values, path: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
+        """Adds a repeat, folded: one frame, however many passes."""
+        count = len(node.passes)
+        kinds: dict[int, list[int]] = {}
+        for index, graph in enumerate(node.passes):
+            kinds.setdefault(id(graph), []).append(index)
+        ordered = sorted(kinds.values(), key=lambda passes: (-len(passes), passes[0]))
+        flows = []
+        ports: dict[str, Sources] = {}
+        for passes in ordered:
+            given = self.given(node, passes, values, path)
+            below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in passes))
+            flow, gives = self.flow(node.passes[passes[0]], given, path, below)
+            flows.append(flow)
+            for port, sources in gives.items():
+                ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *sources)))
+        flows = [with_earlier(flow, f"{path}|", ports) for flow in flows]
+        of = [0] * count
+        for number, passes in enumerate(ordered):
+            for index in passes:
+                of[index] = number
+        one = merged(flows, [len(passes) for passes in ordered])
+        title = self.layer_title(node, flows)
+        each = {self.counts.owned.get(f"{places[0]}.{node.prefix(index)}"[:-1], 0) for index in range(count)}
+        most = counted(max(each)) if max(each) else ""
+        about = replace(self.about(node, path, places, (f"× {count} {title}", most and f"{most} each")), parameters=0)
+        whole = self.counts.total(places)
+        if self.depth.level == "overview" and path not in self.depth.opened:
+            name = f"× {count} {title}"
+            drawn.items.append(of_group(flows[0], replace(about, parameters=whole), name, counted(whole) if whole else ""))
+            self.pass_edges(node, values, path, drawn, all_inputs=True)
+            return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
+        header = (title, *((f"{most} each",) if most and len(each) == 1 else (f"up to {most}",) if most else ()))
+        if most and (idle := unvisited(flows[0]) // (len(places) * len(ordered[0]))):
+            header = (*header, f"{counted(max(each) - idle)} active")
+        several = one is None
+        heads = tuple((f"{len(passes)} of {count}",) for passes in ordered) if several else ()
+        frames = tuple(flows) if several else (one,) if one else ()
+        drawn.items.append(Group(about, header, frames, heads, count, tuple(of) if len(ordered) > 1 else ()))
+        self.pass_edges(node, values, path, drawn, all_inputs=False)
+        return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
+
+    def given(self, node: TypedRepeat, passes: Sequence[int], values: Values, path: str) -> dict[str, Sources]:
+        """What some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
+        found: dict[str, dict[Source, None]] = {}
+        for index in passes:
+            for wire in node.node.passes[index].wires:
+                named = found.setdefault(wire.port, {})
+                for same in runs(wire.refs):
+                    if same[0].node == node.name and node.name not in values:
+                        named[earlier(same, index, path)] = None
+                    else:
+                        named.update(dict.fromkeys(self.refs(same, values)))
+        return {port: tuple(sources) for port, sources in found.items()}
+
+    def pass_edges(self, node: TypedRepeat, values: Values, path: str, drawn: _Drawn, *, all_inputs: bool) -> None:
+        """Adds the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
+        inputs = node.passes[0].graph.inputs
+        for index, one in enumerate(inputs):
+            if (index == 0 and not one.captured) or all_inputs:
+                refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
+                outside = dict.fromkeys(ref for ref in refs if ref.node != node.name)
+                main = index == 0
+                drawn.edges += [
+                    Edge(source, path, "" if main else one.name, main) for source in self.refs(tuple(outside), values)
+                ]
+
+    def unrolled(self, node: TypedRepeat, values: Values, path: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
+        """Adds every pass of a repeat, one after the other."""
+        ports: dict[str, Sources] = {}
+        around = {**values, node.name: ports}
+        for index, graph in enumerate(node.passes):
+            inner: Values = {wire.port: {"": self.refs(wire.refs, around)} for wire in node.node.passes[index].wires}
+            below = f"{path}.{index}."
+            self.graph(graph, inner, below, [f"{place}.{node.prefix(index)}" for place in places], drawn)
+            for port, ref in graph.graph.outputs:
+                ports[f"({index}){port}"] = self.refs((ref,), inner)
+            ports[f"({index})"] = self.refs((graph.graph.outputs[0][1],), inner)
+        return {**ports, "": ports[f"({len(node.passes) - 1})"]}
+
+    # -- what is said
+
+    def about(self, node: TypedNode, path: str, places: Sequence[str], said: Sequence[str]) -> About:
+        """What a thing stands for."""
+        total = self.counts.total(places)
+        tip = [part for part in said if part]
+        if total:
+            tip.append(f"{self.counts.shown(places[0])} parameters")
+        return About(path, " — ".join(tip), self.lines(node), total)
+
+    def lines(self, node: TypedNode) -> tuple[int, int] | None:
+        """Where a node stands in the recipe's text; what is inside of a block, where the block stands."""
+        name, whole = node.node.name_span, node.node.span
+        if name.source != self.source:
+            name = whole = self.holder or name
+        if name.source != self.source:
+            return None
+        return name.line, max(name.line, whole.end_line if whole.source == self.source else name.line)
+
+    def head(self, path: str) -> str:
+        """What a map is called that gives the model's logits; nothing for others."""
+        outputs = dict(self.typed.root.graph.outputs)
+        if str(outputs.get("logits")) != path:
+            return ""
+        task = self.typed.program.recipe.task or ""
+        return "Classifier" if task.endswith("classification") else "LM head"
+
+    def layer_title(self, node: TypedRepeat, flows: Sequence[Flow]) -> str:
+        """What one pass of a repeat is called."""
+        if node.name not in ("layers", "blocks", "encoder", "decoder"):
+            return spoken(node.name)
+        looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
+        masks = [seen.mask for seen in looks if seen.mask and not seen.double]
+        if node.name == "decoder" or any(seen.double for seen in looks) or any("causal" in mask for mask in masks):
+            return "Decoder layer"
+        return "Encoder layer" if node.name == "encoder" or masks else "Layer"
+
+
+def unvisited(flow: Flow) -> int:
+    """How many parameters a token does not meet, in experts that it does not visit."""
+    fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
+    return sum(fan.about.parameters * (fan.experts - fan.visited) // fan.experts for fan in fans)
+
+
+def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
+    """References in order, those to consecutive passes of a repeat together."""
+    same: list[Ref] = []
+    for ref in refs:
+        last = same[-1] if same else None
+        if last and last.index is not None and ref == replace(last, index=last.index + 1):
+            same.append(ref)
+            continue
+        if same:
+            yield tuple(same)
+        same = [ref]
+    if same:
+        yield tuple(same)
+
+
+def named(same: Sequence[Ref]) -> str:
+    """How a recipe names some passes: `layers(1:3).attn`."""
+    first, last = same[0], same[-1]
+    if len(same) == 1 or first.index is None or last.index is None:
+        return str(first)
+    return f"{first.node}({first.index}:{last.index + 1}){'.' if first.port else ''}{first.port}"
+
+
+def earlier(same: Sequence[Ref], index: int, path: str) -> Source:
+    """A value of passes before; where it comes from is known when one has been read."""
+    first, last = same[0], same[-1]
+    port = f": {first.port}" if first.port else ""
+    if len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index):
+        which = "earlier passes"
+    else:
+        which = "previous pass" if first.index == index - 1 else f"pass {first.index}"
+    return Source(f"{path}|{first.port}", chip=f"{which}{port}")
+
+
+def with_earlier(flow: Flow, mark: str, ports: Mapping[str, Sources]) -> Flow:
+    """The flow in which values of passes before come from where each pass makes them."""
+    items = tuple(
+        replace(item, flows=tuple(with_earlier(inner, mark, ports) for inner in item.flows)) if isinstance(item, Group) else item
+        for item in flow.items
+    )
+    edges: list[Edge] = []
+    for edge in flow.edges:
+        if not edge.source.path.startswith(mark):
+            edges.append(edge)
+            continue
+        made = ports.get(edge.source.path.removeprefix(mark), ())
+        edges += [replace(edge, source=replace(one, chip=edge.source.chip)) for one in made]
+    return replace(flow, items=items, edges=tuple(edges))
+
+
+def from_far(source: Source) -> Source:
+    """A value as it is called behind a border: an input of the model by its name."""
+    return replace(source, chip=source.path) if source.given and not source.chip else source

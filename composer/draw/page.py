@@ -1,0 +1,193 @@
+"""A whole page: the model's columns side by side, its inputs and outputs, the title and the facts below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift
+from composer.draw.column import Column, Net, Shown
+from composer.draw.looks import Look
+from composer.draw.metrics import text_width
+from composer.draw.scene import FONTS, About, Pieces, Point, Scene, Text, Wire, straightened
+from composer.draw.shape import aside
+from composer.draw.structure import Edge, Flow, Leaf, Source
+
+MARGIN = 24.0
+COLUMN_GAP = 56.0
+FACTS = 570.0
+"""How wide a line of facts may be, however narrow the drawing."""
+TWO_COLUMNS = 240.0
+"""Width of boxes where a model has several columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """What stands at the head of a page, and how inputs and outputs are called."""
+
+    title: str
+    facts: tuple[str, ...]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+
+
+def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
+    """The scene of a model."""
+    columns = parts(with_ends(flow, titles))
+    usual = WIDTH if len(columns) == 1 else TWO_COLUMNS
+    laid: list[Fragment] = []
+    for number, column in enumerate(columns):
+        leaves = [leaf for leaf in column.leaves() if isinstance(leaf, Leaf)]
+        width = min(max([usual, *map(needed, leaves)]), WIDEST)
+        side = -1 if number < len(columns) - 1 else 1
+        laid.append(Column(column, width, Shown(shapes, side=side), sent_from(column, columns)).lay())
+    whole = beside_each_other(laid)
+    return with_head(whole, titles, "")
+
+
+def with_ends(flow: Flow, titles: Titles) -> Flow:
+    """The flow with boxes for the inputs that go into its stream and for its first output; other inputs go by their names."""
+    rest = aside(flow)[0]
+    paths = {item.about.path for item in rest.items}
+    streams = {
+        e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.chip and e.target in paths
+    }
+    ins = tuple(
+        Leaf(About(path, f"the model's input {path} — {source.shape}"), Look(titles.inputs[path], hue="io"), "", source.shape)
+        for path, source in streams.items()
+    )
+    stays = {(e.target, e.port) for e in rest.edges if e.main}
+    edges = [
+        e
+        if not e.source.given or e.source.chip or (e.source.path in streams and (e.target, e.port) in stays)
+        else replace(e, source=replace(e.source, chip=e.source.path))
+        for e in flow.edges
+    ]
+    outs: tuple[Leaf, ...] = ()
+    if flow.outlet is not None and flow.exits and not flow.outlet.given:
+        name = flow.exits[0][0]
+        path = f"outputs.{name}"
+        outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
+        edges.append(Edge(flow.outlet, path, "", True))
+    return replace(flow, items=(*ins, *flow.items, *outs), edges=tuple(edges), outlet=None, exits=flow.exits[1:])
+
+
+def parts(flow: Flow) -> list[Flow]:
+    """The columns: blocks between which the stream flows; the one with the model's output last."""
+    group = {item.about.path: item.about.path for item in flow.items}
+
+    def root(path: str) -> str:
+        while group[path] != path:
+            path = group[path]
+        return path
+
+    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow)[0].items}
+    for edge in flow.edges:
+        if (
+            edge.source.path in group
+            and not edge.source.chip
+            and (edge.main or edge.target in alone or edge.source.path in alone)
+        ):
+            group[root(edge.source.path)] = root(edge.target)
+    last = root(flow.items[-1].about.path)
+    roots = dict.fromkeys(root(item.about.path) for item in flow.items)
+    ordered = [one for one in roots if one != last] + [last]
+    columns = []
+    for one in ordered:
+        items = tuple(item for item in flow.items if root(item.about.path) == one)
+        paths = {item.about.path for item in items}
+        edges = tuple(e for e in flow.edges if e.target in paths)
+        exits = tuple((name, source) for name, source in flow.exits if belongs(source, paths))
+        columns.append(replace(flow, items=items, edges=edges, exits=exits))
+    return columns
+
+
+def belongs(source: Source, paths: set[str]) -> bool:
+    """Whether a value comes from one of some items, or from inside of it."""
+    steps = source.path.split(".")
+    return any(".".join(steps[:end]) in paths for end in range(1, len(steps) + 1))
+
+
+def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
+    """Values of a column that others read."""
+    own = {item.about.path for item in column.items}
+    read = [e.source for other in columns if other is not column for e in all_edges(other)]
+    return frozenset((source.path, source.port) for source in read if source.path in own and not source.chip)
+
+
+def all_edges(flow: Flow) -> list[Edge]:
+    """The edges of a flow and of all that its frames hold."""
+    found = list(flow.edges)
+    for item in flow.items:
+        for inner in getattr(item, "flows", ()):
+            found += all_edges(inner)
+    return found
+
+
+def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
+    """Columns on one page, and the wires between them."""
+    whole = Fragment(height=max(one.height for one in laid))
+    taps: dict[Net, tuple[Point, ...]] = {}
+    x = 0.0
+    gutters: list[float] = []
+    for number, one in enumerate(laid):
+        middle = x + one.left
+        shift(one, middle, 0)
+        whole.pieces.take(one.pieces)
+        coming = [(edge, points) for edge, points in one.ends.items() if (edge.source.path, edge.source.port) in taps]
+        for order, (edge, points) in enumerate(sorted(coming, key=lambda end: -end[1][0][1])):
+            start = taps[edge.source.path, edge.source.port]
+            gutter = x - COLUMN_GAP / 2 + 10 * (order - (len(coming) - 1) / 2)
+            gutters.append(gutter)
+            corner = ((gutter, start[-1][1]), (gutter, points[0][1]))
+            wire = Wire(edge.source.path, edge.target, straightened((*start, *corner, *points)), edge.port, "cross")
+            whole.pieces.wires.append(wire)
+            shape = edge.source.shape
+            solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
+            if shape and order == 0 and gutter - start[-1][0] > text_width(shape, 10) + 24:
+                text = Text((start[-1][0] + gutter) / 2, start[-1][1] - 6, shape, "shape")
+                if not any(text.area.meets(other) for other in solid):
+                    whole.pieces.texts.append(text)
+        taps |= one.taps
+        x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
+    whole.right = x
+    return whole
+
+
+def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:
+    """The page around everything, with its title."""
+    facts = lines_of(titles.facts, max(whole.right, FACTS))
+    title = Text(MARGIN, 34, titles.title, "heading", "start")
+    said = [title, *(Text(MARGIN, 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts))]
+    head = 72.0 + 15 * max(len(facts) - 1, 0) if facts else 56.0
+    areas = [t.area for t in whole.pieces.texts] + [chip.text.area for chip in whole.pieces.chips]
+    high = min([-whole.height, *(area.top for area in areas)])
+    low = max([0.0, *(area.bottom for area in areas)])
+    wide = max([whole.right + 2 * MARGIN, *(text.area.right + MARGIN for text in said)])
+    pieces = Pieces()
+    pieces.take(whole.pieces, (wide - whole.right) / 2, head - high)
+    height = head - high + low + MARGIN + 2
+    return Scene(
+        name or titles.title,
+        wide,
+        height,
+        (*said, *pieces.texts),
+        tuple(pieces.frames),
+        tuple(pieces.wires),
+        tuple(pieces.dots),
+        tuple(pieces.boxes),
+        tuple(pieces.merges),
+        tuple(pieces.chips),
+    )
+
+
+def lines_of(facts: Sequence[str], room: float) -> list[str]:
+    """Facts in lines as long as the drawing is wide."""
+    lines: list[str] = []
+    for fact in facts:
+        longer = f"{lines[-1]} · {fact}" if lines else fact
+        if lines and text_width(longer, FONTS["facts"].size) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(fact)
+    return lines

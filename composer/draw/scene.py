@@ -1,0 +1,328 @@
+"""A drawing as positioned things: what every writer is given, whatever it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from composer.draw.metrics import text_width
+from composer.draw.palette import Hue
+
+Point: TypeAlias = tuple[float, float]
+"""To the right and downwards, in pixels of a page of natural size."""
+Role: TypeAlias = Literal[
+    "heading", "facts", "title", "expert", "detail", "row", "params", "shape", "port", "chip", "tick", "header", "pill", "sign"
+]
+"""What a text is for, which decides how it looks."""
+Anchor: TypeAlias = Literal["start", "middle", "end"]
+Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far"]
+"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state, or
+what is called by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Font:
+    """Size in pixels, and weight."""
+
+    size: float
+    bold: bool = False
+
+
+FONTS: dict[Role, Font] = {
+    "heading": Font(20, True),
+    "facts": Font(11.5),
+    "title": Font(13, True),
+    "expert": Font(11, True),
+    "detail": Font(10.5),
+    "row": Font(10.5, True),
+    "params": Font(10),
+    "shape": Font(10),
+    "port": Font(10),
+    "chip": Font(10),
+    "tick": Font(10),
+    "header": Font(11),
+    "pill": Font(12.5, True),
+    "sign": Font(12, True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A rectangle."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def grown(self, by: float) -> Area:
+        """The rectangle with a margin, which may be negative."""
+        return Area(self.left - by, self.top - by, self.right + by, self.bottom + by)
+
+    def meets(self, other: Area) -> bool:
+        """Whether the two share a point inside."""
+        return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A line of text at its baseline."""
+
+    x: float
+    y: float
+    text: str
+    role: Role
+    anchor: Anchor = "middle"
+
+    @property
+    def area(self) -> Area:
+        """What the letters cover."""
+        font = FONTS[self.role]
+        width = text_width(self.text, font.size, bold=font.bold)
+        left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
+        return Area(left, self.y - 0.74 * font.size, left + width, self.y + 0.22 * font.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A mask as a square of cells: a row for each query, a column for each key, true where it may look."""
+
+    seen: tuple[tuple[bool, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line through points of the unit square, y upwards."""
+
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """An arrow that leads back: what is computed step by step."""
+
+
+Icon: TypeAlias = Cells | Curve | Loop
+ICON = 28.0
+"""An icon's width and height."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedIcon:
+    """An icon with its upper left corner."""
+
+    icon: Icon
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a thing on the page stands for."""
+
+    path: str
+    """Of the node, `layers.attn.body`; a folded repeat has no index."""
+    tip: str = ""
+    """All there is to say in one line: title, detail, parameters."""
+    lines: tuple[int, int] | None = None
+    """The first and the last line in the recipe's text; none for what stands in another file."""
+    parameters: int = 0
+    """How many are learned here, in all places that it stands for; those of the things inside it not counted."""
+    covers: tuple[str, ...] = ()
+    """Paths of nodes that are not drawn by themselves but in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A block."""
+
+    about: About
+    hue: Hue
+    x: float
+    y: float
+    width: float
+    height: float
+    texts: tuple[Text, ...]
+    icons: tuple[PlacedIcon, ...] = ()
+    dashed: bool = False
+    """Whether it is not computed for every token, or only in training."""
+    double: bool = False
+    """Whether it takes a second stream."""
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of the border."""
+        return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+
+RADIUS = 9.0
+"""Of a merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A circle where streams become one."""
+
+    about: About
+    x: float
+    y: float
+    sign: Literal["+", "×", "Σ", "‖"]
+
+    @property
+    def area(self) -> Area:
+        """The square around the circle."""
+        return Area(self.x - RADIUS, self.y - RADIUS, self.x + RADIUS, self.y + RADIUS)
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The layers of a repeat whose passes differ: a cell for each, the first below."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kinds: tuple[int, ...]
+    """Of each pass: 0 for the most frequent one."""
+    ticks: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A border around what belongs together: a repeat, a group, the experts of a mixture."""
+
+    about: About
+    x: float
+    y: float
+    width: float
+    height: float
+    texts: tuple[Text, ...]
+    pill: Text | None = None
+    """How often it is passed through."""
+    strip: Strip | None = None
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of the border."""
+        return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A line from one thing to another."""
+
+    source: str
+    target: str
+    """Paths; of a model's input or output, its name."""
+    points: tuple[Point, ...]
+    """The corners, which writers round; of a curve, four control points."""
+    port: str = ""
+    """The target's port, where it is not the first."""
+    style: Style = "main"
+    arrow: bool = True
+    curved: bool = False
+    partial: bool = False
+    """Whether only some passes have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """Where a wire forks."""
+
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """The name of a value that comes from far away, or goes there, in place of a long wire."""
+
+    about: About
+    text: Text
+    source: str
+    target: str
+    port: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A whole drawing; what comes later lies above."""
+
+    name: str
+    width: float
+    height: float
+    texts: tuple[Text, ...]
+    """The title, the facts, and shapes beside wires."""
+    frames: tuple[Frame, ...] = ()
+    """Outer ones first."""
+    wires: tuple[Wire, ...] = ()
+    dots: tuple[Dot, ...] = ()
+    boxes: tuple[Box, ...] = ()
+    merges: tuple[Merge, ...] = ()
+    chips: tuple[Chip, ...] = ()
+
+
+@dataclass(slots=True)
+class Pieces:
+    """Things on the page while it is laid out."""
+
+    frames: list[Frame] = field(default_factory=list)
+    wires: list[Wire] = field(default_factory=list)
+    dots: list[Dot] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    merges: list[Merge] = field(default_factory=list)
+    chips: list[Chip] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+
+    def take(self, other: Pieces, dx: float = 0, dy: float = 0) -> None:
+        """Adds all of another, moved."""
+        self.frames += [_frame(one, dx, dy) for one in other.frames]
+        self.wires += [replace(one, points=moved(one.points, dx, dy)) for one in other.wires]
+        self.dots += [Dot(one.x + dx, one.y + dy) for one in other.dots]
+        self.boxes += [_box(one, dx, dy) for one in other.boxes]
+        self.merges += [replace(one, x=one.x + dx, y=one.y + dy) for one in other.merges]
+        self.chips += [replace(one, text=_text(one.text, dx, dy)) for one in other.chips]
+        self.texts += _texts(other.texts, dx, dy)
+
+
+def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
+    """Points, all moved by the same."""
+    return tuple((x + dx, y + dy) for x, y in points)
+
+
+def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Points without those that lie on the way between their neighbours."""
+    found: list[Point] = []
+    for point in points:
+        if found and abs(found[-1][0] - point[0]) < 0.01 and abs(found[-1][1] - point[1]) < 0.01:
+            continue
+        if len(found) > 1 and _in_line(found[-2], found[-1], point):
+            found.pop()
+        found.append(point)
+    return tuple(found)
+
+
+def _in_line(a: Point, b: Point, c: Point) -> bool:
+    return (abs(a[0] - b[0]) < 0.01 and abs(b[0] - c[0]) < 0.01) or (abs(a[1] - b[1]) < 0.01 and abs(b[1] - c[1]) < 0.01)
+
+
+def _text(text: Text, dx: float, dy: float) -> Text:
+    return Text(text.x + dx, text.y + dy, text.text, text.role, text.anchor)
+
+
+def _texts(texts: Sequence[Text], dx: float, dy: float) -> tuple[Text, ...]:
+    return tuple(_text(one, dx, dy) for one in texts)
+
+
+def _box(box: Box, dx: float, dy: float) -> Box:
+    icons = tuple(PlacedIcon(one.icon, one.x + dx, one.y + dy) for one in box.icons)
+    return replace(box, x=box.x + dx, y=box.y + dy, texts=_texts(box.texts, dx, dy), icons=icons)
+
+
+def _frame(frame: Frame, dx: float, dy: float) -> Frame:
+    strip = frame.strip and replace(
+        frame.strip, x=frame.strip.x + dx, y=frame.strip.y + dy, ticks=_texts(frame.strip.ticks, dx, dy)
+    )
+    pill = frame.pill and _text(frame.pill, dx, dy)
+    return replace(frame, x=frame.x + dx, y=frame.y + dy, texts=_texts(frame.texts, dx, dy), pill=pill, strip=strip)

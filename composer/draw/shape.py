@@ -1,0 +1,167 @@
+"""The shape of a flow: what stands in line, what at a side, and what side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source
+
+MOST_BRANCHES = 4
+
+
+def in_line(flow: Flow) -> Flow:
+    """The flow in an order in which a block follows what it reads as directly as can be."""
+    items = {item.about.path: item for item in flow.items}
+    rank = {path: index for index, path in enumerate(items)}
+    wired = [e for e in flow.edges if not e.source.chip]
+    reads = {path: {e.source.path for e in wired if e.target == path and e.source.path in items} for path in items}
+    streams = {path: {e.source.path for e in wired if e.target == path and e.main} for path in items}
+    placed: list[str] = []
+    left = set(items)
+    while left:
+        ready = [path for path in left if not reads[path] & left]
+        last = placed[-1] if placed else flow.owner
+        going_on = [path for path in ready if last in streams[path]]
+        placed.append(min(going_on or ready, key=rank.__getitem__))
+        left.remove(placed[-1])
+    return replace(flow, items=tuple(items[path] for path in placed))
+
+
+def branched(flow: Flow) -> Flow:
+    """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
+    forks = [flow.owner, *(item.about.path for item in flow.items), ""]
+    for fork in forks:
+        found = _branches(flow, fork)
+        if found is not None:
+            return branched(found)
+    return flow
+
+
+def _branches(flow: Flow, fork: str) -> Flow | None:
+    """The flow with the branches that start at a fork; the fork of no name are the inputs of the model."""
+    items = {item.about.path: item for item in flow.items}
+    after = _after(flow, fork, items)
+    join = _meeting(flow, fork, after, items)
+    if join is None:
+        return None
+    end = items[join]
+    between = [path for path in items if path in after and join in _reached(flow, path) and path != join]
+    parts = _components(flow, between)
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES:
+        return None
+    flows, ports = [], []
+    for part in parts:
+        inner = [e for e in flow.edges if e.target in part]
+        leaving = [e for e in flow.edges if e.source.path in part and e.target not in part and not e.source.chip]
+        free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
+        exits = any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
+        wide = any(isinstance(items[path], Group) for path in part) and len(parts) > 2
+        if (
+            not free
+            or exits
+            or wide
+            or len(leaving) != 1
+            or leaving[0].target != join
+            or leaving[0].source.port
+            or not leaving[0].main
+        ):
+            return None
+        if fork == "" and any(e.source.given and not e.source.chip and e.source.path not in part for e in inner):
+            return None
+        below = Flow(fork, tuple(items[path] for path in items if path in part), tuple(inner), leaving[0].source)
+        flows.append(branched(in_line(below)))
+        ports.append(leaving[0].port)
+    gone = {path for part in parts for path in part}
+    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and not e.source.chip), None)
+    joined = Branches(tuple(flows), tuple(ports), end, source)
+    edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
+    if source is not None:
+        edges.append(Edge(source, join, "|", True))
+    kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
+    return replace(flow, items=kept, edges=tuple(edges))
+
+
+def _after(flow: Flow, fork: str, items: Mapping[str, Item]) -> set[str]:
+    """All that depends on the fork; on the fork of no name, all."""
+    if fork == "":
+        return set(items)
+    found: set[str] = set()
+    for path in items:
+        if any(e.target == path and not e.source.chip and (e.source.path == fork or e.source.path in found) for e in flow.edges):
+            found.add(path)
+    return found
+
+
+def _reached(flow: Flow, path: str) -> set[str]:
+    """A block and all that depends on it."""
+    found = {path}
+    for item in flow.items:
+        if any(e.target == item.about.path and e.source.path in found and not e.source.chip for e in flow.edges):
+            found.add(item.about.path)
+    return found
+
+
+def _meeting(flow: Flow, fork: str, after: set[str], items: Mapping[str, Item]) -> str | None:
+    """The first block through which every way from the fork goes."""
+    wired = [e for e in flow.edges if not e.source.chip]
+    starts = [p for p in items if p in after and any(e.target == p and e.source.path == fork for e in wired)]
+    if fork == "":
+        starts = [p for p in items if not any(e.target == p and e.source.path in items for e in wired)]
+    if len(starts) < 2:
+        return None
+    common = set.intersection(*(_reached(flow, start) for start in starts))
+    return next((path for path in items if path in common and path not in starts), None)
+
+
+def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
+    """Blocks in sets between which nothing flows, in the order of their first ones."""
+    group = {path: path for path in between}
+
+    def root(path: str) -> str:
+        while group[path] != path:
+            path = group[path]
+        return path
+
+    for edge in flow.edges:
+        if edge.source.path in group and edge.target in group and not edge.source.chip:
+            group[root(edge.target)] = root(edge.source.path)
+    parts: dict[str, list[str]] = {}
+    for path in between:
+        parts.setdefault(root(path), []).append(path)
+    return list(parts.values())
+
+
+def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]]]:
+    """The flow without the blocks that stand beside another one: those that read nothing that flows, and are read once. With
+    each block the ones beside it, the edges from there, and what they read."""
+    items = {item.about.path: item for item in flow.items}
+    besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
+    gone: set[str] = set()
+    for path, item in items.items():
+        readers = [e for e in flow.edges if e.source.path == path]
+        reads = tuple(e for e in flow.edges if e.target == path)
+        still = all(e.source.chip or e.source.given for e in reads) and flow.owner not in {e.source.path for e in reads} - {""}
+        if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
+            continue  # an input of the model
+        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and len(readers) == 1):
+            continue
+        reader = items.get(readers[0].target)
+        if not isinstance(reader, Leaf) or readers[0].source.port or any(source.path == path for _, source in flow.exits):
+            continue
+        streams = [e for e in flow.edges if e.target == readers[0].target and e.main and e.source.path not in gone]
+        others = [e for e in streams if e.source.path != path and not e.source.chip]
+        if not others or (readers[0].main and streams[0].source.path == path and not _flows(others[0].source, flow, items)):
+            continue
+        if len(besides.get(readers[0].target, [])) < 2:
+            besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
+            gone.add(path)
+    kept = tuple(item for item in flow.items if item.about.path not in gone)
+    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip))
+    return replace(flow, items=kept, edges=edges), besides
+
+
+def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:
+    """Whether a value comes from a block that reads what flows."""
+    wired = [e for e in flow.edges if not e.source.chip]
+    return source.path == flow.owner or any(e.target == source.path and e.source.path in items for e in wired)

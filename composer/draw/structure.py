@@ -1,0 +1,135 @@
+"""What a drawing consists of, before anything has a place: blocks, frames around some of them, and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from composer.draw.looks import Look
+from composer.draw.scene import About
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value comes from."""
+
+    path: str
+    """Of a block, a frame or an input of the model; inside a frame, the frame's own path for what it was given."""
+    port: str = ""
+    shape: str = ""
+    given: bool = False
+    """Whether it is an input of the model."""
+    chip: str = ""
+    """What it is called where no wire leads to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A value that something reads."""
+
+    source: Source
+    target: str
+    port: str
+    main: bool
+    """Whether it is the stream, and not something from the side."""
+    partial: bool = False
+    """Whether only some passes of a repeat have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One of several things that a block is, in some passes of a repeat each."""
+
+    share: str
+    """`22 of 26`."""
+    look: Look
+    passes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A block."""
+
+    about: About
+    look: Look
+    params: str = ""
+    """How many parameters one of it has, or that they are another's."""
+    shape: str = ""
+    """Of what it gives, where it is not that of what it reads."""
+    rows: tuple[Row, ...] = ()
+    """Where passes differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """A mixture of experts, opened."""
+
+    about: About
+    router: Leaf
+    expert: Look
+    header: tuple[str, ...]
+    experts: int
+    visited: int
+    shared: Leaf | None = None
+    outputs: tuple[str, ...] = ()
+    """What is read of it beside its output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What stands in a frame."""
+
+    about: About
+    header: tuple[str, ...]
+    flows: tuple[Flow, ...]
+    """One; or those of which each pass takes one, each with its own header."""
+    headers: tuple[tuple[str, ...], ...] = ()
+    count: int | None = None
+    """How many passes, for a repeat."""
+    kinds: tuple[int, ...] = ()
+    """Where passes differ, which kind each is; 0 is the most frequent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """Flows side by side that start from one value, or each from inputs of its own, and end in one block."""
+
+    flows: tuple[Flow, ...]
+    ports: tuple[str, ...]
+    """Of the block where they end, that of each flow."""
+    join: Leaf
+    fork: Source | None
+
+    @property
+    def about(self) -> About:
+        """What stands for all of them: where they end."""
+        return self.join.about
+
+
+Item: TypeAlias = Leaf | Fan | Group | Branches
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Items in an order in which each comes after what it reads."""
+
+    owner: str
+    """The frame that holds it, whose path is the source of what it was given; nothing for the model itself."""
+    items: tuple[Item, ...]
+    edges: tuple[Edge, ...]
+    outlet: Source | None
+    """What it returns."""
+    exits: tuple[tuple[str, Source], ...] = ()
+    """What else is read of it: the names of outputs of the model."""
+
+    def leaves(self) -> Iterator[Leaf | Fan]:
+        """Every block in it and in what it holds."""
+        for item in self.items:
+            if isinstance(item, Leaf | Fan):
+                yield item
+                continue
+            for flow in item.flows:
+                yield from flow.leaves()
+            if isinstance(item, Branches):
+                yield item.join

@@ -1,0 +1,387 @@
+"""A scene as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import hypot
+
+from composer.draw.palette import DARK, LIGHT, Paint, Palette
+from composer.draw.scene import (
+    FONTS,
+    ICON,
+    RADIUS,
+    About,
+    Box,
+    Cells,
+    Chip,
+    Curve,
+    Dot,
+    Frame,
+    Loop,
+    Merge,
+    PlacedIcon,
+    Point,
+    Scene,
+    Strip,
+    Style,
+    Text,
+    Wire,
+)
+
+FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
+CORNER = 8.0
+"""Radius of a wire's corner."""
+WIDTHS: dict[Style, float] = {
+    "main": 1.5,
+    "side": 1.5,
+    "cross": 1.8,
+    "expert": 1.8,
+    "idle": 1.0,
+    "loss": 1.5,
+    "loop": 1.5,
+    "far": 1.2,
+}
+INKS = {"heading": "title", "facts": "detail", "title": "title", "expert": "title", "row": "title", "detail": "detail"}
+"""What colour a text has; all others are muted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """How a picture looks, and whether it looks otherwise where the reader's screen is dark."""
+
+    palette: Palette
+    follows: bool = False
+    paper: bool = True
+    """Whether the page has a colour of its own."""
+    stroke: float = 1.0
+    """Factor of all lines."""
+
+
+THEMES = {
+    "light": Theme(LIGHT),
+    "dark": Theme(DARK),
+    "auto": Theme(LIGHT, follows=True),
+    "slide": Theme(LIGHT, paper=False, stroke=1.35),
+}
+
+
+def svg(scene: Scene, theme: str = "light", *, width: str = "", highlight: Sequence[str] = ()) -> str:
+    """The text of an SVG file; the same scene gives the same bytes."""
+    return "\n".join(_Writer(THEMES[theme], tuple(highlight)).scene(scene, width)) + "\n"
+
+
+def n(value: float) -> str:
+    """A coordinate, to a tenth."""
+    text = f"{value:.1f}"
+    return "0" if text in ("-0.0", "0.0") else text.removesuffix(".0")
+
+
+class _Writer:
+    def __init__(self, theme: Theme, highlight: tuple[str, ...]) -> None:
+        self.theme, self.palette, self.highlight = theme, theme.palette, highlight
+
+    def scene(self, scene: Scene, width: str) -> Iterator[str]:
+        wide, high = n(scene.width), n(scene.height)
+        size = f'width="{wide}" height="{high}"' if not width else f'width="{escape(width)}"'
+        label = escape(scene.name, quote=True)
+        yield (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '
+            f'font-family="{FAMILY}" role="img" aria-label="{label}">'
+        )
+        if self.theme.follows:
+            yield f"<style>@media (prefers-color-scheme:dark){{{rules(DARK)}}}</style>"
+        if self.theme.paper:
+            yield f'<rect class="paper" width="{wide}" height="{high}" fill="{self.palette.paper}"/>'
+        for frame in scene.frames:
+            yield from self.frame(frame)
+        for wire in scene.wires:
+            yield from self.wire(wire)
+        for dot in scene.dots:
+            yield self.dot(dot)
+        for merge in scene.merges:
+            yield from self.merge(merge)
+        for box in scene.boxes:
+            yield from self.box(box)
+        for chip in scene.chips:
+            yield from self.chip(chip)
+        for text in scene.texts:
+            yield self.text(text)
+        yield "</svg>"
+
+    # -- things
+
+    def frame(self, frame: Frame) -> Iterator[str]:
+        paint = self.palette.frame
+        yield self.opened("frame", frame.about)
+        yield self.rectangle(frame.x, frame.y, frame.width, frame.height, 12, paint, 1.2)
+        if frame.pill is not None:
+            area = frame.pill.area.grown(9)
+            yield (
+                f'<rect class="pill" x="{n(area.left)}" y="{n(frame.pill.y - 14.5)}" width="{n(area.right - area.left)}" '
+                f'height="20" rx="10" fill="{self.palette.pill.fill}"/>'
+            )
+            yield self.text(frame.pill)
+        if frame.strip is not None:
+            yield from self.strip(frame.strip)
+        yield from map(self.text, frame.texts)
+        yield "</g>"
+
+    def strip(self, strip: Strip) -> Iterator[str]:
+        paint = self.palette.hues["attn"]
+        cell = strip.height / len(strip.kinds)
+        gap = min(1.0, cell / 5)
+        yield '<g class="k-attn">'
+        for index, kind in enumerate(strip.kinds):
+            top = strip.y + strip.height - cell * (index + 1)
+            fill = paint.stroke if kind else paint.fill
+            look = f"{'on' if kind == 1 else 's'}" if kind < 2 else "half"
+            opacity = "" if kind < 2 else f' fill-opacity="{max(0.25, 0.7 - 0.15 * kind):.2f}"'
+            yield (
+                f'<rect class="{look}" x="{n(strip.x)}" y="{n(top + gap / 2)}" width="{n(strip.width)}" '
+                f'height="{n(cell - gap)}" fill="{fill}"{opacity} stroke="{paint.stroke}" stroke-width=".7"/>'
+            )
+        yield "</g>"
+        yield from map(self.text, strip.ticks)
+
+    def box(self, box: Box) -> Iterator[str]:
+        paint = self.palette.hues[box.hue]
+        yield self.opened(f"node k-{box.hue}", box.about)
+        yield self.rectangle(box.x, box.y, box.width, box.height, 7, paint, 1.4, dashed=box.dashed)
+        if box.double:
+            inner = Paint("none", paint.stroke)
+            yield self.rectangle(box.x + 3, box.y + 3, box.width - 6, box.height - 6, 5, inner, 1.0, kind="i")
+        for icon in box.icons:
+            yield from self.icon(icon, paint)
+        yield from map(self.text, box.texts)
+        yield "</g>"
+
+    def merge(self, merge: Merge) -> Iterator[str]:
+        paint = self.palette.hues["merge"]
+        x, y = merge.x, merge.y
+        yield self.opened("node k-merge", merge.about)
+        yield (
+            f'<circle class="s" cx="{n(x)}" cy="{n(y)}" r="{n(RADIUS)}" fill="{paint.fill}" stroke="{paint.stroke}" '
+            f'stroke-width="{self.stroke(1.4)}"/>'
+        )
+        arm = 4.5 if merge.sign == "+" else 3.2
+        line = f'class="i" fill="none" stroke="{paint.stroke}" stroke-width="{self.stroke(1.6)}"'
+        match merge.sign:
+            case "+":
+                yield f'<path {line} d="M{n(x - arm)} {n(y)}H{n(x + arm)}M{n(x)} {n(y - arm)}V{n(y + arm)}"/>'
+            case "×":
+                yield (
+                    f'<path {line} d="M{n(x - arm)} {n(y - arm)}L{n(x + arm)} {n(y + arm)}'
+                    f'M{n(x + arm)} {n(y - arm)}L{n(x - arm)} {n(y + arm)}"/>'
+                )
+            case "‖":
+                yield f'<path {line} d="M{n(x - 2)} {n(y - 4.5)}V{n(y + 4.5)}M{n(x + 2)} {n(y - 4.5)}V{n(y + 4.5)}"/>'
+            case "Σ":
+                yield (
+                    f'<path {line} d="M{n(x + 3.4)} {n(y - 4.4)}H{n(x - 3.4)}L{n(x + 0.6)} {n(y)}L{n(x - 3.4)} {n(y + 4.4)}'
+                    f'H{n(x + 3.4)}"/>'
+                )
+        yield "</g>"
+
+    def chip(self, chip: Chip) -> Iterator[str]:
+        yield self.opened("chip", chip.about)
+        yield self.text(chip.text)
+        yield "</g>"
+
+    def dot(self, dot: Dot) -> str:
+        return f'<circle class="wire" cx="{n(dot.x)}" cy="{n(dot.y)}" r="2.6" fill="{self.palette.wire}"/>'
+
+    def opened(self, kind: str, about: About) -> str:
+        dim = self.highlight and not any(about.path == path or about.path.startswith(f"{path}.") for path in self.highlight)
+        shade = ' opacity=".35"' if dim and not kind.startswith("frame") else ""
+        lines = f' data-lines="{about.lines[0]}-{about.lines[1]}"' if about.lines else ""
+        named = f' data-id="{escape(about.path)}"' if about.path else ""
+        title = f"<title>{escape(about.tip)}</title>" if about.tip else ""
+        return f'<g class="{kind}"{named}{lines}{shade}>{title}'
+
+    # -- wires
+
+    def wire(self, wire: Wire) -> Iterator[str]:
+        colour = self.colour(wire.style)
+        port = f' data-port="{escape(wire.port)}"' if wire.port else ""
+        dash = (
+            ' stroke-dasharray="4 3"'
+            if wire.style in ("loss", "loop")
+            else ' stroke-dasharray="2 3"'
+            if wire.partial or wire.style == "idle"
+            else ""
+        )
+        shade = ' opacity=".6"' if wire.style == "idle" else ""
+        between = f' data-a="{escape(wire.source)}" data-b="{escape(wire.target)}"{port}' if wire.source or wire.target else ""
+        yield f'<g class="edge e-{wire.style}"{between}{shade}>'
+        points = shortened(wire.points) if wire.arrow else wire.points
+        path = curve(points) if wire.curved else rounded(points)
+        yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{self.stroke(WIDTHS[wire.style])}"{dash}/>'
+        if wire.arrow:
+            yield f'<polygon points="{arrowhead(wire.points)}" fill="{colour}"/>'
+        yield "</g>"
+
+    def colour(self, style: Style) -> str:
+        match style:
+            case "side":
+                return self.palette.hues["pos"].stroke
+            case "cross":
+                return self.palette.hues["cross"].stroke
+            case "expert" | "idle":
+                return self.palette.hues["moe"].stroke
+            case "loss":
+                return self.palette.hues["loss"].stroke
+            case "loop":
+                return self.palette.hues["rec"].stroke
+        return self.palette.wire
+
+    # -- icons
+
+    def icon(self, placed: PlacedIcon, paint: Paint) -> Iterator[str]:
+        x, y = placed.x, placed.y
+        line = f'<path class="i" fill="none" stroke="{paint.stroke}" stroke-width="1.8" stroke-linejoin="round"'
+        match placed.icon:
+            case Cells(seen=seen):
+                cell = ICON / len(seen)
+                square = f'x="{n(x)}" y="{n(y)}" width="{n(ICON)}" height="{n(ICON)}"'
+                yield f'<rect class="off" {square} fill="{self.palette.paper}"/>'
+                runs = "".join(
+                    f"M{n(x + cell * start)} {n(y + cell * row)}h{n(cell * (end - start))}v{n(cell)}h{n(cell * (start - end))}z"
+                    for row, line in enumerate(seen)
+                    for start, end in runs_of(line)
+                )
+                if runs:
+                    yield f'<path class="on" fill="{paint.stroke}" d="{runs}"/>'
+                lines = "".join(
+                    f"M{n(x + cell * k)} {n(y)}v{n(ICON)}M{n(x)} {n(y + cell * k)}h{n(ICON)}" for k in range(1, len(seen))
+                )
+                yield f'<path class="gl" stroke="{self.palette.paper}" stroke-width=".5" stroke-opacity=".75" d="{lines}"/>'
+                yield f'<rect class="i" {square} fill="none" stroke="{paint.stroke}" stroke-width="1"/>'
+            case Curve(points=points):
+                steps = " L".join(f"{n(x + ICON * a)} {n(y + ICON - 2 - (ICON - 4) * b)}" for a, b in points)
+                yield f'{line} d="M{steps}"/>'
+            case Loop():
+                a, b = x + ICON / 2, y + ICON / 2
+                yield f'{line} d="M{n(a + 6)} {n(b - 7)}A9 9 0 1 0 {n(a + 9)} {n(b + 1)}"/>'
+                yield f'{line} d="M{n(a + 1)} {n(b - 8.5)}L{n(a + 6.6)} {n(b - 6.6)}L{n(a + 4.6)} {n(b - 1)}"/>'
+
+    # -- what all are made of
+
+    def rectangle(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        radius: float,
+        paint: Paint,
+        stroke: float,
+        *,
+        dashed: bool = False,
+        kind: str = "s",
+    ) -> str:
+        dash = ' stroke-dasharray="4 3"' if dashed else ""
+        return (
+            f'<rect class="{kind}" x="{n(x)}" y="{n(y)}" width="{n(width)}" height="{n(height)}" rx="{n(radius)}" '
+            f'fill="{paint.fill}" stroke="{paint.stroke}" stroke-width="{self.stroke(stroke)}"{dash}/>'
+        )
+
+    def text(self, text: Text) -> str:
+        font = FONTS[text.role]
+        ink = {"title": self.palette.title, "detail": self.palette.detail}.get(INKS.get(text.role, ""), self.palette.muted)
+        kind = {"title": "t", "detail": "u"}.get(INKS.get(text.role, ""), "m")
+        if text.role == "header":
+            ink, kind = self.palette.detail, "u"
+        if text.role == "pill":
+            ink, kind = self.palette.pill.stroke, "pt"
+        anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
+        weight = ' font-weight="700"' if font.bold else ""
+        return (
+            f'<text class="{kind}" x="{n(text.x)}" y="{n(text.y)}" font-size="{font.size:g}"{anchor}{weight} fill="{ink}">'
+            f"{escape(text.text, quote=False)}</text>"
+        )
+
+    def stroke(self, width: float) -> str:
+        return f"{width * self.theme.stroke:g}"
+
+
+def rules(palette: Palette) -> str:
+    """Every colour of a theme as rules of CSS, by the classes that things have."""
+    found = [
+        f".t{{fill:{palette.title}}}.u{{fill:{palette.detail}}}.m{{fill:{palette.muted}}}.paper,.off{{fill:{palette.paper}}}",
+        f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}",
+        f".wire{{fill:{palette.wire}}}.pill{{fill:{palette.pill.fill}}}.pt{{fill:{palette.pill.stroke}}}",
+    ]
+    for hue, paint in palette.hues.items():
+        found.append(f".k-{hue}>.s{{fill:{paint.fill};stroke:{paint.stroke}}}.k-{hue} .i{{stroke:{paint.stroke}}}")
+        solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
+        found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
+    writer = _Writer(Theme(palette), ())
+    for style in WIDTHS:
+        colour = writer.colour(style)
+        found.append(f".e-{style}>path{{stroke:{colour}}}.e-{style}>polygon{{fill:{colour}}}")
+    return "".join(found)
+
+
+def runs_of(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Where cells that are filled begin and end."""
+    start = None
+    for index, filled in enumerate([*line, False]):
+        if filled and start is None:
+            start = index
+        elif not filled and start is not None:
+            yield start, index
+            start = None
+
+
+# -- paths
+
+
+def rounded(points: Sequence[Point]) -> str:
+    """A line through points whose corners are round."""
+    pieces = [f"M{n(points[0][0])} {n(points[0][1])}"]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        a, b = _towards(corner, before), _towards(corner, after)
+        pieces.append(f"L{n(a[0])} {n(a[1])}Q{n(corner[0])} {n(corner[1])} {n(b[0])} {n(b[1])}")
+    return "".join([*pieces, f"L{n(points[-1][0])} {n(points[-1][1])}"])
+
+
+def _towards(corner: Point, other: Point) -> Point:
+    dx, dy = other[0] - corner[0], other[1] - corner[1]
+    length = hypot(dx, dy)
+    step = min(CORNER, length / 2) / length if length else 0
+    return corner[0] + dx * step, corner[1] + dy * step
+
+
+def curve(points: Sequence[Point]) -> str:
+    """A curve by its four control points."""
+    (a, b), *rest = points
+    return f"M{n(a)} {n(b)}C" + " ".join(f"{n(x)} {n(y)}" for x, y in rest)
+
+
+HEAD, HALF = 7.0, 3.4
+"""Length and half the width of an arrowhead."""
+
+
+def _direction(points: Sequence[Point]) -> Point:
+    end = points[-1]
+    before = next(p for p in reversed(points[:-1]) if p != end)
+    length = hypot(end[0] - before[0], end[1] - before[1])
+    return (end[0] - before[0]) / length, (end[1] - before[1]) / length
+
+
+def shortened(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points with room for the arrowhead at the end."""
+    dx, dy = _direction(points)
+    x, y = points[-1]
+    return (*points[:-1], (x - dx * (HEAD - 1), y - dy * (HEAD - 1)))
+
+
+def arrowhead(points: Sequence[Point]) -> str:
+    """The corners of the arrowhead."""
+    dx, dy = _direction(points)
+    x, y = points[-1]
+    back = x - dx * HEAD, y - dy * HEAD
+    corners = (x, y), (back[0] - dy * HALF, back[1] + dx * HALF), (back[0] + dy * HALF, back[1] - dx * HALF)
+    return " ".join(f"{n(a)},{n(b)}" for a, b in corners)

@@ -1,0 +1,60 @@
+"""What a drawing says about the whole model, and how it calls inputs and outputs."""
+
+from __future__ import annotations
+
+from composer.cost.costs import CacheCounter
+from composer.cost.lengths import lengths_of
+from composer.cost.units import in_bytes
+from composer.draw.counts import Counts
+from composer.draw.outline import unvisited
+from composer.draw.page import Titles
+from composer.draw.structure import Flow
+from composer.draw.words import counted, grouped, spoken
+from composer.graph.purpose import growing
+from composer.graph.typed import TypedProgram, TypedRepeat
+
+SHORT = 32
+"""Letters of a name."""
+BF16 = 2
+"""Bytes of a number."""
+
+
+def titles(typed: TypedProgram, flow: Flow, title: str = "") -> Titles:
+    """The head of a drawing."""
+    recipe = typed.program.recipe
+    first = recipe.doc.split(",")[0].strip()
+    named = first if first and len(first) <= SHORT and first[:1].isupper() else recipe.name
+    inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.program.inputs}
+    outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
+    return Titles(title or named, facts(typed, flow), inputs, outputs)
+
+
+def input_title(name: str, dtype: str) -> str:
+    """An input by the words of the field."""
+    words = {"tokens": "Token ids", "source": "Source tokens", "target": "Target tokens"}
+    return words[name] if dtype == "int" and name in words else spoken(name)
+
+
+def facts(typed: TypedProgram, flow: Flow) -> tuple[str, ...]:
+    """Parameters, layers, widths, and what a token leaves behind."""
+    params = typed.program.params
+    counts = Counts(typed)
+    total = counts.owned.get("", 0)
+    said = [f"{counted(total)} parameters"] if total else []
+    if idle := unvisited(flow):
+        said.append(f"{counted(total - idle)} active")
+    layers = [len(node.passes) for node in typed.root.nodes if isinstance(node, TypedRepeat)]
+    if layers:
+        said.append(f"{' + '.join(map(str, layers))} layer{'s' * (layers != [1])}")
+    for name in ("d_model", "context", "vocab"):
+        if isinstance(value := params.get(name), int) and not isinstance(value, bool):
+            said.append(f"{name} {grouped(value)}")
+    if (kept := cached(typed)) > 0:
+        said.append(f"KV cache {in_bytes(BF16 * kept)} per token (bf16)")
+    return tuple(said)
+
+
+def cached(typed: TypedProgram) -> int:
+    """How many numbers writing a text keeps for each token."""
+    axis = growing(typed.program.recipe.task, typed.inputs)
+    return 0 if axis is None else CacheCounter(axis, lengths_of(typed, {})).graph(typed.root)

@@ -1,0 +1,43 @@
+"""What the checks of drawings run over: the zoo, architectures of well-known forms, and generated recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import composer
+from composer.draw.figure import draw
+from composer.draw.outline import LEVELS, Level
+from composer.draw.scene import Scene
+from composer.graph.typed import TypedProgram
+from composer.recipe import zoo_names
+from tests.conformance.generator import COUNT, generated
+
+FORMS = sorted((Path(__file__).parent / "forms").glob("*.yaml"))
+"""An encoder beside a decoder, blocks side by side, two towers, a U, a mixture whose passes differ."""
+CHUNKS = 10
+CASES = [
+    *(f"zoo {name}" for name in zoo_names()),
+    *(f"form {path.stem}" for path in FORMS),
+    *(f"chunk {n}" for n in range(CHUNKS)),
+]
+LEVEL_CASES = [(case, level) for case in CASES for level in LEVELS]
+
+
+@cache
+def programs(case: str) -> tuple[tuple[str, TypedProgram], ...]:
+    """The typed recipes of a case, each with its name."""
+    kind, _, name = case.partition(" ")
+    match kind:
+        case "zoo":
+            return ((name, composer.load(name).typed),)
+        case "form":
+            return ((name, composer.load(next(path for path in FORMS if path.stem == name)).typed),)
+    return tuple((f"generated {seed}", composer.load(generated(seed)).typed) for seed in range(int(name), COUNT, CHUNKS))
+
+
+def scenes(case: str, level: Level) -> Iterator[tuple[str, TypedProgram, Scene]]:
+    """The drawings of a case."""
+    for name, typed in programs(case):
+        yield name, typed, draw(typed, level).scene

@@ -1,0 +1,111 @@
+"""What must hold of every drawing: nothing lies on anything else, and everything is there once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+
+from composer.draw.scene import Area, Point, Scene, Text, Wire
+
+EDGE = 2.0
+"""Pixels that stay free along the border of the page."""
+TOUCH = 1.2
+"""Half a line's width: so far things may reach into each other."""
+
+
+def texts(scene: Scene) -> list[Text]:
+    """Every text on the page."""
+    found = [*scene.texts]
+    for box in scene.boxes:
+        found += box.texts
+    for frame in scene.frames:
+        found += [*frame.texts, *([frame.pill] if frame.pill else []), *(frame.strip.ticks if frame.strip else ())]
+    return [*found, *(chip.text for chip in scene.chips)]
+
+
+def pieces(wire: Wire) -> list[tuple[Point, Point]]:
+    """A wire as straight pieces; a curve as twelve."""
+    points = wire.points
+    if wire.curved:
+        points = tuple(bezier(wire.points, step / 12) for step in range(13))
+    return list(pairwise(points))
+
+
+def bezier(points: Sequence[Point], t: float) -> Point:
+    """A place on a curve of four control points."""
+    weights = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+    x, y = (sum(w * p[axis] for w, p in zip(weights, points, strict=True)) for axis in (0, 1))
+    return x, y
+
+
+def crosses(a: Point, b: Point, area: Area) -> bool:
+    """Whether a straight piece goes through the inside of a rectangle (Liang and Barsky)."""
+    low, high = 0.0, 1.0
+    dx, dy = b[0] - a[0], b[1] - a[1]
+    sides = ((-dx, a[0] - area.left), (dx, area.right - a[0]), (-dy, a[1] - area.top), (dy, area.bottom - a[1]))
+    for step, room in sides:
+        if step == 0:
+            if room <= 0:
+                return False
+        elif step < 0:
+            low = max(low, room / step)
+        else:
+            high = min(high, room / step)
+    return low < high - 1e-9
+
+
+def overlaps(scene: Scene) -> Iterator[str]:
+    """Everything that lies on something else."""
+    said = texts(scene)
+    page = Area(0, 0, scene.width, scene.height).grown(-EDGE)
+    for text in said:
+        area = text.area
+        if area.left < page.left or area.right > page.right or area.top < page.top or area.bottom > page.bottom:
+            yield f"`{text.text}` leaves the page"
+    for one, other in combinations(said, 2):
+        if one.area.meets(other.area):
+            yield f"`{one.text}` lies on `{other.text}`"
+    solid = [(thing.about.path, thing.area) for thing in (*scene.boxes, *scene.merges)]
+    for (path, area), (other_path, other_area) in combinations(solid, 2):
+        if area.grown(-TOUCH).meets(other_area):
+            yield f"{path} lies on {other_path}"
+    for box in scene.boxes:
+        for text in box.texts:
+            if not inside(text.area, box.area):
+                yield f"`{text.text}` leaves its box"
+    own = {id(text) for box in scene.boxes for text in box.texts}
+    for text in said:
+        if id(text) not in own:
+            yield from (f"`{text.text}` lies on {path}" for path, area in solid if text.area.meets(area))
+    for wire in scene.wires:
+        name = f"{wire.source} → {wire.target}"
+        for a, b in pieces(wire):
+            yield from (f"{name} crosses `{text.text}`" for text in said if crosses(a, b, text.area.grown(-0.5)))
+            yield from (f"{name} crosses {path}" for path, area in solid if crosses(a, b, area.grown(-TOUCH)))
+            if not wire.curved and abs(a[0] - b[0]) > 0.05 and abs(a[1] - b[1]) > 0.05:
+                yield f"{name} is not upright"
+    for one_wire, other_wire in combinations(scene.wires, 2):
+        if one_wire.source != other_wire.source and not (one_wire.curved or other_wire.curved) and together(one_wire, other_wire):
+            yield f"{one_wire.source} → {one_wire.target} runs on {other_wire.source} → {other_wire.target}"
+
+
+def inside(inner: Area, outer: Area) -> bool:
+    """Whether a rectangle lies in another."""
+    return (
+        inner.left >= outer.left - 0.5
+        and inner.right <= outer.right + 0.5
+        and inner.top >= outer.top - 0.5
+        and inner.bottom <= outer.bottom + 0.5
+    )
+
+
+def together(one: Wire, other: Wire) -> bool:
+    """Whether two wires share a stretch."""
+    for (a, b), (c, d) in ((p, q) for p in pieces(one) for q in pieces(other)):
+        for axis in (0, 1):
+            across = 1 - axis
+            if max(a[across], b[across], c[across], d[across]) - min(a[across], b[across], c[across], d[across]) < 0.5:
+                low, high = max(min(a[axis], b[axis]), min(c[axis], d[axis])), min(max(a[axis], b[axis]), max(c[axis], d[axis]))
+                if high - low > 2:
+                    return True
+    return False

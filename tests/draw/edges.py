@@ -1,0 +1,120 @@
+"""Which block reads which: once from the typed graph, walked without regard to drawings, and once from what is drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from blocks.primitives.pointwise import Dropout
+from composer.draw.scene import Scene
+from composer.graph.ir import Ref, Wire
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat
+
+Made = frozenset[str]
+"""The blocks and inputs that a value comes from; several, where passes of a repeat differ."""
+
+
+class Readers:
+    """Every pair of a block that makes a value and one that reads it, repeats folded."""
+
+    def __init__(self, typed: TypedProgram, *, quiet: bool) -> None:
+        self.quiet = quiet
+        """Whether dropout only passes on what it is given."""
+        self.pairs: set[tuple[str, str, str]] = set()
+        """Maker, reader, and the reader's port."""
+        self.blocks: set[str] = set()
+        given = {one.name: {"": frozenset([one.name])} for one in typed.program.inputs}
+        made = self.graph(typed.root, given, "")
+        for name, value in made.items():
+            self.pairs |= {(one, f"outputs.{name}", "") for one in value}
+
+    def graph(self, graph: TypedGraph, values: dict[str, Mapping[str, Made]], prefix: str) -> dict[str, Made]:
+        for node in graph.nodes:
+            path = prefix + node.name
+            if node.node.dropped:
+                values[node.name] = {"": self.wire(node.node.wires[0], values)}  # type: ignore[union-attr]  # no repeat
+            elif isinstance(node, TypedRepeat):
+                self.repeat(node, values, path)
+            elif isinstance(node, TypedBlock):
+                values[node.name] = self.block(node, values, path)
+            else:
+                inner = {wire.port: {"": self.wire(wire, values)} for wire in node.node.wires}
+                out = self.graph(node.graph, inner, f"{path}.")
+                values[node.name] = {**out, "": next(iter(out.values()))}
+        return {name: self.ref(ref, values) for name, ref in graph.graph.outputs}
+
+    def block(self, node: TypedBlock, values: Mapping[str, Mapping[str, Made]], path: str) -> Mapping[str, Made]:
+        made = {one for wire in node.node.wires for one in self.wire(wire, values)}
+        if self.quiet and isinstance(node.part, Dropout):
+            return {"": frozenset(made)}
+        self.pairs |= {(one, path, wire.port) for wire in node.node.wires for one in self.wire(wire, values)}
+        self.blocks.add(path)
+        return {"": frozenset([path])}
+
+    def repeat(self, node: TypedRepeat, values: dict[str, Mapping[str, Made]], path: str) -> None:
+        passes: dict[str, Made] = {}
+        values[node.name] = passes
+        for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+            inner = {wire.port: {"": self.wire(wire, values)} for wire in one.wires}
+            out = self.graph(graph, inner, f"{path}.")
+            for port, made in {**out, "": next(iter(out.values()))}.items():
+                passes[f"({index}){port}"] = passes[port] = made
+
+    def wire(self, wire: Wire, values: Mapping[str, Mapping[str, Made]]) -> Made:
+        return frozenset().union(*(self.ref(ref, values) for ref in wire.refs))
+
+    def ref(self, ref: Ref, values: Mapping[str, Mapping[str, Made]]) -> Made:
+        ports = values[ref.node]
+        port = ref.port if ref.index is None else f"({ref.index}){ref.port}"
+        return ports[port] if port in ports else ports[""]
+
+
+def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
+    """The same from a drawing: what comes in at a frame goes on to what reads it inside, what goes out comes from inside."""
+    known = set(blocks)
+    frames = {frame.about.path for frame in scene.frames} - known
+    repeats = {frame.about.path for frame in scene.frames if frame.pill is not None}
+    into: dict[str, list[str]] = {}
+    lines: list[tuple[str, str, str]] = []
+    for wire in scene.wires:
+        if not wire.source or not wire.target:
+            continue
+        source, target = place(wire.source, known), place(wire.target, known)
+        if source == target and source in known and wire.source != wire.target:
+            continue  # inside of one block
+        if source in frames:
+            source += " in" if target.startswith(f"{source}.") else " out"
+        if target in frames:
+            target += " out" if source.startswith(f"{target}.") or source.startswith(f"{target} ") else " in"
+        lines.append((source, target, "" if target.startswith("outputs.") else wire.port))
+    for source, target, _ in lines:
+        into.setdefault(target, []).append(source)
+
+    def origins(name: str) -> list[str]:
+        """Blocks and inputs that a wire comes from, through frames."""
+        if not name.endswith((" in", " out")):
+            return [name]
+        before = into.get(name, ())
+        if name.endswith(" in") and name.removesuffix(" in") in repeats:
+            before = [*before, f"{name.removesuffix(' in')} out"]  # what a pass returns, the next one is given
+        return [one for each in before for one in origins(each)]
+
+    inner = [line for line in lines if not line[1].endswith((" in", " out"))]
+    return Counter((one, target, port) for source, target, port in inner for one in origins(source))
+
+
+def mixed(scene: Scene) -> tuple[str, ...]:
+    """What lies in repeats whose passes differ: drawn as one, they seem to read what only some of them do."""
+    return tuple(f"{frame.about.path}." for frame in scene.frames if frame.strip is not None)
+
+
+def place(path: str, blocks: set[str]) -> str:
+    """The block that a path lies in: pieces of a block are the block's."""
+    steps = path.split(".")
+    for end in range(len(steps), 0, -1):
+        if ".".join(steps[:end]) in blocks:
+            return ".".join(steps[:end])
+    return path
+
+
+__all__ = ["Readers", "TypedNode", "drawn", "mixed"]

@@ -1,0 +1,93 @@
+"""What holds of every drawing, at every level."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from composer.draw.outline import Level
+from composer.draw.svg import THEMES, svg
+from composer.graph.parameters import parameters
+from composer.recipe import zoo_names
+from tests.draw.cases import CASES, FORMS, LEVEL_CASES, scenes
+from tests.draw.checks import overlaps
+from tests.draw.edges import Readers, drawn, mixed
+
+SVG = "{http://www.w3.org/2000/svg}"
+BUDGET = {"overview": 8, "block": 16, "full": 25}
+"""Boxes above each other."""
+
+
+@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
+    """No text on a text, no box on a box, no wire through either, no wire along another, all of it on the page."""
+    for name, _, scene in scenes(case, level):
+        assert list(overlaps(scene)) == [], name
+
+
+@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
+    """The parameters of all things on the page are those of the model."""
+    for name, typed, scene in scenes(case, level):
+        whole = sum(_numbers(entry.parameter.shape) for entry in parameters(typed) if not entry.tied_to)
+        things = [*scene.boxes, *scene.merges, *scene.frames]
+        assert sum(thing.about.parameters for thing in things) == whole, name
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_edge_is_drawn_once(case: str) -> None:
+    """What reads what, followed through frames, is what the typed graph says."""
+    for name, typed, scene in scenes(case, "block"):
+        truth = Readers(typed, quiet=True)
+        seen = drawn(scene, truth.blocks)
+        assert truth.pairs - set(seen) == set(), name
+        inside = mixed(scene)
+        more = {pair for pair in set(seen) - truth.pairs if not any(path.startswith(inside) for path in pair[:2])}
+        assert more == set(), name
+        twice = {pair for pair, count in seen.items() if count > 1 and pair[2] != "xs"}  # a list may hold several of one
+        assert {pair for pair in twice if not any(path.startswith(inside) for path in pair[:2])} == set(), name
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("case", CASES)
+def test_svg_names_everything(case: str, theme: str) -> None:
+    """It is XML; every block has a title and a path, every wire both its ends; the picture says what it is."""
+    for name, _, scene in scenes(case, "block"):
+        root = ET.fromstring(svg(scene, theme))
+        assert root.get("role") == "img", name
+        assert root.get("aria-label")
+        for group in root.iter(f"{SVG}g"):
+            kind = group.get("class", "").split()
+            if "node" in kind:
+                assert group.get("data-id")
+                assert group.find(f"{SVG}title") is not None
+        edges = [group for group in root.iter(f"{SVG}g") if "edge" in group.get("class", "").split()]
+        assert sum(group.get("data-a") is not None for group in edges) == sum(bool(w.source or w.target) for w in scene.wires)
+
+
+@pytest.mark.parametrize("level", BUDGET)
+@pytest.mark.parametrize("recipe", zoo_names())
+def test_zoo_fits_on_a_page(recipe: str, level: Level) -> None:
+    """Few enough boxes above each other, no larger than a sheet, and no title cut short."""
+    ((_, _, scene),) = scenes(f"zoo {recipe}", level)
+    columns: dict[int, int] = {}
+    for box in scene.boxes:
+        middle = round(box.x + box.width / 2)
+        columns[middle] = columns.get(middle, 0) + 1
+    assert max(columns.values()) <= BUDGET[level]
+    assert scene.width <= 1200
+    assert scene.height <= 1500
+    assert not [text.text for box in scene.boxes for text in box.texts if text.text.endswith("…")]
+
+
+def test_forms_are_drawn() -> None:
+    """The folder of well-known forms is found."""
+    assert len(FORMS) >= 7
+
+
+def _numbers(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count

@@ -1,0 +1,153 @@
+"""What a user may ask of a drawing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import composer
+from composer.cli import main
+from composer.draw.figure import NotDrawn
+from composer.draw.metrics import text_width
+
+TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "hidden": 48, "vocab": 61}
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.svg"))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_drawings_of_the_zoo_stay_as_they_were_seen(path: Path) -> None:
+    """Byte by byte. After a change that is meant, look at the new pictures and keep them: `python -m tests.draw.golden`."""
+    assert composer.load(path.stem).draw().svg() == path.read_text(encoding="utf-8")
+
+
+def test_any_process_draws_the_same_bytes() -> None:
+    """Whatever order its sets have."""
+    code = "import composer; print(*(composer.load(n).draw(l).svg() for n in ('gemma3', 'mixtral') for l in ('block', 'full')))"
+    drawn = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(drawn) == 1
+
+
+def test_torch_is_never_loaded() -> None:
+    """Nor anything as slow."""
+    code = (
+        "import sys, composer; composer.load('llama3').draw('full').svg(); "
+        "print([name for name in ('torch', 'networkx', 'numpy', 'graphviz') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+    assert told.strip() == "[]"
+
+
+def test_expand_opens_one_block() -> None:
+    """Its parts stand in the picture, those of other blocks do not."""
+    paths = {box.about.path for box in composer.load("llama3").draw(expand=["layers.ffn.body"]).scene.boxes}
+    assert {"layers.ffn.body.gate", "layers.ffn.body.up", "layers.ffn.body.down", "layers.attn.body"} <= paths
+    assert "layers.attn.body.q" not in paths
+
+
+def test_expand_opens_a_repeat_of_the_overview() -> None:
+    """Which is one box otherwise."""
+    recipe = composer.load("llama3")
+    assert "layers" in {box.about.path for box in recipe.draw("overview").scene.boxes}
+    assert "layers.attn.body" in {box.about.path for box in recipe.draw("overview", expand=["layers"]).scene.boxes}
+
+
+def test_unroll_draws_every_pass() -> None:
+    """Each with its index in the path."""
+    scene = composer.load("llama3", set=TINY).draw(unroll=True).scene
+    assert {"layers.0.attn.body", "layers.1.attn.body"} <= {box.about.path for box in scene.boxes}
+    assert not scene.frames
+
+
+def test_unroll_says_how_many_boxes_are_too_many() -> None:
+    """The refusal names the number."""
+    with pytest.raises(NotDrawn, match="195 boxes"):
+        composer.load("llama3").draw(unroll=True)
+
+
+def test_highlight_fades_all_else() -> None:
+    """What is named, with or without a pass, keeps its colours."""
+    svg = composer.load("llama3").draw(highlight=["layers.3.attn"]).svg()
+    faded = [line for line in svg.splitlines() if 'opacity=".35"' in line]
+    assert any('data-id="layers.ffn.body"' in line for line in faded)
+    assert not any('data-id="layers.attn.body"' in line for line in faded)
+
+
+def test_paths_that_lead_nowhere_are_refused() -> None:
+    """With the nearest ones."""
+    with pytest.raises(NotDrawn, match=r"layers\.attn\.bod") as no:
+        composer.load("llama3").draw(highlight=["layers.attn.bod"])
+    assert "layers.attn.body" in no.value.hint
+
+
+def test_params_and_shapes_can_be_left_out() -> None:
+    """Then no text tells them."""
+    recipe = composer.load("llama3")
+    bare = recipe.draw(params=False, shapes=False).svg()
+    assert "525 M" in recipe.draw().svg()
+    assert "525 M" not in bare
+    assert ">B × T" not in bare
+
+
+def test_width_and_title() -> None:
+    """The picture scales, and says what it is told to."""
+    svg = composer.load("gpt2").draw(width="240pt", title="Mine & yours").svg()
+    assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" viewBox=')
+    assert "Mine &amp; yours" in svg
+    with pytest.raises(NotDrawn, match="no width"):
+        composer.load("gpt2").draw(width="wide")
+
+
+def test_notebooks_show_recipes() -> None:
+    """And nothing of a recipe with mistakes, which has no picture."""
+    recipe = composer.load("gpt2")
+    assert "prefers-color-scheme" in (recipe._repr_svg_() or "")
+    assert recipe._repr_svg_() == recipe.draw(theme="auto")._repr_svg_()
+    assert composer.load("recipe: x\ngraph: {a: nothing}")._repr_svg_() is None
+
+
+def test_command_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Called as the recipe is, where no name is given; and tells its name."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["draw", "gpt2", "--level", "overview"]) == 0
+    assert capsys.readouterr().out == "gpt2.svg\n"
+    assert (tmp_path / "gpt2.svg").read_text(encoding="utf-8") == composer.load("gpt2").draw("overview").svg()
+
+
+def test_command_prints_where_it_is_told_to(capsys: pytest.CaptureFixture[str]) -> None:
+    """All settings reach the drawing."""
+    words = ["--theme", "dark", "--expand", "layers.attn.body", "--highlight", "layers.attn", "--width", "10cm", "--title", "T"]
+    assert main(["draw", "gpt2", "-o", "-", *words, "--no-params", "--no-shapes"]) == 0
+    figure = composer.load("gpt2").draw(
+        theme="dark", expand=["layers.attn.body"], highlight=["layers.attn"], width="10cm", title="T", params=False, shapes=False
+    )
+    assert capsys.readouterr().out == figure.svg()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--expand", "nowhere"], "there is no node called `nowhere`"),
+        (["-o", "a.png"], "a drawing is an .svg file"),
+        (["-o", "no/such/folder.svg"], "No such file or directory"),
+        (["--unroll"], "with every pass there are"),
+    ],
+)
+def test_command_says_what_it_cannot_do(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line, without a traceback."""
+    assert main(["draw", "llama3", *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_widths_are_those_of_helvetica() -> None:
+    """Adobe's metrics: H 722, e 556, l 222, o 556 in Helvetica; H 722, e 556, l 278, o 611 in Helvetica-Bold."""
+    assert text_width("Hello", 10) == pytest.approx(22.78)
+    assert text_width("Hello", 10, bold=True) == pytest.approx(24.45)
