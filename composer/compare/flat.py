@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from blocks.core import Init
 from composer.compare.forms import Form, forms
-from composer.diagnostics import Span
+from composer.diagnostics import Diagnostic, RecipeError, Span
 from composer.graph.describe import kind_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
@@ -120,9 +120,37 @@ class FlatModel:
     """For each node, who reads it."""
 
 
+MOST = 100_000
+"""Blocks of a model that is compared, every pass counted."""
+
+
 def flatten(typed: TypedProgram) -> FlatModel:
-    """The flat graph of a model."""
+    """The flat graph of a model.
+
+    Raises:
+        RecipeError: where it has more than `MOST` blocks.
+    """
+    if (count := size(typed.root, {})) > MOST:
+        message = f"{typed.name} has {count:,} blocks; models of at most {MOST:,} are compared"
+        raise RecipeError([Diagnostic("too-many-nodes", message, typed.program.recipe.name_scalar.span)])
     return _Flattener(typed).model()
+
+
+def size(graph: TypedGraph, known: dict[int, int]) -> int:
+    """How many blocks there are in a graph, every pass counted; equal graphs are looked at once."""
+    if id(graph) not in known:
+        known[id(graph)] = sum(_size(node, known) for node in graph.nodes)
+    return known[id(graph)]
+
+
+def _size(node: TypedNode, known: dict[int, int]) -> int:
+    match node:
+        case TypedBlock(slots=slots):
+            return 1 + sum(_size(filled, known) for filled in slots.values() if filled is not None)
+        case TypedGroup(graph=graph):
+            return size(graph, known)
+        case TypedRepeat(passes=passes):
+            return sum(size(graph, known) for graph in passes)
 
 
 @dataclass(slots=True)

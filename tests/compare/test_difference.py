@@ -173,6 +173,13 @@ def test_json_holds_every_path_on_both_sides() -> None:
     assert found["costs"]["after"]["parameters"] - found["costs"]["before"]["parameters"] == 4 * 16
 
 
+def test_a_model_of_very_many_blocks_is_refused_before_it_is_unrolled() -> None:
+    """Its number is known from the passes."""
+    large = small("  outer: {repeat: 400, graph: {inner: {repeat: 400, graph: {a: silu}}}}")
+    with pytest.raises(composer.RecipeError, match="small has 160,000 blocks; models of at most 100,000 are compared"):
+        large.diff(large)
+
+
 def test_a_wrong_recipe_is_not_compared() -> None:
     """On either side."""
     sound, wrong = composer.load("gpt_mini", set=SIZES), composer.load("gpt_mini", set={"n_heads": 7})
