@@ -22,7 +22,7 @@ RUNS = Path("runs")
 TOKENISERS = ("characters", "bytes", "bpe")
 LARGE_STEP = 2**16
 """Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
-FEW_WINDOWS = 10
+FEW_WINDOWS = 4
 """Windows side by side in the text below which there is little to draw from."""
 
 

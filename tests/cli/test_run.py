@@ -117,10 +117,10 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--set", "context=400", "--batch", 2), "a context of 400, the recipe's own, cuts the text into 5 windows"),
+        (("--set", "context=600", "--batch", 2), "a context of 600, the recipe's own, cuts the text into 3 windows"),
         (("--set", "context=32", "--batch", 4096), "times a batch of 4096 makes 131,072 tokens in each step"),
         (("--set", "context=32", "--batch", 2), ""),
-        (("--set", "context=400", "--context", 16, "--batch", 2), ""),
+        (("--set", "context=600", "--context", 16, "--batch", 2), ""),
     ],
 )
 def test_a_context_too_long_for_the_text_or_the_machine_is_told(
