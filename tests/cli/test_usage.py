@@ -61,7 +61,7 @@ def test_devices_that_torch_does_not_have_are_refused(arco: Arco, tmp_path_facto
     """With torch's reason in one line."""
     text = tmp_path_factory.mktemp("text") / "t.txt"
     text.write_text("to be or not to be " * 50, encoding="utf-8")
-    done = arco("train", "gpt_mini", "--data", text, "--device", "abacus")
+    done = arco("train", "gpt_mini", "--data", text, "--context", 8, "--device", "abacus")
     assert done.code == 2
     assert done.err.startswith("arco: the device abacus cannot be used: ")
     assert done.err.endswith("\n  = cpu is always there\n")
