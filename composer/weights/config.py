@@ -10,10 +10,10 @@ from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
 from composer.language.document import Mapping, Scalar
-from composer.language.evaluate import evaluate
+from composer.language.evaluate import evaluate, evaluate_word
 from composer.language.express import parse_expression
 from composer.language.refusal import ExpressionError
-from composer.weights.config_forms import Config, Reader, Setting
+from composer.weights.config_forms import Config, Constant, Reader, Setting
 from composer.weights.mapping import counted, entry_of
 
 ABSENT: Any = object()
@@ -158,21 +158,37 @@ def _broken(
     config: Config, published: abc.Mapping[str, Any], source: Source, params: abc.Mapping[str, Any]
 ) -> Iterator[Diagnostic]:
     """The constants that do not hold; a key that is not there has its usual value."""
-    for key, words in config.constants:
-        value = at(published, key)
-        if value is not ABSENT and not any(_same(value, word, params) for word in words):
-            needed = " or ".join(word.text for word in words)
-            labels = (Label(words[0].span, "needed here"),)
-            yield Diagnostic(
-                "config-value", f"{key} is {shown(value)}; this recipe needs {needed}", place(source, key), labels=labels
-            )
+    for constant in config.constants:
+        value = at(published, constant.key)
+        if value is not ABSENT and not _holds(value, constant, params):
+            needed = " or ".join(word.text for word in constant.words)
+            if constant.count is not None:
+                needed = f"{needed}, for each layer below {constant.count.text}"
+            message = f"{constant.key} is {shown(value)}; this recipe needs {needed}"
+            labels = (Label(constant.words[0].span, "needed here"),)
+            yield Diagnostic("config-value", message, place(source, constant.key), labels=labels)
+
+
+def _holds(value: Any, constant: Constant, params: abc.Mapping[str, Any]) -> bool:
+    if constant.count is None:
+        return any(_same(value, word, params) for word in constant.words)
+    try:
+        count = evaluate(parse_expression(constant.count), params)
+    except ExpressionError as no:
+        raise RecipeError([no.diagnostic]) from None
+    if not isinstance(value, list) or len(value) != count:
+        return False
+    return all(_same(item, constant.words[0], {**params, "layer": layer}) for layer, item in enumerate(value))
 
 
 def _same(value: Any, word: Scalar, params: abc.Mapping[str, Any]) -> bool:
     if shown(value) == word.text:
         return True
     try:
-        wanted = evaluate(parse_expression(word), params)
-    except ExpressionError:  # a word
+        expression = parse_expression(word)
+        if isinstance(value, str):
+            return evaluate_word(expression, params, [value]) == value
+        wanted = evaluate(expression, params)
+    except ExpressionError:  # another word
         return False
-    return not isinstance(value, str) and isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

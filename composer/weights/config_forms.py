@@ -9,6 +9,7 @@ from composer.language.document import Entry, Listing, Mapping, Node, Scalar
 from composer.weights.forms import Forms
 
 KEYS = ("params", "constants", "ignore")
+EACH = ("each", "count")
 HOW = ("from", "count", "values", "otherwise", "optional")
 ABOUT_THE_FILE = (
     "model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "_commit_hash",
@@ -45,23 +46,33 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """What one key must hold."""
+
+    key: str
+    words: tuple[Scalar, ...]
+    """One of these: words, numbers, and expressions of the recipe's params."""
+    count: Scalar | None
+    """Of a list, how many items it has; what they are is the one expression, of their index `layer` too."""
+
+
+@dataclass(frozen=True)
 class Config:
     """What every key of a `config.json` means for a recipe."""
 
     settings: tuple[Setting, ...]
-    constants: tuple[tuple[str, tuple[Scalar, ...]], ...]
-    """Keys with what they must hold, one of several: words, numbers, and expressions of the recipe's params."""
+    constants: tuple[Constant, ...]
     ignore: tuple[str, ...]
 
     def speaks_of(self, key: str) -> bool:
         """Whether a key is read, or known to say nothing; so is what lies inside it."""
         inside = [one for each in self.settings if each.counted for one in each.keys]
-        plain = {one for each in self.settings for one in each.keys} | {one for one, _ in self.constants}
+        plain = {one for each in self.settings for one in each.keys} | {one.key for one in self.constants}
         return key in plain or any(key == one or key.startswith(f"{one}.") for one in (*self.ignore, *ABOUT_THE_FILE, *inside))
 
     def speaks_within(self, key: str) -> bool:
         """Whether something inside a key is read, so that it may be null as a whole."""
-        known = [*(one for each in self.settings for one in each.keys), *(one for one, _ in self.constants)]
+        known = [*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants)]
         return any(one.startswith(f"{key}.") for one in known)
 
 
@@ -80,7 +91,7 @@ class Reader(Forms):
         ignored = self.items(node.get("ignore"), "what is ignored is a list of keys", "[initializer_range]")
         return Config(
             tuple(self._setting(entry) for entry in params),
-            tuple((entry.key.text, self._words(entry.value)) for entry in constants),
+            tuple(self._constant(entry) for entry in constants),
             tuple(self.text(item, "a key is") for item in ignored),
         )
 
@@ -105,6 +116,18 @@ class Reader(Forms):
             self.text(otherwise, "a value is") if otherwise is not None else None,
             self.flag(value.get("optional"), "optional"),
         )
+
+    def _constant(self, entry: Entry) -> Constant:
+        value = entry.value
+        if not isinstance(value, Mapping):
+            return Constant(entry.key.text, self._words(value), None)
+        self.keys(value, EACH, "constant of a config")
+        each, count = value.get("each"), value.get("count")
+        if not isinstance(each, Scalar) or not isinstance(count, Scalar):
+            self.error("weights-form", value.span, "a list has as many items as count says, each as each says",
+                       hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
+            return Constant(entry.key.text, (), None)
+        return Constant(entry.key.text, (each,), count)
 
     def _names(self, node: Node) -> tuple[str, ...]:
         return tuple(self.text(item, "a key is") for item in (node.items if isinstance(node, Listing) else (node,)))
