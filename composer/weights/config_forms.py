@@ -16,12 +16,12 @@ ABOUT_THE_FILE = (
     "_attn_implementation", "_attn_implementation_autoset", "attn_implementation", "torchscript", "use_bfloat16",
     "use_cache", "return_dict", "output_attentions", "output_hidden_states", "output_past", "tf_legacy_loss",
     "gradient_checkpointing", "chunk_size_feed_forward", "is_encoder_decoder", "id2label", "label2id", "problem_type",
-    "finetuning_task", "tokenizer_class", "prefix", "task_specific_params", "bos_token_id", "eos_token_id", "pad_token_id",
-    "sep_token_id", "max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams",
-    "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty",
-    "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "num_return_sequences",
-    "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values",
-    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+    "finetuning_task", "tokenizer_class", "prefix", "task_specific_params", "bos_token_id", "decoder_start_token_id",
+    "eos_token_id", "pad_token_id", "sep_token_id", "max_length", "min_length", "max_new_tokens", "do_sample",
+    "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p",
+    "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
+    "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id",
+    "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
 )  # fmt: skip
 """Keys of any model's `config.json` that say how it was saved, how it is run and how it writes, not what it computes."""
 

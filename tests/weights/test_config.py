@@ -21,6 +21,9 @@ from transformers import (
     LlamaForCausalLM,
     MixtralConfig,
     MixtralForCausalLM,
+    SwitchTransformersForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
     ViTConfig,
     ViTForImageClassification,
 )
@@ -72,6 +75,8 @@ MODELS: dict[str, type[Published]] = {
     "gemma3": Gemma3ForCausalLM,
     "bert": BertForMaskedLM,
     "vit": ViTForImageClassification,
+    "t5": T5ForConditionalGeneration,
+    "switch": SwitchTransformersForConditionalGeneration,
 }
 
 
@@ -123,6 +128,7 @@ def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
         ("llama3", LlamaConfig(), 6_738_415_616),  # Llama 2 7B
         ("mixtral", MixtralConfig(num_local_experts=4), 24_153_690_112),
         ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
+        ("t5", T5Config(), 60_506_624),  # T5 small
         ("vit", ViTConfig(patch_size=32, num_labels=10), 87_462_922),
     ],
 )
