@@ -21,11 +21,7 @@ DEEPEST = 16
 """Objects and lists inside one another."""
 
 
-def settings(
-    weights: Mapping,
-    source: Source,
-    params: Callable[[Sequence[str]], abc.Mapping[str, Any]],
-) -> tuple[str, ...]:
+def settings(weights: Mapping, source: Source, params: Callable[[Sequence[str]], abc.Mapping[str, Any]]) -> tuple[str, ...]:
     """What a `config.json` sets, as `PATH=VALUE`; `params` gives the values that the recipe's params then have.
 
     Raises:
@@ -57,7 +53,7 @@ def parsed(source: Source) -> dict[str, Any]:
         RecipeError: where it holds none.
     """
     try:
-        value = json.loads(source.text)
+        value = json.loads(source.text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise RecipeError([Diagnostic("unreadable-file", f"this is no JSON: {error}", Span(source, 1, 1, 1, 1))]) from None
     if not isinstance(value, dict):
@@ -69,6 +65,14 @@ def parsed(source: Source) -> dict[str, Any]:
     if level:
         raise RecipeError([Diagnostic("unreadable-file", f"this JSON is nested deeper than {DEEPEST}", Span(source, 1, 1, 1, 1))])
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, each key once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
 
 
 def model_type_of(published: abc.Mapping[str, Any]) -> str | None:
@@ -87,11 +91,16 @@ def leaves(published: abc.Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 
 def at(published: abc.Mapping[str, Any], key: str) -> Any:
-    """The value of a key; null, an empty list and an empty object are as good as none."""
+    """The value of a key, `a.b` for what lies inside; one that says nothing is as good as none."""
     value: Any = published
     for name in key.split("."):
         value = value.get(name) if isinstance(value, dict) else None
-    return ABSENT if value is None or value in ([], {}) else value
+    return ABSENT if empty(value) else value
+
+
+def empty(value: Any) -> bool:
+    """Whether a value says nothing."""
+    return value is None or value == [] or value == {}
 
 
 def place(source: Source, key: str) -> Span:
@@ -114,9 +123,7 @@ def shown(value: Any) -> str:
 def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, span: Span) -> Iterator[Diagnostic]:
     """The keys that nothing speaks of."""
     extra = [
-        key
-        for key, value in leaves(published)
-        if not config.speaks_of(key) and not (at({"": value}, "") is ABSENT and config.speaks_within(key))
+        key for key, value in leaves(published) if not config.speaks_of(key) and not (empty(value) and config.speaks_within(key))
     ]
     if extra:
         message = (

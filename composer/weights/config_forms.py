@@ -134,6 +134,8 @@ class Reader(Forms):
 
     def _words(self, node: Node) -> tuple[Scalar, ...]:
         items = node.items if isinstance(node, Listing) else (node,)
+        if not items:
+            self.error("weights-form", node.span, "a constant holds one of the values beside it, and there is none")
         for item in items:
             self.text(item, "what a constant holds is")
         return tuple(item for item in items if isinstance(item, Scalar))
