@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -98,6 +98,12 @@ class _View:
         wired = {wire.port: _resolved(wire.refs, given, inside) for wire in node.node.wires}
         if node.node.dropped:
             return [dict.fromkeys(node.outputs, next(iter(wired.values())))]
+        if isinstance(node, TypedScan):
+            handed = {port: _Value(others=[(value, False)]) for port, value in wired.items()}
+            returned = self._graph(node.graph, handed, f"{prefix}{node.name}.", [f"{place}." for place in below])
+            for port, output in node.carried.items():
+                handed[port].others.append((returned[output], True))
+            return [returned]
         if isinstance(node, TypedGroup):
             return [self._graph(node.graph, wired, f"{prefix}{node.name}.", [f"{place}." for place in below])]
         return [self._block(node, wired, f"{prefix}{node.name}", below)]

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
     Gemma3ForCausalLM,
@@ -119,6 +121,21 @@ def bert(params: Mapping[str, Any]) -> PreTrainedModel:
     )
 
 
+def albert(params: Mapping[str, Any]) -> PreTrainedModel:
+    """ALBERT with the recipe's params; those not given as in albert/albert-base-v2."""
+    return AlbertForMaskedLM(
+        AlbertConfig(
+            vocab_size=params.get("vocab", 30000),
+            embedding_size=params.get("d_embed", 128),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+            max_position_embeddings=params.get("context", 512),
+        )
+    )
+
+
 def vit(params: Mapping[str, Any]) -> PreTrainedModel:
     """ViT with the recipe's params; those not given as in google/vit-base-patch16-224."""
     return ViTForImageClassification(
@@ -169,6 +186,7 @@ REFERENCE = {
     "llama3": llama3,
     "gemma3": gemma3,
     "mixtral": mixtral,
+    "albert": albert,
     "bert": bert,
     "vit": vit,
     "t5": t5,
