@@ -122,9 +122,10 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
     for number, row in enumerate(leaf.rows):
         upper = top + own - row_high * (len(leaf.rows) - number) - 3
         start = left + PAD
+        above = any(one.look.icon is not None for one in leaf.rows)
         if row.look.icon is not None:
             icons.append(PlacedIcon(row.look.icon, start, upper))
-            start += ICON + 9
+        start += ICON + 9 if above else 0
         space = right - PAD - start
         below = row.look.detail
         line = 11 if below else row_high / 2 + 3

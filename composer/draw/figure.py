@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -18,6 +18,8 @@ from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
 ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
+WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
+"""Of a drawing at the level of blocks: where it would be larger, mixtures of experts are closed, and then repeats."""
 MOST_UNROLLED = 60
 """Boxes of a drawing in which every pass is drawn."""
 
@@ -84,7 +86,14 @@ def draw(
         if path not in known:
             offered = near(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
-    scene = page(flow, titles(typed, flow, title), shapes=shapes)
+    head = titles(typed, flow, title)
+    scene = page(flow, head, shapes=shapes)
+    for closed in ({"experts": False}, {"experts": False, "layers": False}) if level == "block" and not unroll else ():
+        if scene.width <= WIDEST_PAGE and scene.height <= HIGHEST_PAGE:
+            break
+        smaller = page(outline(typed, replace(depth, **closed)), head, shapes=shapes)
+        if smaller.width < scene.width or smaller.height < scene.height:
+            scene = smaller
     return Figure(scene, theme, width, tuple(highlight if unroll else bright))
 
 

@@ -14,6 +14,8 @@ from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
 PADDING = 16.0
 LINE = 13.0
 STRIP, STRIP_GAP = 12.0, 12.0
+MOST_KINDS = 4
+"""That a strip can show."""
 BUS, APART = 14.0, 22.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
@@ -34,8 +36,9 @@ def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], 
     label = Text(right - 14 - (pill_room - 28) / 2, 19.5 - height, pill, "pill") if pill else None
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
-    strip = layer_strip(group, left, right, height, found) if group.kinds else None
-    found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip))
+    few = group.kinds and max(group.kinds) < MOST_KINDS
+    strip = layer_strip(group, left, right, height, found) if few else None
+    found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
     found.pieces.take(inner.pieces)
     if inner.out:
         outlet = group.flows[0].outlet
@@ -90,15 +93,20 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
     found = Fragment()
     columns = []
     for flow, header in zip(group.flows, group.headers, strict=True):
-        far = tuple(by_name(edge, flow) for edge in flow.edges)
+        far = replace(flow, edges=tuple(by_name(edge, flow) for edge in flow.edges))
         width = max([132.0, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
-        held = Group(replace(group.about, parameters=0), header, (replace(flow, edges=far),))
-        columns.append(frame(held, width, False, (), lay, 1))
+        if len(flow.items) > 1:
+            one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1)
+            one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
+        else:
+            one = lay(far, width, False, 1)
+            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start"))
+            one.pieces.wires.append(Wire("", "", one.out, arrow=False))
+        columns.append(one)
     total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
     x, top = -total / 2, -2 * BUS - max(one.height for one in columns)
     for one in columns:
         middle = x + one.left
-        one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         found.pieces.take(one.pieces, middle, -2 * BUS)
         low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
         high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))

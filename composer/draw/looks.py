@@ -146,7 +146,8 @@ def _(part: PrependToken, block: TypedBlock) -> Look:
 @_look.register
 def _(part: ScoreBias, block: TypedBlock) -> Look:
     names = {"alibi": "ALiBi", "t5_bias": "T5 bias"}
-    return Look(names.get(part.kind, spoken(part.kind)), tuple(phrases(block)), "pos")
+    facts = [f"{part.heads} head{'s' * (part.heads > 1)}", *(said for said in phrases(block) if not said.startswith("heads"))]
+    return Look(names.get(part.kind, spoken(part.kind)), tuple(facts), "pos")
 
 
 @_look.register
@@ -175,7 +176,9 @@ def _(part: LayerScale, block: TypedBlock) -> Look:
 
 @_look.register
 def _(part: Scale, block: TypedBlock) -> Look:
-    return Look(f"× {part.by:.4g}", hue="merge")
+    square = round(part.by**-2) if part.by > 0 else 0
+    root = square > 1 and abs(square * part.by**2 - 1) < 1e-9
+    return Look(f"÷ √{grouped(square)}" if root else f"× {part.by:.4g}", hue="merge")
 
 
 @_look.register

@@ -145,9 +145,11 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:
-    """Facts of which each kind has its own: the first and the last."""
-    first, last = looks[0], looks[-1]
-    if len(first.facts) != len(last.facts):
-        return (f"{len(looks)} kinds",)
-    pairs = zip(first.facts, last.facts, strict=True)
-    return tuple(a if a == b else f"{a} … {b}" for a, b in pairs) or (f"{len(looks)} kinds",)
+    """What all kinds say, and of the rest what the first and the last say."""
+    first, last = looks[0].facts, looks[-1].facts
+    if len(first) == len(last):
+        pairs = zip(first, last, strict=True)
+        return tuple(a if a == b else f"{a} … {b}" for a, b in pairs) or (f"{len(looks)} kinds",)
+    common = [fact for fact in last if all(fact in seen.facts for seen in looks)]
+    only_last = [f"{fact} in the last" for fact in last if fact not in common]
+    return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)

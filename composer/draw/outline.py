@@ -39,6 +39,10 @@ class Depth:
     """Whether every pass of a repeat is drawn."""
     params: bool = True
     """Whether blocks tell how many parameters they have."""
+    experts: bool = True
+    """Whether mixtures of experts are shown from inside."""
+    layers: bool = True
+    """Whether repeats are."""
 
 
 def outline(typed: TypedProgram, depth: Depth) -> Flow:
@@ -143,7 +147,8 @@ class Outline:
         if seen.quiet and self.quiet:
             return {"": given[first]}
         item: Item
-        if isinstance(node.part, MixtureOfExperts) and self.depth.level != "overview":
+        shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
+        if isinstance(node.part, MixtureOfExperts) and shown:
             item = self.fan(node, node.part, path, places)
         else:
             item = self.leaf(node, seen, path, places)
@@ -354,7 +359,8 @@ class Outline:
         most = counted(max(each)) if max(each) else ""
         about = replace(self.about(node, path, places, (f"× {count} {title}", most and f"{most} each")), parameters=0)
         whole = self.counts.total(places)
-        if self.depth.level == "overview" and path not in self.depth.opened:
+        closed = self.depth.level == "overview" or not self.depth.layers
+        if closed and path not in self.depth.opened:
             name = f"× {count} {title}"
             drawn.items.append(of_group(flows[0], replace(about, parameters=whole), name, counted(whole) if whole else ""))
             self.pass_edges(node, values, path, drawn, all_inputs=True)

@@ -201,6 +201,8 @@ class Frame:
     pill: Text | None = None
     """How often it is passed through."""
     strip: Strip | None = None
+    kinds: tuple[int, ...] = ()
+    """Where the passes of a repeat differ, which kind each is."""
 
     @property
     def area(self) -> Area:

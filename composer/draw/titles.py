@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes
 from composer.draw.counts import Counts
 from composer.draw.outline import unvisited
 from composer.draw.page import Titles
-from composer.draw.structure import Flow
+from composer.draw.structure import Flow, Leaf
 from composer.draw.words import counted, grouped, spoken
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedProgram, TypedRepeat
+from composer.graph.typed import TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
 
 SHORT = 32
 """Letters of a name."""
@@ -43,15 +45,24 @@ def facts(typed: TypedProgram, flow: Flow) -> tuple[str, ...]:
     said = [f"{counted(total)} parameters"] if total else []
     if idle := unvisited(flow):
         said.append(f"{counted(total - idle)} active")
-    layers = [len(node.passes) for node in typed.root.nodes if isinstance(node, TypedRepeat)]
-    if layers:
+    if layers := list(passes(typed.root)):
         said.append(f"{' + '.join(map(str, layers))} layer{'s' * (layers != [1])}")
     for name in ("d_model", "context", "vocab"):
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
     if (kept := cached(typed)) > 0:
-        said.append(f"KV cache {in_bytes(BF16 * kept)} per token (bf16)")
+        seen = any(isinstance(leaf, Leaf) and leaf.look.mask for leaf in flow.leaves())
+        said.append(f"{'KV cache' if seen else 'state'} {in_bytes(BF16 * kept)} per token (bf16)")
     return tuple(said)
+
+
+def passes(graph: TypedGraph) -> Iterator[int]:
+    """How many layers each stack has; what is repeated inside of a layer does not count."""
+    for node in graph.nodes:
+        if isinstance(node, TypedRepeat):
+            yield len(node.passes)
+        elif isinstance(node, TypedGroup | TypedScan) and not node.node.dropped:
+            yield from passes(node.graph)
 
 
 def cached(typed: TypedProgram) -> int:

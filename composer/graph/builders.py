@@ -108,6 +108,12 @@ class GraphBuilder:
         """The graph in which the holder stands."""
         return self.holder.home if self.holder else None
 
+    @property
+    def lent(self) -> bool:
+        """Whether it belongs to a whole recipe that is used as a block."""
+        around = self.holder
+        return around is not None and (getattr(around.part, "lent", False) or around.home.lent)
+
     def fresh(self, wanted: str) -> str:
         """A name that no node and no input has."""
         name, count = wanted, 1

@@ -226,7 +226,7 @@ class Expander:
             node.edges["x"] = PendingEdge("x", (), Scope(home, {}), name_span, above)
             return node
         around = home.holder.part if home.holder is not None else None
-        if around is not None and not isinstance(target, Part) and (place is not scope or not is_defined(around)):
+        if around is not None and not isinstance(target, Part) and not is_defined(around):
             name_span = (
                 target.type_span if isinstance(target, Use) else target.span
             )  # a slot's own text, not the expansion that uses it

@@ -554,6 +554,11 @@ class Inference:
                     grows, self.grows = self.grows, None if count else self.grows  # visits to experts are no tokens
                     slot = self._slot(node, filled.get(field), fill(pattern(text), env), fill(pattern(wanted or text), env))
                     self.grows = grows
+                    if count and isinstance(slot, TypedBlock) and any(map(_learns, slot.slots.values())):
+                        message = f"what fills {_first_learner(slot)} of an expert has parameters, which all experts would share"
+                        place = filled[field].span if field in filled else node.name_span
+                        self._report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
+                        raise _Reported
                     slots[name] = copied(slot, self._shape(node, name, (count,), env)[0]) if count else slot
         for name, value in filled.items():
             if name not in slots and not any(isinstance(weight, Slot) and weight.field == name for weight in weights.values()):
@@ -752,6 +757,23 @@ def copied(slot: TypedNode | None, count: int) -> TypedBlock:
         for each in slot.parameters
     )
     return replace(slot, parameters=stacked, copies=count)
+
+
+def _learns(node: TypedNode | None) -> bool:
+    """Whether a block or a graph has parameters."""
+    match node:
+        case TypedBlock():
+            return bool(node.parameters) or any(map(_learns, node.slots.values()))
+        case TypedGroup():
+            return any(map(_learns, node.graph.nodes))
+        case TypedRepeat():
+            return any(_learns(one) for graph in node.passes for one in graph.nodes)
+    return False
+
+
+def _first_learner(block: TypedBlock) -> str:
+    """The slot of a block that has parameters."""
+    return next(f"`{name}`" for name, slot in block.slots.items() if _learns(slot))
 
 
 def _port_type(part: type[Part], port: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from composer.graph.dims import Dim, names
 from composer.graph.ir import Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import TensorType, Type
 from composer.lower.flatten import flatten
 from composer.lower.questions import key_of, optional_output
@@ -57,7 +57,7 @@ class _Walk:
             return frozenset(wire.port for wire in wires if any(key_of(graph, ref) in keys for ref in wire.refs))
 
         for node in graph.nodes:
-            if node.node.dropped:
+            if node.node.dropped or is_renewal(node):
                 continue
             place = f"{path}{node.name}"
             match node:

@@ -37,9 +37,9 @@ def position(graph: TypedGraph, port: str) -> int:
     return names.index(port) if port in names else 0
 
 
-def is_optional(block: TypedBlock, port: str) -> bool:
+def is_optional(block: TypedNode, port: str) -> bool:
     """Whether an input port may be left out."""
-    return ports(type(block.part)).get(port) == "?"
+    return isinstance(block, TypedBlock) and ports(type(block.part)).get(port) == "?"
 
 
 def optional_output(block: TypedBlock, name: str) -> bool:

@@ -104,10 +104,16 @@ class Classes:
                 for index, graph in enumerate(node.passes):
                     self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))
             case TypedBlock():
-                for name, slot in node.slots.items():
-                    if isinstance(slot, TypedGroup):
-                        hoisted_slot = self.hoisting.graph(slot.graph, frozenset())
-                        self._instance(slot.graph, hoisted_slot, _name(slot, path + camel(node.name), name))
+                self._in_slots(node, path + camel(node.name))
+
+    def _in_slots(self, block: TypedBlock, path: str) -> None:
+        """The graphs in a block's slots, and in the slots of what fills them."""
+        for name, slot in block.slots.items():
+            match slot:
+                case TypedGroup():
+                    self._instance(slot.graph, self.hoisting.graph(slot.graph, frozenset()), _name(slot, path, name))
+                case TypedBlock():
+                    self._in_slots(slot, path + camel(name))
 
     def _class_name(self, path: str) -> str:
         name, count = path, 1

@@ -19,7 +19,7 @@ from composer.lower.flatten import flatten
 from composer.lower.forward import Forward
 from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
 from composer.lower.paste import HEADER, docstring
-from composer.lower.questions import key_of
+from composer.lower.questions import is_optional, key_of
 from composer.lower.shared import copies
 from composer.lower.skeleton import Class, Classes
 from composer.lower.statements import LOSSES, LossValue, Writer
@@ -119,7 +119,8 @@ class _Text:
         """The recipe's own losses by their nodes."""
         root, found = self.classes.typed.root, {}
         for name, node in self.typed.program.losses.items():
-            read = [ref.node for wire in wires_of(root.graph[node]) for ref in wire.refs]
+            wires = [wire for wire in wires_of(root.graph[node]) if not is_optional(root[node], wire.port)]
+            read = [ref.node for wire in wires for ref in wire.refs]
             optional = [one for one in dict.fromkeys(read) if one in self.typed.inputs and self.typed.inputs[one].optional]
             found[node] = LossValue(name, (node, 0, None), [(one, 0, None) for one in optional])
         return found

@@ -44,6 +44,10 @@ TINY: Mapping[str, dict[str, Any]] = {
         "hidden": 10,
         "n_experts": 3,
     },
+    "captioner": {
+        "vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "size": 11, "patch": 4, "d_image": 16,
+        "n_image_layers": 2, "n_image_heads": 2,
+    },
     "bert": {"vocab": 11, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "vit": {"size": 11, "patch": 4, "n_classes": 5, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "mlp_lm": {"vocab": 11, "d_model": 6, "reach": 3, "hidden": 7},

@@ -20,6 +20,7 @@ from composer.graph.patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.evaluate import evaluate
 from composer.lower import Model
+from composer.lower.questions import is_optional
 from composer.lower.shared import modules_of
 
 
@@ -98,7 +99,8 @@ class Interpreter:
 
     def lacks(self, node: TypedNode, values: Mapping[str, Any]) -> bool:
         """Whether a loss asks for what was not given."""
-        return any(read(values, ref) is None for wire in wires_of(node.node) for ref in wire.refs)
+        wires = (wire for wire in wires_of(node.node) if not is_optional(node, wire.port))
+        return any(read(values, ref) is None for wire in wires for ref in wire.refs)
 
     def wires(self, wires: tuple[Wire, ...], values: Mapping[str, Any]) -> dict[str, Any]:
         return {wire.port: self.wire(wire, values) for wire in wires}

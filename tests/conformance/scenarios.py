@@ -369,13 +369,22 @@ def patch_embedding(draft: Draft) -> None:
 
 
 @scenario
-def encoder(draft: Draft) -> None:
+def translation(draft: Draft) -> None:
+    with_encoder(draft, "seq2seq_lm")
+
+
+@scenario
+def denoising(draft: Draft) -> None:
+    with_encoder(draft, "denoising")
+
+
+def with_encoder(draft: Draft, task: str) -> None:
     """A source that is read whole, by layers that mix all of it, and at which every later layer of the text looks."""
     if draft.task != "causal_lm":
         draft.add(draft.feed())
         return
     draft.reserve("source")
-    before, draft.task = draft.above, draft.pick("seq2seq_lm", "denoising")
+    before, draft.task = draft.above, task
     draft.inputs = {"target": draft.inputs.pop("tokens"), "source": "int[batch, source]", **draft.inputs}
     draft.inputs["source_valid"] = "bool[batch, source]?"
     words = {"type": "embedding", "vocab": "vocab", "dim": "width", "in": "source", "tie": draft.pick("none", "embed")}
@@ -512,6 +521,9 @@ def losses(draft: Draft) -> None:
     score, other = (draft.add({**vocab, "in": before}) for _ in range(2))
     shift = draft.pick({}, {"shift": draft.pick("1", "2")}, {"smoothing": "0.1", "ignore": "3"})
     draft.losses[draft.name()] = {"type": "cross_entropy", "in": score, "target": draft.pick("labels", "tokens"), **shift}
+    if draft.pick(0, 1):
+        draft.inputs["valid"] = "bool[batch, time]?"
+        draft.losses[next(reversed(draft.losses))]["valid"] = "valid"
     both = {"in": {"input": [score, other], "target": "labels"}, "reduce": draft.pick("sum", "mean")}
     draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
     hot = draft.add({"type": "one_hot", "classes": "vocab", "in": "tokens"})
@@ -963,9 +975,16 @@ def block_of_ones_own(draft: Draft) -> None:
             "sum": {"type": "add", "in": ["down", "x", "other"]},
         },
     }
+    draft.blocks["curve"] = {
+        "params": {"by": "2"},
+        "inputs": {"x": "float[...]"},
+        "graph": {"s": {"type": "scale", "by": "by"}, "t": "tanh"},
+    }
     draft.inputs["kept"] = "bool[batch, time]?"
     before = draft.above
-    inner = draft.pick("silu", {"graph": {"a": "tanh", "b": {"type": "linear", "out": "3 * width"}}})
+    expert = {"type": "ffn", "hidden": "8", "activation": {"type": "curve", "by": "3"}}
+    before = draft.add({"type": "moe", "experts": "2", "expert": expert, "in": before})
+    inner = draft.pick("curve", {"graph": {"a": "tanh", "b": {"type": "linear", "out": "3 * width"}}})
     draft.add({"type": "residual", "norm": "rmsnorm", "body": {"type": "own", "factor": draft.pick("1", "3"), "inner": inner}})
     seen = draft.pick("window(3)", "first(1)")
     mask = f"causal and {seen}" if draft.causal else seen

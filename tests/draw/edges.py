@@ -105,7 +105,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
 
 def mixed(scene: Scene) -> tuple[str, ...]:
     """What lies in repeats whose passes differ: drawn as one, they seem to read what only some of them do."""
-    return tuple(f"{frame.about.path}." for frame in scene.frames if frame.strip is not None)
+    return tuple(f"{frame.about.path}." for frame in scene.frames if frame.kinds)
 
 
 def place(path: str, blocks: set[str]) -> str:

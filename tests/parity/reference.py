@@ -75,6 +75,7 @@ def mixtral(params: Mapping[str, Any]) -> PreTrainedModel:
             num_key_value_heads=params.get("n_kv_heads", 8),
             num_local_experts=params.get("n_experts", 8),
             num_experts_per_tok=params.get("top_k", 2),
+            router_aux_loss_coef=params.get("balance", 0.02),
             max_position_embeddings=32768,
             rms_norm_eps=1e-5,
             rope_parameters={"rope_type": "default", "rope_theta": float(params.get("theta", 1e6))},
