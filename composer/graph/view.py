@@ -98,7 +98,13 @@ class _View:
         wired = {wire.port: _resolved(wire.refs, given, inside) for wire in node.node.wires}
         if node.node.dropped:
             return [dict.fromkeys(node.outputs, next(iter(wired.values())))]
-        if isinstance(node, TypedGroup | TypedScan):
+        if isinstance(node, TypedScan):
+            handed = {port: _Value(others=[(value, False)]) for port, value in wired.items()}
+            returned = self._graph(node.graph, handed, f"{prefix}{node.name}.", [f"{place}." for place in below])
+            for port, output in node.carried.items():
+                handed[port].others.append((returned[output], True))
+            return [returned]
+        if isinstance(node, TypedGroup):
             return [self._graph(node.graph, wired, f"{prefix}{node.name}.", [f"{place}." for place in below])]
         return [self._block(node, wired, f"{prefix}{node.name}", below)]
 
