@@ -13,7 +13,7 @@ from composer.draw.page import Titles
 from composer.draw.structure import Flow, Leaf
 from composer.draw.words import counted, grouped, spoken
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedGraph, TypedGroup, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
 
 SHORT = 32
 """Letters of a name."""
@@ -61,7 +61,7 @@ def passes(graph: TypedGraph) -> Iterator[int]:
     for node in graph.nodes:
         if isinstance(node, TypedRepeat):
             yield len(node.passes)
-        elif isinstance(node, TypedGroup) and not node.node.dropped:
+        elif isinstance(node, TypedGroup | TypedScan) and not node.node.dropped:
             yield from passes(node.graph)
 
 
