@@ -28,8 +28,10 @@ from composer.weights.mapping import mistakes
 from composer.zoo import zoo
 
 if TYPE_CHECKING:
+    import networkx as nx
     import torch
 
+    from composer.compare.difference import Difference
     from composer.cost.summary import Summary
     from composer.draw.figure import Figure, ThemeName
     from composer.draw.outline import Level
@@ -74,6 +76,11 @@ def text_of(source: str | Path) -> Source:
     hint = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
     wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
     raise RecipeError([Diagnostic(wrong.code, wrong.message + hint, nowhere, hint=wrong.hint or "`arco list` shows them all")])
+
+
+def is_recipe(source: str) -> bool:
+    """Whether a word names a recipe, by a path or by its name in the zoo."""
+    return source.endswith((".yaml", ".yml")) or source in zoo_names()
 
 
 def zoo_names() -> list[str]:
@@ -265,6 +272,23 @@ class Recipe:
         from composer.graph.unparse import unparse
 
         return unparse(self.typed)
+
+    def diff(self, other: Recipe) -> Difference:
+        """What differs in another model: nothing where the two are one, whatever their parts are called and however they are
+        written.
+
+        Raises:
+            RecipeError: where one of the recipes is wrong.
+        """
+        from composer.compare.compare import compare
+
+        return compare(self.typed, other.typed)
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """The graph of the blocks, repeats folded, for algorithms on graphs; `composer.graph.view.view` says what it holds."""
+        from composer.graph.view import view
+
+        return view(self.typed)
 
     def export(self) -> str:
         """The model as one Python file that needs nothing but torch."""

@@ -32,12 +32,16 @@ FUNCTIONS = {
     ),
     "composer.train.open_run": "(path: Path, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.decode.generate": (
-        "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, seed: int = 0, reading: Reading = uncached)"
-        " -> list[list[int]]"
+        "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "
+        "beside: Beside | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
     ),
     "composer.decode.stream": (
-        "(model: nn.Module, prompt: Sequence[int], request: Request, *, seed: int = 0, reading: Reading = uncached)"
-        " -> Iterator[int]"
+        "(model: nn.Module, prompt: Sequence[int], request: Request, *, "
+        "beside: Beside | None = None, seed: int = 0, reading: Reading = uncached) -> Iterator[int]"
+    ),
+    "composer.decode.beam_search": (
+        "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "
+        "beside: Beside | None = None, reading: Reading = uncached) -> list[list[Found]]"
     ),
     "composer.decode.session": "(model: Model, capacity: int = 256) -> Session",
     "composer.weights.load_published": (

@@ -22,7 +22,7 @@ class ByNumber(Loss):
                 )
         return {}
 
-    def counted(self, numbers: int | None, target: Any) -> int | None:
+    def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         return numbers
 
 

@@ -12,7 +12,8 @@ from blocks.losses.loss import Loss
 class CrossEntropy(Loss, kind="cross_entropy"):
     """The mean of `-log softmax(input)[target]` in nats over the targets that ask for something.
 
-    In float32 also under bfloat16; 0 where no target asks for anything.
+    In float32 also under bfloat16; 0 where no target asks for anything. Where `valid` is false is padding, which neither asks
+    nor is asked for.
     """
 
     shift: Count = 0
@@ -22,7 +23,7 @@ class CrossEntropy(Loss, kind="cross_entropy"):
     ignore: int = -100
     """The target that asks for nothing."""
 
-    inputs = {"input*": "float[..., classes]", "target": "int[...]"}
+    inputs = {"input*": "float[..., classes]", "target": "int[...]", "valid?": "bool[...]"}
 
     def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
@@ -33,16 +34,24 @@ class CrossEntropy(Loss, kind="cross_entropy"):
             raise Reject("a single target has no axis along which it could be shifted", field="shift")
         return {}
 
-    def counted(self, numbers: int | None, target: Any) -> int | None:
-        if target is None:
+    def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
+        if "target" not in given:
             return None
-        return int(((target[..., self.shift :] if self.shift else target) != self.ignore).sum())
+        return int((self.asked(given["target"], given.get("valid")) != self.ignore).sum())
 
-    def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
-        if self.shift:
-            input = tuple(x[..., : -self.shift, :] for x in input)
-            target = target[..., self.shift :]
-        return self.together([mean_cross_entropy(x, target, self.smoothing, self.ignore) for x in input])
+    def asked(self: Any, target: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
+        """What each position is asked for; nothing at padding and before it."""
+        if valid is not None:
+            target = target.masked_fill(~valid, self.ignore)
+        if not self.shift:
+            return target
+        target = target[..., self.shift :]
+        return target if valid is None else target.masked_fill(~valid[..., : -self.shift], self.ignore)
+
+    def forward(self: Any, *input: torch.Tensor, target: torch.Tensor, valid: torch.Tensor | None = None) -> Any:
+        wanted = self.asked(target, valid)
+        scores = [x[..., : -self.shift, :] if self.shift else x for x in input]
+        return self.together([mean_cross_entropy(x, wanted, self.smoothing, self.ignore) for x in scores])
 
 
 def mean_cross_entropy(scores: torch.Tensor, target: torch.Tensor, smoothing: float, ignore: int) -> torch.Tensor:

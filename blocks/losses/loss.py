@@ -18,9 +18,9 @@ class Loss(Block):
 
     outputs = {"y": "float[]"}
 
-    def counted(self, numbers: int | None, target: Any) -> int | None:
+    def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         """Of how many things the loss is the mean, so that a batch can be learned from in pieces: from how many numbers its
-        target has, and from the target itself where it is an input of the model. None where nobody can tell."""
+        target has, and from what the ports that read the model's inputs are given. None where nobody can tell."""
         return None
 
     def together(self: Any, losses: list[torch.Tensor]) -> Any:

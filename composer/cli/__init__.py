@@ -17,6 +17,7 @@ COMMANDS = {
     "schema": ("schema", "the JSON Schema of recipes, with which an editor completes and checks them"),
     "summary": ("summary", "what a model consists of and what it costs"),
     "expand": ("expand", "a recipe written out, without shorthands"),
+    "diff": ("diff", "what differs between two models, whatever their parts are called"),
     "import": ("published", "the recipe and the settings for a published config.json"),
     "draw": ("draw", "the picture of a model, as SVG"),
     "mask": ("mask", "a mask as a picture: which query sees which key"),

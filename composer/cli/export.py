@@ -42,4 +42,4 @@ def write_whole(file: Path, text: str) -> None:
         aside.replace(file)
     except OSError as error:
         aside.unlink(missing_ok=True)
-        raise Problem(f"arco export: {file} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise Problem(f"arco: {file} cannot be written: {(error.strerror or str(error)).lower()}") from None

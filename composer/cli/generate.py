@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from composer.cli.arguments import add_blocks
+from composer.cli.arguments import Problem, add_blocks
 from composer.cli.running import add_device, rebuild, refusals
+from composer.language.tasks import TASKS
+
+if TYPE_CHECKING:
+    from composer.decode import Beside, Sampling, Search
+    from composer.train import Trained
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
     """A run, a prompt, and how to draw."""
     parser.add_argument("trained", metavar="RUN", type=Path, help="the folder of a run, as `arco train` printed it")
-    parser.add_argument("--prompt", metavar="TEXT", default="\n", help="what to go on from (default: an empty line)")
+    parser.add_argument(
+        "--prompt",
+        metavar="TEXT",
+        default="\n",
+        help="what to go on from, or to translate; for a model of gaps, a text with <0>, <1> … where something is missing "
+        "(default: an empty line)",
+    )
     parser.add_argument("--tokens", metavar="N", type=int, default=400, help="how many tokens to write (default: 400)")
     parser.add_argument(
         "--temperature",
@@ -30,6 +42,10 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
         default=1.0,
         help="draw from the fewest tokens that have this probability (default: 1)",
     )
+    parser.add_argument("--beams", metavar="N", type=int, help="search for the likeliest text instead, following N at a time")
+    parser.add_argument(
+        "--length-penalty", metavar="X", type=float, default=1.0, help="of the search: 0 favours short texts (default: 1)"
+    )
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="decides what is drawn (default: 0)")
     parser.add_argument("--checkpoint", metavar="NAME", help="one of the run's checkpoints (default: the latest)")
     add_device(parser)
@@ -38,26 +54,77 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the prompt and what follows, piece by piece."""
-    from composer.decode import Sampling
+    """Write what follows the prompt, piece by piece; what a search finds, at once."""
+    from composer.decode import Sampling, Search
     from composer.train import open_run
 
     with refusals():
         sampling = Sampling(temperature=arguments.temperature, top_k=arguments.top_k, top_p=arguments.top_p)
         trained = open_run(arguments.trained, build=rebuild(arguments.blocks, arguments.device), checkpoint=arguments.checkpoint)
-        write(trained, arguments.prompt, tokens=arguments.tokens, sampling=sampling, seed=arguments.seed)
+        if arguments.beams is not None:
+            search = Search(beams=arguments.beams, length_penalty=arguments.length_penalty, max_new_tokens=arguments.tokens)
+            write_best(trained, arguments.prompt, search)
+        else:
+            write(trained, arguments.prompt, tokens=arguments.tokens, sampling=sampling, seed=arguments.seed)
     return 0
 
 
-def write(trained: Any, prompt: str, *, tokens: int, sampling: Any, seed: int) -> None:
-    """Print the prompt and what a trained model makes of it; the window slides where the text outgrows the training's."""
+def write(trained: Trained, prompt: str, *, tokens: int, sampling: Sampling, seed: int) -> None:
+    """Print what a trained model makes of a prompt, after the prompt where the model goes on from it; the window slides where
+    the text outgrows the training's.
+    """
     from composer.decode import Request, Slide, cached, stream
     from composer.train import text_as_it_comes
 
-    tokeniser = trained.tokeniser
-    request = Request(max_new_tokens=tokens, sampling=sampling, limit=Slide(trained.settings.context), vocabulary=tokeniser.size)
-    ids = stream(trained.model, tokeniser.encode(prompt), request, seed=seed, reading=cached)
-    print(prompt, end="")
-    for piece in text_as_it_comes(tokeniser, ids):
+    begin = beginning(trained, prompt)
+    request = Request(max_new_tokens=tokens, sampling=sampling, stop=begin.stop, vocabulary=trained.tokeniser.size)
+    if not begin.beside:
+        print(prompt, end="")
+        request = replace(request, limit=Slide(trained.settings.context))
+    ids = stream(trained.model, begin.tokens, request, beside=begin.beside, seed=seed, reading=cached)
+    for piece in text_as_it_comes(trained.tokeniser, ids):
         print(piece, end="", flush=True)
     print()
+
+
+def write_best(trained: Trained, prompt: str, search: Search) -> None:
+    """Print the likeliest text that a search finds."""
+    from composer.decode import Refuse, beam_search, cached
+
+    begin = beginning(trained, prompt)
+    search = replace(search, stop=begin.stop, vocabulary=trained.tokeniser.size)
+    if not begin.beside:
+        search = replace(search, limit=Refuse(trained.settings.context))
+    ((best, *_),) = beam_search(trained.model, [begin.tokens], search, beside=begin.beside, reading=cached)
+    print(("" if begin.beside else prompt) + trained.tokeniser.decode(best.tokens))
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a model starts to write."""
+
+    tokens: list[int]
+    """The first of its own text."""
+    beside: Beside
+    stop: frozenset[int]
+
+
+def beginning(trained: Trained, prompt: str) -> Beginning:
+    """A prompt as what a model goes on from, or as the source that it reads.
+
+    Raises:
+        Problem: for a model that writes nothing.
+    """
+    import torch
+
+    from composer.train import MarkedTokeniser, task_of
+    from composer.train.objectives import END, START
+
+    task, tokeniser = task_of(trained.model) or "", trained.tokeniser
+    if not TASKS[task].text:
+        writing = ", ".join(name for name, known in TASKS.items() if known.text)
+        raise Problem(f"arco: a model for {task} writes nothing", f"those that write are for {writing}")
+    if not isinstance(tokeniser, MarkedTokeniser):
+        return Beginning(tokeniser.encode(prompt), {}, frozenset())
+    start, end = tokeniser.mark(START), tokeniser.mark(END)
+    return Beginning([start], {"source": torch.tensor([[*tokeniser.encode_marked(prompt), end]])}, frozenset({end}))

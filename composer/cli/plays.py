@@ -82,6 +82,8 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train what is not trained yet, and print the table."""
+    import torch
+
     from composer.train import Settings, characters_of, read_text, tokenise
 
     text = read_text(plays())
@@ -95,22 +97,19 @@ def run(arguments: argparse.Namespace) -> int:
     shown = "\n".join(["| model | parameters | nats per character | seconds |", "|---|---:|---:|---:|", *map(str, rows)])
     print(f"\n{shown}")
     if arguments.output is not None:
-        write_whole(arguments.output, page(shown, settings))
+        write_whole(arguments.output, page(shown, settings, torch.get_num_threads()))
         print(f"\nwrote {arguments.output}")
     return 0
 
 
-def page(table: str, settings: Settings) -> str:
+def page(table: str, settings: Settings, threads: int) -> str:
     """The whole page."""
-    import torch
-
-    count = torch.get_num_threads()
     return PAGE.format(
         table=table,
         steps=settings.steps,
         batch=settings.batch,
         context=settings.context,
-        threads=f"{count} thread{'s' * (count != 1)}",
+        threads=f"{threads} thread{'s' * (threads != 1)}",
         command=command("mixtral"),
     )
 
@@ -118,8 +117,9 @@ def page(table: str, settings: Settings) -> str:
 def command(name: str) -> str:
     """What trains one model by itself."""
     by_set = "".join(f" --set {path}={value}" for path, value in MODELS[name].items())
-    options = "".join(f" --{key.replace('_', '-')} {value}" for key, value in SETTINGS.items())
-    return f"arco train {name}{by_set} \\\n  --data composer/data/shakespeare.txt \\\n {options}"
+    words = [f"--{key.replace('_', '-')} {value}" for key, value in SETTINGS.items()]
+    lines = [f"arco train {name}{by_set}", "--data composer/data/shakespeare.txt", " ".join(words[:6]), " ".join(words[6:])]
+    return " \\\n  ".join(lines)
 
 
 def counted(text: str) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.cli.arguments import Problem, add_changes, sound_recipe
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
+from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
@@ -21,7 +22,7 @@ RUNS = Path("runs")
 TOKENISERS = ("characters", "bytes", "bpe")
 LARGE_STEP = 2**16
 """Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
-FEW_WINDOWS = 10
+FEW_WINDOWS = 4
 """Windows side by side in the text below which there is little to draw from."""
 
 
@@ -76,13 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def started(arguments: argparse.Namespace) -> Result:
     """A new run."""
-    from composer.train import Settings, read_text, tokenise
+    from composer.train import Settings, learnable, marked, objective_of, read_text
 
-    text = read_text(arguments.data)
-    tokeniser = tokeniser_of(text, arguments)
-    recipe = sized(sound_recipe(arguments.recipe, arguments), tokeniser)
+    recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
+    task = learnable(recipe.task)
+    tokeniser = marked(tokeniser_of(text, arguments), task)
+    recipe = sized(recipe, tokeniser)
     settings = settings_of(arguments, Settings(context=context_of(recipe, Settings().context)))
-    data = tokenise(text, tokeniser, path=arguments.data)
+    data = objective_of(task, tokeniser).tokenise(text, path=arguments.data)
     if arguments.context is None and (doubt := long_context(settings, len(data.train))):
         print(f"warning: {doubt}", file=sys.stderr)
     return trained(recipe, tokeniser, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
@@ -171,8 +173,5 @@ def free_folder(name: str) -> Path:
 
 def told(result: Result) -> str:
     """How a run ended, and how to hear from it."""
-    nats = result.validation
-    return (
-        f"{result.step} steps in {result.seconds:.0f} s: validation {nats.per_token:.3f} nats per token, "
-        f"{nats.per_character:.3f} per character\nlet it write: arco generate {result.run} --prompt TEXT"
-    )
+    ended = f"{result.step} steps in {result.seconds:.0f} s: validation {result.validation}"
+    return f"{ended}\nlet it write: arco generate {result.run} --prompt TEXT" if TASKS[result.task].text else ended

@@ -21,7 +21,7 @@ from composer.draw.visits import visited
 from composer.draw.words import counted, shape, spoken
 from composer.graph.ir import Ref, Wire
 from composer.graph.renewal import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 
 Level: TypeAlias = Literal["overview", "block", "full"]
 LEVELS: tuple[Level, ...] = ("overview", "block", "full")
@@ -110,6 +110,8 @@ class Outline:
                 return self.block(node, given, path, at, drawn)
             case TypedGroup():
                 return self.group(node, self.wires(node.node.wires, values), path, at, drawn)
+            case TypedScan():
+                return self.scan(node, self.wires(node.node.wires, values), path, at, drawn)
             case TypedRepeat() if self.depth.unrolled:
                 return self.unrolled(node, values, path, at, drawn)
         return self.repeat(node, values, path, at, drawn)
@@ -289,6 +291,21 @@ class Outline:
             self.inlet_edge(node.graph, given, path, drawn)
         return self.outputs(node.graph, path, ports)
 
+    def scan(
+        self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: _Drawn
+    ) -> dict[str, Sources]:
+        """Adds a scan: a frame around one step, or one box."""
+        title = f"{spoken(node.name)}, each step of {node.node.axis}"
+        flow, ports = self.flow(node.graph, given, path, [f"{place}." for place in places])
+        if self.depth.level == "overview" and path not in self.depth.opened:
+            about = replace(self.about(node, path, places, (title,)), parameters=self.counts.total(places))
+            drawn.items.append(of_group(flow, about, title, self.counts.shown(places[0])))
+            self.outer_edges(node.graph, given, path, drawn)
+        else:
+            drawn.items.append(self.frame(node, title, path, places, (flow,)))
+            self.inlet_edge(node.graph, given, path, drawn)
+        return self.outputs(replace(node.graph, outputs=node.outputs), path, ports)
+
     def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flows: tuple[Flow, ...]) -> Group:
         """A frame around flows."""
         each = self.counts.shown(places[0])
@@ -347,7 +364,7 @@ class Outline:
         ports: dict[str, Sources] = {}
         for passes in ordered:
             given = self.given(node, passes, values, path)
-            below = [f"{place}.{index}." for place in places for index in passes]
+            below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in passes))
             flow, gives = self.flow(node.passes[passes[0]], given, path, below)
             flows.append(flow)
             for port, sources in gives.items():
@@ -359,7 +376,7 @@ class Outline:
                 of[index] = number
         one = merged(flows, [len(passes) for passes in ordered])
         title = self.layer_title(node, flows)
-        each = {self.counts.owned.get(f"{places[0]}.{index}", 0) for index in range(count)}
+        each = {self.counts.owned.get(f"{places[0]}.{node.prefix(index)}"[:-1], 0) for index in range(count)}
         most = counted(max(each)) if max(each) else ""
         about = replace(self.about(node, path, places, (f"× {count} {title}", most and f"{most} each")), parameters=0)
         whole = self.counts.total(places)
@@ -411,7 +428,7 @@ class Outline:
         for index, graph in enumerate(node.passes):
             inner: Values = {wire.port: {"": self.refs(wire.refs, around)} for wire in node.node.passes[index].wires}
             below = f"{path}.{index}."
-            self.graph(graph, inner, below, [f"{place}.{index}." for place in places], drawn)
+            self.graph(graph, inner, below, [f"{place}.{node.prefix(index)}" for place in places], drawn)
             for port, ref in graph.graph.outputs:
                 ports[f"({index}){port}"] = self.refs((ref,), inner)
             ports[f"({index})"] = self.refs((graph.graph.outputs[0][1],), inner)

@@ -21,9 +21,11 @@ from composer.graph.ir import (
     Pass,
     Ref,
     RepeatNode,
+    ScanNode,
     SlotNode,
     Wire,
 )
+from composer.graph.renewal import SUFFIX
 
 
 def freeze(root: GraphBuilder, diagnostics: list[Diagnostic]) -> Graph | None:
@@ -49,7 +51,11 @@ class _Freezer:
         return self.done[id(builder)]
 
     def _prune(self, builder: GraphBuilder) -> None:
-        """A group that never reads the input it was implicitly given is not wired to it."""
+        """A group that never reads the input it was implicitly given is not wired to it. Of a recipe used as a block, what
+        only its losses read stays behind.
+        """
+        if builder.lent:
+            builder.nodes = _read(builder)
         for node in builder.nodes.values():
             wire = node.wires.get("input")
             if (
@@ -65,9 +71,11 @@ class _Freezer:
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for node in builder.nodes.values():
             if not node.elided:
-                reads = (ref.node for wire in _wires(node) for ref in wire.refs)
-                itself = node.passes is not None
-                sorter.add(node.name, *(name for name in reads if name in builder.nodes and not (itself and name == node.name)))
+                handed = [ref.node for wire in node.wires.values() for ref in wire.refs]
+                inside = [ref.node for wire in _wires(node) for ref in wire.refs]
+                if node.passes is not None:  # a pass may read those before it
+                    inside = [name for name in inside if name != node.name]
+                sorter.add(node.name, *(name for name in (*handed, *inside) if name in builder.nodes))
         try:
             order = list(sorter.static_order())
         except CycleError as error:
@@ -98,9 +106,13 @@ class _Freezer:
         span, name_span = node.span, node.name_span
         wires = tuple(node.wires.values())
         if node.passes is not None:
-            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, span, name_span)
+            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, node.share, span, name_span)
         if node.graph is not None:
             wires = (*wires, *node.graph.capture_wires.values())
+            if node.axis is not None:
+                inner, ties = self.graph(node.graph), tuple(node.ties)
+                axis, axis_span = node.axis
+                return ScanNode(node.name, axis, inner, wires, ties, node.trainable, node.dropped, axis_span, span, name_span)
             return GroupNode(
                 node.name,
                 self.graph(node.graph),
@@ -179,6 +191,18 @@ def _place(wire: Wire, name: str) -> Span:
     """Where a wire names a node."""
     places = (span for ref, span in zip(wire.refs, wire.spans, strict=False) if ref.node == name)
     return next(places, wire.span)
+
+
+def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:
+    """The nodes that what a graph returns depends on, and what states among them become."""
+    waiting = [ref.node for ref in graph.outputs.values()]
+    found: set[str] = set()
+    while waiting:
+        if (name := waiting.pop()) in graph.nodes and name not in found:
+            found.add(name)
+            waiting.append(name + SUFFIX)
+            waiting.extend(ref.node for wire in _wires(graph.nodes[name]) for ref in wire.refs)
+    return {name: node for name, node in graph.nodes.items() if name in found}
 
 
 def _reads(graph: GraphBuilder, name: str) -> bool:

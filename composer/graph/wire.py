@@ -451,7 +451,7 @@ class Wiring:
             return
         by_place: dict[tuple[str, int, int], list[NodeBuilder]] = {}
         for node in self.expander.all_nodes:
-            if node.name in node.home.nodes and node.home.nodes[node.name] is node:
+            if node.name in node.home.nodes and node.home.nodes[node.name] is node and not node.home.lent:
                 by_place.setdefault((node.name_span.source.name, node.name_span.line, node.name_span.column), []).append(node)
         for nodes in by_place.values():
             if not any(node.read or node.elided or node.dropped for node in nodes):

@@ -15,6 +15,7 @@ from composer.language.document import Entry, Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
 from composer.language.expression import If, Path
 from composer.language.recipe import Body, Choice, Definition, FieldEntry, GivenValue, Group, Repeat, SlotValue, Use, What
+from composer.language.uses import Lent
 
 if TYPE_CHECKING:
     from composer.language.parse import Parser
@@ -88,6 +89,7 @@ def _declared(parser: Parser, entry: Entry, library: Library, outer: type[Part] 
     outputs = root.get("outputs")
     ports = [each.key.text for each in outputs] if isinstance(outputs, YamlMapping) else []
     part = defined(name, parser._text(root.get("doc")), params, inputs, ports)
+    part.lent = isinstance(root, Lent)
     nothing = Body((), (), root.span)
     init = tuple(parser._init(root.get("init")))
     return Definition(part, entry.key.span, params, inputs, nothing, init, library, outer, root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from blocks.core import Block, Part
 from blocks.core.fields import Field, Flag, Form, Integer, Real, SlotOf, Text, Word
@@ -16,6 +16,9 @@ from composer.language.recipe import ExpressionValue, InputDecl, Param
 
 class Defined(Block):
     """A block whose graph stands in a recipe."""
+
+    lent: ClassVar[bool] = False
+    """Whether it is a whole recipe, in which what only its losses read stays behind."""
 
 
 def defined(name: str, doc: str, params: Sequence[Param], inputs: Sequence[InputDecl], outputs: Sequence[str]) -> type[Defined]:

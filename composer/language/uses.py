@@ -18,6 +18,10 @@ _NOWHERE = Source("", "")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
+class Lent(YamlMapping):
+    """A whole recipe as a block, in which what only its losses read stays behind."""
+
+
 @dataclass(frozen=True, slots=True)
 class Used:
     """A block of another file."""
@@ -38,7 +42,7 @@ def blocks_of(file: Scalar, root: YamlMapping) -> tuple[list[Used], list[Diagnos
     name = root.get("recipe")
     if "graph" in root and isinstance(name, Scalar):
         entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEPT)
-        lent.append(Used(Entry(name, YamlMapping(entries, root.span)), file))
+        lent.append(Used(Entry(name, Lent(entries, root.span)), file))
     if not lent:
         hint = "a file of blocks has `blocks:`, and a recipe has its name and a graph"
         return [], [Diagnostic("not-used", f"{file.text} defines no block and is no recipe", file.span, hint=hint)]

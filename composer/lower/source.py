@@ -19,7 +19,8 @@ from composer.lower.flatten import flatten
 from composer.lower.forward import Forward
 from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
 from composer.lower.paste import HEADER, docstring
-from composer.lower.questions import key_of
+from composer.lower.questions import is_optional, key_of
+from composer.lower.shared import copies
 from composer.lower.skeleton import Class, Classes
 from composer.lower.statements import LOSSES, LossValue, Writer
 
@@ -60,7 +61,9 @@ class _Text:
         written = self.classes.all()
         top = written[-1]
         table = parameters(self.typed)
+        owners = {entry.name: entry.owner for entry in table}
         ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
+        ties += tuple((copy, owners[name]) for copy, name in copies(self.typed.root))
         frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
         fields = self._fields()
         blocks = []
@@ -116,7 +119,8 @@ class _Text:
         """The recipe's own losses by their nodes."""
         root, found = self.classes.typed.root, {}
         for name, node in self.typed.program.losses.items():
-            read = [ref.node for wire in wires_of(root.graph[node]) for ref in wire.refs]
+            wires = [wire for wire in wires_of(root.graph[node]) if not is_optional(root[node], wire.port)]
+            read = [ref.node for wire in wires for ref in wire.refs]
             optional = [one for one in dict.fromkeys(read) if one in self.typed.inputs and self.typed.inputs[one].optional]
             found[node] = LossValue(name, (node, 0, None), [(one, 0, None) for one in optional])
         return found
@@ -172,7 +176,8 @@ class _Text:
         doc = self.typed.program.recipe.doc if written.instances[0].graph is self.classes.typed.root else ""
         if doc:
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
-        if written.instances[0].graph is self.classes.typed.root and self.typed.program.losses:
+        root = written.instances[0].graph is self.classes.typed.root
+        if written.remembers or (root and self.typed.program.losses):
             lines += [("    cache = None", None, ""), ("", None, "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
         for name, tree in written.template.items():

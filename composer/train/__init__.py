@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from composer.train.loop import Result as Result
     from composer.train.losses import Loss as Loss
     from composer.train.losses import loss as loss
+    from composer.train.losses import task_of as task_of
+    from composer.train.objectives import Objective as Objective
+    from composer.train.objectives import learnable as learnable
+    from composer.train.objectives import marked as marked
+    from composer.train.objectives import objective_of as objective_of
     from composer.train.problem import TrainingError as TrainingError
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from composer.train.tokenisers import BPETokeniser as BPETokeniser
     from composer.train.tokenisers import ByteTokeniser as ByteTokeniser
     from composer.train.tokenisers import CharacterTokeniser as CharacterTokeniser
+    from composer.train.tokenisers import MarkedTokeniser as MarkedTokeniser
     from composer.train.tokenisers import Tokeniser as Tokeniser
     from composer.train.tokenisers import characters_of as characters_of
     from composer.train.tokenisers import load_tokeniser as load_tokeniser
@@ -45,6 +51,8 @@ _HOME = {
     "Display": "progress",
     "Interrupted": "interrupt",
     "Loss": "losses",
+    "MarkedTokeniser": "tokenisers",
+    "Objective": "objectives",
     "Result": "loop",
     "RunFolder": "run",
     "Settings": "settings",
@@ -54,14 +62,18 @@ _HOME = {
     "Validation": "validation",
     "characters_of": "tokenisers",
     "display": "progress",
+    "learnable": "objectives",
     "load_tokeniser": "tokenisers",
     "loss": "losses",
+    "marked": "objectives",
+    "objective_of": "objectives",
     "open_run": "run",
     "param_groups": "groups",
     "read_text": "data",
     "resume": "api",
     "save_tokeniser": "tokenisers",
     "split": "data",
+    "task_of": "losses",
     "text_as_it_comes": "tokenisers",
     "tokenise": "data",
     "train": "api",
@@ -77,6 +89,8 @@ __all__ = [
     "Display",
     "Interrupted",
     "Loss",
+    "MarkedTokeniser",
+    "Objective",
     "Result",
     "RunFolder",
     "Settings",
@@ -86,14 +100,18 @@ __all__ = [
     "Validation",
     "characters_of",
     "display",
+    "learnable",
     "load_tokeniser",
     "loss",
+    "marked",
+    "objective_of",
     "open_run",
     "param_groups",
     "read_text",
     "resume",
     "save_tokeniser",
     "split",
+    "task_of",
     "text_as_it_comes",
     "tokenise",
     "train",

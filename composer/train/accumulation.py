@@ -88,12 +88,15 @@ def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], 
 def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[str, int], batch: Batch) -> int:
     """How many things a loss judges: as many as its target has numbers, or as the target asks for."""
     assert isinstance(loss.part, Loss)
-    type_ = loss.inputs.get("target")
-    read = next((wire.refs[0].node for wire in loss.node.wires if wire.port == "target"), "")
-    if isinstance(type_, TensorType) and type_.optional and read not in batch:
+    sources = {wire.port: wire.refs[0].node for wire in loss.node.wires if wire.port != "input"}
+    if typed.root.by_name.get(loss.name) is not loss:
+        sources = {}  # inside another graph, inputs have other names
+    optional = {port for port, type_ in loss.inputs.items() if isinstance(type_, TensorType) and type_.optional}
+    if any(sources[port] not in batch for port in optional & sources.keys() & set(type(loss.part).inputs)):
         return 0
-    numbers = prod(substitute(one, lengths) for one in type_.sizes) if isinstance(type_, TensorType) else None
-    given = batch.get(read) if typed.root.by_name.get(loss.name) is loss and read in typed.inputs else None
+    given = {port: batch[name] for port, name in sources.items() if name in batch}
+    target = loss.inputs.get("target")
+    numbers = prod(substitute(one, lengths) for one in target.sizes) if isinstance(target, TensorType) else None
     count = loss.part.counted(numbers, given)
     if count is None:
         why = "compares all rows of a batch" if numbers is None else "has targets that only the model sees"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +10,15 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from composer.language.tasks import TASKS
 from composer.train import checkpoint as checkpoints
 from composer.train import metrics
 from composer.train.accumulation import shares
-from composer.train.data import Data, check_length, draw_batch, read_text, tokenise
+from composer.train.data import Data, read_text
 from composer.train.device import device_of
 from composer.train.loop import Result, fit
 from composer.train.losses import task_of
+from composer.train.objectives import Objective, learnable, objective_of
 from composer.train.problem import TrainingError
 from composer.train.progress import Display, display
 from composer.train.run import Build, compiled, create, folder_of, open_folder, refuse_changes
@@ -37,12 +40,13 @@ def train(
 
     `recipe` is the resolved text that the model was compiled from; a resumed run compiles it again.
     """
-    check_task(model)
-    check_length(data, settings.context)
+    objective = objective_of(learnable(task_of(model)), tokeniser)
+    objective.check(data, settings.context)
     check_vocabulary(model, tokeniser)
-    check_accumulation(model, data, settings)
+    check_inputs(model, data, objective)
+    check_accumulation(model, data, settings, objective)
     folder = create(run, recipe=recipe, settings=settings, tokeniser=tokeniser, data=data)
-    return fit(model, data, settings, folder, display=show or display())
+    return fit(model, data, settings, folder, objective=objective, display=show or display())
 
 
 def resume(
@@ -64,28 +68,35 @@ def resume(
     folder = open_folder(run)
     text_path = data or Path(json.loads(folder.data.read_text(encoding="utf-8"))["path"])
     tokeniser = load_tokeniser(folder.tokeniser)
-    text = tokenise(read_text(text_path), tokeniser, path=text_path)
-    refuse_changes(folder, recipe=recipe, settings=settings, data=text)
+    content = read_text(text_path)
+    refuse_changes(folder, recipe=recipe, settings=settings, text=content, path=text_path)
     settings = settings or load_settings(folder.settings)
     settings = settings if steps is None else replace(settings, steps=steps)
     start = checkpoints.load(folder_of(folder, checkpoint))
     if start.step >= settings.steps:
         raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to go on")
     model = build(folder.recipe.read_text(encoding="utf-8"))
+    objective = objective_of(learnable(task_of(model)), tokeniser)
+    text = objective.tokenise(content, path=text_path)
     save_settings(settings, folder.settings)
     metrics.rewind(folder.metrics, start.step)
-    return fit(model, text, settings, folder, display=show or display(), start=start)
+    return fit(model, text, settings, folder, objective=objective, display=show or display(), start=start)
 
 
-def check_task(model: nn.Module) -> None:
-    """Raises: TrainingError where the recipe is for something other than foretelling the next token."""
-    if (task := task_of(model)) != "causal_lm":
-        raise TrainingError(f"training on a text takes a causal_lm recipe; this one is {task or 'without a task'}")
+def check_inputs(model: nn.Module, data: Data, objective: Objective) -> None:
+    """Raises: TrainingError where the model has no place for something that comes with every batch."""
+    batch = objective.draw(data, batch=1, context=2, generator=torch.Generator())
+    known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
+    for name in batch.keys() - known:
+        raise TrainingError(
+            f"texts of unequal length are filled up, and the model has no input `{name}` that says where",
+            hint=f'inputs: {{{name}: "bool[batch, {name.removesuffix("_valid")}_time]?"}}, and `valid({name})` in its masks',
+        )
 
 
-def check_accumulation(model: nn.Module, data: Data, settings: Settings) -> None:
+def check_accumulation(model: nn.Module, data: Data, settings: Settings, objective: Objective) -> None:
     """Raises: TrainingError where several batches to a step are not the large one."""
-    one = draw_batch(data, batch=1, context=settings.context, generator=torch.Generator())
+    one = objective.draw(data, batch=1, context=settings.context, generator=torch.Generator())
     shares(model, [one] * settings.accumulation, [1] * settings.accumulation, task_of(model) or "")
 
 
@@ -94,7 +105,8 @@ def check_vocabulary(model: nn.Module, tokeniser: Tokeniser) -> None:
     """Raises: TrainingError where the tokeniser makes tokens that the model does not have."""
     training = model.training
     token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
-    known = model.eval()(token).logits.shape[-1]
+    given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
+    known = model.eval()(**given).logits.shape[-1]
     model.train(training)
     if known < tokeniser.size:
         raise TrainingError(

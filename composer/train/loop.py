@@ -16,11 +16,12 @@ from composer.train import checkpoint as checkpoints
 from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.checkpoint import Checkpoint
-from composer.train.data import Data, draw_batch
+from composer.train.data import Data
 from composer.train.device import autocast, device_of, on_device
 from composer.train.groups import param_groups
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, loss, target_count, task_of
+from composer.train.objectives import Objective
 from composer.train.problem import TrainingError
 from composer.train.progress import Display, Moment
 from composer.train.run import RunFolder
@@ -78,6 +79,8 @@ class Result:
     """A finished run."""
 
     run: Path
+    task: str
+    """What the model is for."""
     step: int
     loss: float
     """Of the last batch."""
@@ -87,7 +90,14 @@ class Result:
 
 
 def fit(
-    model: nn.Module, data: Data, settings: Settings, run: RunFolder, *, display: Display, start: Checkpoint | None = None
+    model: nn.Module,
+    data: Data,
+    settings: Settings,
+    run: RunFolder,
+    *,
+    objective: Objective,
+    display: Display,
+    start: Checkpoint | None = None,
 ) -> Result:
     """Train from the beginning, or from a checkpoint exactly as if it had never stopped.
 
@@ -112,7 +122,7 @@ def fit(
             began = time.perf_counter()
             rate = learning_rate(settings, step)
             batches = [
-                draw_batch(data, batch=settings.batch, context=settings.context, generator=generator)
+                objective.draw(data, batch=settings.batch, context=settings.context, generator=generator)
                 for _ in range(settings.accumulation)
             ]
             measured = update(model, optimiser, batches, settings, rate=rate)
@@ -132,7 +142,7 @@ def fit(
             line["tokens_per_second"] = round(pace.tokens_per_second, 1)
             if validating:
                 limit = 0 if last else settings.validation_batches
-                held_out = validate(model, data, batch=settings.batch, context=settings.context, batches=limit)
+                held_out = validate(model, data, objective, batch=settings.batch, context=settings.context, batches=limit)
                 display.validated(step, held_out)
                 line |= held_out.line()
             if logged:
@@ -142,7 +152,7 @@ def fit(
             if stop.made and not last:
                 display.note(f"saved step {step}; to go on: {run.resume_command}")
                 raise Interrupted
-    return Result(run.path, settings.steps, measured.loss, held_out, seconds)
+    return Result(run.path, task_of(model) or "", settings.steps, measured.loss, held_out, seconds)
 
 
 def build_optimiser(model: nn.Module, settings: Settings) -> AdamW:

@@ -118,7 +118,7 @@ def summary(moment: Moment) -> str:
 
 def validation_line(step: int, validation: Validation) -> str:
     """`validation at step 500: 1.702 nats per token, 1.702 per character`."""
-    return f"validation at step {step}: {validation.per_token:.3f} nats per token, {validation.per_character:.3f} per character"
+    return f"validation at step {step}: {validation}"
 
 
 def clock(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -122,11 +123,11 @@ def compiled(recipe: str) -> nn.Module:
     return model
 
 
-def refuse_changes(run: RunFolder, *, recipe: str | None, settings: Settings | None, data: Data) -> None:
+def refuse_changes(run: RunFolder, *, recipe: str | None, settings: Settings | None, text: str, path: Path) -> None:
     """Raises: TrainingError that says what differs, where a run would go on with something other than it began with."""
     identity = json.loads(run.data.read_text(encoding="utf-8"))
-    if data.sha256 != identity["sha256"]:
-        raise TrainingError(f"{data.path} is not the text this run began with: its checksum differs")
+    if hashlib.sha256(text.encode("utf-8")).hexdigest() != identity["sha256"]:
+        raise TrainingError(f"{path} is not the text this run began with: its checksum differs")
     began_with = run.recipe.read_text(encoding="utf-8")
     if recipe is not None and recipe != began_with:
         lines = difflib.unified_diff(began_with.splitlines(), recipe.splitlines(), n=0, lineterm="")

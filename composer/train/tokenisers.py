@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -103,6 +105,40 @@ class BPETokeniser:
         return json.loads(self.pieces.to_str())
 
 
+@dataclass(frozen=True)
+class MarkedTokeniser:
+    """A tokeniser of text, and marks beside it: tokens that no text has, such as a start, with names to show them by."""
+
+    text: Tokeniser
+    marks: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return self.text.size + len(self.marks)
+
+    def mark(self, name: str) -> int:
+        """The token of a mark."""
+        return self.text.size + self.marks.index(name)
+
+    def encode(self, text: str) -> list[int]:
+        return self.text.encode(text)
+
+    def encode_marked(self, text: str) -> list[int]:
+        """The same, but names of marks in the text are these marks."""
+        pieces = re.split(f"({'|'.join(map(re.escape, self.marks))})", text)
+        return [token for piece in pieces for token in ([self.mark(piece)] if piece in self.marks else self.encode(piece))]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        runs = groupby(ids, key=lambda index: index >= self.text.size)
+        return "".join(
+            "".join(self.marks[index - self.text.size] for index in run) if marks else self.text.decode(list(run))
+            for marks, run in runs
+        )
+
+    def to_json(self) -> Any:
+        return {"text": self.text.to_json(), "marks": list(self.marks)}
+
+
 def characters_of(text: str) -> CharacterTokeniser:
     """The tokeniser of the characters that occur, in code-point order."""
     return CharacterTokeniser(tuple(sorted(set(text))))
@@ -132,21 +168,33 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
 
 
 def save_tokeniser(tokeniser: Tokeniser, path: Path) -> None:
-    """Write the tokeniser as JSON: `"bytes"`, a list of characters, or the file of the `tokenizers` library."""
+    """Write the tokeniser as JSON: `"bytes"`, a list of characters, the file of the `tokenizers` library, or one of these with
+    marks.
+    """
     path.write_text(json.dumps(tokeniser.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def load_tokeniser(path: Path) -> Tokeniser:
     """Read the tokeniser that `save_tokeniser` wrote, or a byte-level BPE of the `tokenizers` library."""
-    match json.loads(path.read_text(encoding="utf-8")):
+    tokeniser = from_json(json.loads(path.read_text(encoding="utf-8")))
+    if tokeniser is None:
+        raise TrainingError(f"{path} holds no tokeniser")
+    return tokeniser
+
+
+def from_json(content: Any) -> Tokeniser | None:
+    """The tokeniser whose `to_json` this is; None where it is none's."""
+    match content:
         case "bytes":
             return ByteTokeniser()
         case list() as characters:
             return CharacterTokeniser(tuple(characters))
+        case {"text": text, "marks": [*marks]}:
+            inner = from_json(text)
+            return None if inner is None else MarkedTokeniser(inner, tuple(marks))
         case dict() as pieces:
             return BPETokeniser(tokenizers.Tokenizer.from_str(json.dumps(pieces)))
-        case _:
-            raise TrainingError(f"{path} holds no tokeniser")
+    return None
 
 
 def text_as_it_comes(tokeniser: Tokeniser, ids: Iterable[int]) -> Iterator[str]:

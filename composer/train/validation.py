@@ -8,9 +8,10 @@ from itertools import islice
 import torch
 from torch import nn
 
-from composer.train.data import Data, held_out_batches
+from composer.train.data import Data
 from composer.train.device import autocast, device_of, on_device
 from composer.train.losses import loss, target_count, task_of
+from composer.train.objectives import Objective
 
 
 @dataclass(frozen=True)
@@ -19,31 +20,37 @@ class Validation:
 
     per_token: float
     """Nats."""
-    per_character: float
-    """Nats."""
-    per_byte: float
-    """Nats."""
+    per_character: float | None
+    """Nats; None where a model is asked for a part of the text only."""
+    per_byte: float | None
+    """The same."""
     tokens: int
     """How many tokens were foretold."""
 
     def line(self) -> dict[str, float | int]:
         """What the metrics keep of it."""
-        return {
+        line = {
             "validation_loss": self.per_token,
             "validation_loss_per_character": self.per_character,
             "validation_loss_per_byte": self.per_byte,
             "validation_tokens": self.tokens,
         }
+        return {name: value for name, value in line.items() if value is not None}
+
+    def __str__(self) -> str:
+        """`1.702 nats per token, 1.702 per character`."""
+        whole = "" if self.per_character is None else f", {self.per_character:.3f} per character"
+        return f"{self.per_token:.3f} nats per token{whole}"
 
 
 @torch.no_grad()
-def validate(model: nn.Module, data: Data, *, batch: int, context: int, batches: int = 0) -> Validation:
+def validate(model: nn.Module, data: Data, objective: Objective, *, batch: int, context: int, batches: int = 0) -> Validation:
     """Read the held-out text once, or its first `batches` batches; the same windows every time, no dropout."""
     device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0
     training = model.training
     model.eval()
-    for part in islice(held_out_batches(data, batch=batch, context=context), batches or None):
+    for part in islice(objective.held_out(data, batch=batch, context=context), batches or None):
         with autocast(device):
             mean = loss(model, on_device(part, device)).by_name[task]
         count = int(target_count(part, task))
@@ -51,5 +58,8 @@ def validate(model: nn.Module, data: Data, *, batch: int, context: int, batches:
         tokens += count
     model.train(training)
     per_token = nats / tokens
-    whole = per_token * len(data.validation)  # of a part, the whole text's loss is estimated from the part's mean
+    targets = objective.whole(data)
+    if targets is None:
+        return Validation(per_token, None, None, tokens)
+    whole = per_token * targets  # of a part, the whole text's loss is estimated from the part's mean
     return Validation(per_token, whole / data.characters, whole / data.bytes, tokens)

@@ -17,6 +17,8 @@ from composer.weights.config_forms import Config, Reader, Setting
 from composer.weights.mapping import counted, entry_of
 
 ABSENT: Any = object()
+DEEPEST = 16
+"""Objects and lists inside one another."""
 
 
 def settings(
@@ -60,6 +62,12 @@ def parsed(source: Source) -> dict[str, Any]:
         raise RecipeError([Diagnostic("unreadable-file", f"this is no JSON: {error}", Span(source, 1, 1, 1, 1))]) from None
     if not isinstance(value, dict):
         raise RecipeError([Diagnostic("unreadable-file", "this JSON holds no object", Span(source, 1, 1, 1, 1))])
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        below = (each for one in level for each in (one.values() if isinstance(one, dict) else one))
+        level = [each for each in below if isinstance(each, dict | list)]
+    if level:
+        raise RecipeError([Diagnostic("unreadable-file", f"this JSON is nested deeper than {DEEPEST}", Span(source, 1, 1, 1, 1))])
     return value
 
 

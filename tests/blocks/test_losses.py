@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +48,19 @@ def test_cross_entropy_is_the_mean_of_nats_written_out(shift: int, ignored: int)
         if t[b, i + shift] != ignored
     ]
     assert float(model(x, t).losses["l"]) == pytest.approx(sum(nats) / len(nats), abs=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0, 2])
+def test_padding_neither_asks_nor_is_asked_for(shift: int) -> None:
+    """Only pairs of real tokens count, on the left and on the right; without `valid`, all do."""
+    losses = f"{{l: {{type: cross_entropy, in: x, target: t, shift: {shift}, valid: v}}}}"
+    model = compiled(losses, x=SCORES, t=IDS, v="bool[batch, time]?")
+    x, t = torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
+    valid = torch.tensor([[False, True, True, True, True], [True, True, True, True, False]])
+    pairs = [(b, i) for b in range(B) for i in range(T - shift) if valid[b, i] and valid[b, i + shift]]
+    nats = [float(F.cross_entropy(x[b, i], t[b, i + shift])) for b, i in pairs]
+    assert float(model(x, t, valid).losses["l"]) == pytest.approx(sum(nats) / len(nats), abs=1e-12)
+    assert float(model(x, t).losses["l"]) == float(model(x, t, torch.ones_like(valid)).losses["l"])
 
 
 def test_smoothing_weight_and_several_inputs_are_torchs_losses_put_together() -> None:
@@ -207,3 +221,19 @@ def test_several_layers_are_averaged_or_added_up() -> None:
     torch.testing.assert_close(found["sum"], 2 * found["balance"])
     each = [load_balancing_loss_func((one,), num_experts=4, top_k=2) for one in logits]
     torch.testing.assert_close(found["sum"], 0.5 * (each[0] + each[1]))
+
+
+def test_what_only_losses_read_stays_behind_where_a_recipe_is_a_block(tmp_path: Path) -> None:
+    """Its losses are its own: their heads are not computed, and the rest gives what it gives by itself."""
+    (tmp_path / "inner.yaml").write_text(TWO_HEADS, encoding="utf-8")
+    outer = (
+        'recipe: outer\nuses: [inner.yaml]\ninputs: {tokens: "int[batch, time]"}\n'
+        "graph: {inside: {type: two_heads}}\noutputs: {logits: inside}\n"
+    )
+    (tmp_path / "outer.yaml").write_text(outer, encoding="utf-8")
+    model, alone = composer.load(tmp_path / "outer.yaml").compile(seed=0), composer.load(TWO_HEADS).compile(seed=0)
+    assert sorted(name for name, _ in model.inside.named_children()) == ["embed", "head", "mix"]
+    alone.load_state_dict(model.inside.state_dict(), strict=False)
+    tokens = torch.randint(7, (B, T))
+    assert model(tokens).losses == {}
+    torch.testing.assert_close(model(tokens).logits, alone(tokens).logits)

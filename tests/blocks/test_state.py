@@ -67,12 +67,31 @@ def test_a_state_changes_when_it_says_so(update: str, training: bool, changes: b
     assert torch.equal(model.old.value, torch.ones(D)) is not changes
 
 
+COUNTED = """
+recipe: counted
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 7, dim: 6}
+  calls: {type: state, shape: [6], next: more, update: always}
+  one: {type: parameter, shape: [6], init: ones}
+  more: {type: add, in: [calls, one]}
+  y: {type: add, in: [embed, calls]}
+  head: {type: linear, out: 7}
+outputs: {logits: head}
+"""
+
+
 def test_nothing_changes_while_a_text_is_written() -> None:
     """Also where the state changes always: each piece of a text sees what the whole text would see."""
-    model = running_mean("update: always").eval()
+    model = composer.load(COUNTED).compile(seed=0).eval()
+    tokens = torch.randint(7, (B, T))
+    model(tokens)
+    assert model.calls.value.tolist() == [1] * D
     with session(model):
-        model(torch.randn(B, T, D))
-    assert not model.old.value.any()
+        pieces = [model(tokens[:, :2]).logits, model(tokens[:, 2:]).logits]
+    assert model.calls.value.tolist() == [1] * D
+    torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens).logits)
 
 
 def test_a_state_and_what_it_was_survive_gradients_copies_and_pickling() -> None:

@@ -42,7 +42,7 @@ def test_a_failure_while_writing_leaves_the_old_file(arco: Arco, tmp_path: Path,
 
     monkeypatch.setattr(Path, "write_text", half)
     done = arco("export", *TINY, "-o", "model.py")
-    assert done == (2, "", "arco export: model.py cannot be written: no space left on device\n")
+    assert done == (2, "", "arco: model.py cannot be written: no space left on device\n")
     assert [file.name for file in tmp_path.iterdir()] == ["model.py"]
     assert (tmp_path / "model.py").read_text(encoding="utf-8") == "the old one"
 
@@ -53,5 +53,5 @@ def test_places_that_take_no_file_are_refused(place: str, arco: Arco, tmp_path: 
     (tmp_path / "folder").mkdir()
     done = arco("export", *TINY, "-o", place)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert done.err.startswith(f"arco export: {Path(place)} cannot be written: ")
+    assert done.err.startswith(f"arco: {Path(place)} cannot be written: ")
     assert [file.name for file in tmp_path.iterdir()] == ["folder"] and not list((tmp_path / "folder").iterdir())

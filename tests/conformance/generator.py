@@ -204,7 +204,8 @@ def generated(seed: int) -> str:
     known = list(scenarios().values())
     turn, first = divmod(seed, len(known))
     for attempt in range(TRIES):
-        draft = Draft(seed, attempt, causal=(turn + first) % 2 == 0)  # each scenario comes first in either kind of model
+        causal = (turn + first + attempt) % 2 == 0  # so that each scenario comes first in either kind of model
+        draft = Draft(seed, attempt, causal=causal)
         try:
             for scenario in [known[first], *draft.random.sample(known, draft.random.randint(1, 2))]:
                 scenario(draft)

@@ -143,8 +143,6 @@ def test_what_is_not_read_is_refused(what: str, name: str, code: str) -> None:
         text = f"{start}{graph}{name}: {{a: b}}\n"
     elif "task" in what:
         text = f"{start}{graph}task: {name}\n"
-    elif "repeat" in what:
-        text = f"{start}graph: {{a: {{repeat: 2, {name}: x, graph: {{b: {{type: linear, out: 32}}}}}}}}\n"
     else:
         text = f"{start}graph: {{a: {{type: {name}}}}}\n"
     assert {mistake.code for mistake in composer.load(text).check()} == {code}

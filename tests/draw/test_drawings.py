@@ -79,7 +79,7 @@ def test_zoo_fits_on_a_page(recipe: str, level: Level) -> None:
         columns[middle] = columns.get(middle, 0) + 1
     assert max(columns.values()) <= BUDGET[level]
     assert scene.width <= 1200
-    assert scene.height <= 1500
+    assert scene.height <= 1650
     assert not [text.text for box in scene.boxes for text in box.texts if text.text.endswith("…")]
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import composer
-from composer.graph.parameters import parameters
+from composer.graph.parameters import buffers, parameters
 
 ZOO = {"gpt2": {"context": 16}, "llama3": {"n_kv_heads": 2, "hidden": 40}, "gemma3": {"sliding_window": 3}, "gpt_mini": {}}
 SIZES = {"n_layers": 7, "d_model": 32, "n_heads": 4, "vocab": 61}
@@ -70,6 +70,49 @@ GRAPHS = {
     repeat: 2
     graph:
       f: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2, mask: valid(valid), positions: rotary}}""",
+    "states, also in passes that differ": """
+  a: {type: state, shape: [8], next: c, init: ones}
+  b:
+    repeat: 3
+    graph:
+      kept: {type: state, shape: [8], next: now if layer == 1 else kept}
+      one: {type: mean, axis: time, in: input}
+      now: {type: mean, axis: batch}
+      y: {type: add, in: [input, kept]}
+    in: x
+  m: {type: mean, axis: time}
+  c: {type: mean, axis: batch}
+  d: {type: add, in: [b, a]}
+outputs: {d: d}""",
+    "losses": """
+  a: {repeat: 3, graph: {f: {type: moe, experts: 2, expert: ffn}}}
+  b: {type: linear, out: 8}
+outputs: {b: b}
+losses:
+  balance: {in: "a(:).f.load_balancing", weight: 1 / wide}
+  two: {in: ["a(0).f.router_z", "a.f.router_z"], reduce: sum}
+  near: {type: mse, in: [b, a], target: x}
+  far: {type: mse, in: {input: "a(1:)", target: x}, weight: 0.5}""",
+    "values that are handed from pass to pass by their names": """
+  a:
+    repeat: 3
+    in: {left: x, right: x}
+    graph: {f: {type: linear, out: 8, in: right}, g: {type: multiply, in: [f, left]}}
+    outputs: {right: g, left: f}
+  b: {type: add, in: [a.left, a.right]}""",
+    "several values that are carried by name": """
+  a:
+    repeat: 3
+    in: {left: x, right: x, still: x}
+    graph: {f: {type: linear, out: 8, in: left}, g: {type: add, in: [right, f]}, m: {type: multiply, in: [g, still]}}
+    outputs: {left: m, right: g}""",
+    "one set of weights": """
+  a:
+    repeat: 4
+    share: true
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 6}}, s: {type: scale, by: 1 / (layer + 1)}}
+  b: {type: add, in: [a, "a(1).f"]}
+  c: {repeat: 3, share: deep, graph: {f: {type: linear, out: 8}}}""",
     "repeats inside repeats": """
   a: {repeat: 2, as: i, graph: {b: {repeat: 3, graph: {f: {type: ffn, hidden: 4 + layer}}}, n: rmsnorm}}""",
 }
@@ -93,19 +136,22 @@ def types(recipe: composer.Recipe) -> dict[str, str]:
 
 
 def table(recipe: composer.Recipe) -> dict[str, Any]:
-    """Everything that is learned, with its shape, role, initial values, and what it is tied to."""
+    """Everything that is kept or learned, with its shape, role, initial values, and what it is tied to."""
     entries = parameters(recipe.typed)
-    return {each.name: (each.parameter.shape, each.parameter.role, each.trainable, each.tied_to) for each in entries}
+    learned = {each.name: (each.parameter.shape, each.parameter.role, each.trainable, each.tied_to) for each in entries}
+    return {**learned, **buffers(recipe.typed)}
 
 
 def computed(recipe: composer.Recipe) -> list[torch.Tensor]:
-    """What the model computes from some input, with the initial values of a seed."""
-    model = recipe.compile(seed=3, dtype=torch.float64).eval()
+    """What the model computes from some input after one in training, with the initial values of a seed."""
+    model = recipe.compile(seed=3, dtype=torch.float64)
     torch.manual_seed(4)
     first = torch.randint(61, (2, 9)) if "tokens" in recipe.typed.inputs else torch.randn(2, 9, 8, dtype=torch.float64)
     given = {"valid": torch.arange(9) < torch.tensor([[9], [6]])} if "valid" in recipe.typed.inputs else {}
     with torch.no_grad():
-        return list(model(first, **given)[:-1])
+        model.train()(first, **given)
+        output = model.eval()(first, **given)
+    return [*output[:-1], *output.losses.values()]
 
 
 def assert_same(recipe: composer.Recipe) -> None:

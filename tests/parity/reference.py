@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
     Gemma3ForCausalLM,
@@ -73,6 +75,7 @@ def mixtral(params: Mapping[str, Any]) -> PreTrainedModel:
             num_key_value_heads=params.get("n_kv_heads", 8),
             num_local_experts=params.get("n_experts", 8),
             num_experts_per_tok=params.get("top_k", 2),
+            router_aux_loss_coef=params.get("balance", 0.02),
             max_position_embeddings=32768,
             rms_norm_eps=1e-5,
             rope_parameters={"rope_type": "default", "rope_theta": float(params.get("theta", 1e6))},
@@ -113,6 +116,21 @@ def bert(params: Mapping[str, Any]) -> PreTrainedModel:
             num_hidden_layers=params.get("n_layers", 12),
             num_attention_heads=params.get("n_heads", 12),
             intermediate_size=params.get("hidden", 3072),
+        )
+    )
+
+
+def albert(params: Mapping[str, Any]) -> PreTrainedModel:
+    """ALBERT with the recipe's params; those not given as in albert/albert-base-v2."""
+    return AlbertForMaskedLM(
+        AlbertConfig(
+            vocab_size=params.get("vocab", 30000),
+            embedding_size=params.get("d_embed", 128),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+            max_position_embeddings=params.get("context", 512),
         )
     )
 
@@ -167,6 +185,7 @@ REFERENCE = {
     "llama3": llama3,
     "gemma3": gemma3,
     "mixtral": mixtral,
+    "albert": albert,
     "bert": bert,
     "vit": vit,
     "t5": t5,

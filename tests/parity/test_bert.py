@@ -63,6 +63,24 @@ def test_kinds_of_token_and_the_loss_at_masked_words_are_those_of_transformers()
 
 
 @torch.no_grad()
+def test_the_first_published_files_load() -> None:
+    """Gains and biases of norms are called gamma and beta, the tied matrix is left out, and the other task has its head."""
+    reference = perturbed(REFERENCE["bert"](TINY))
+    names = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    old = {
+        name.replace(new, names[new]) if (new := ".".join(name.split(".")[-2:])) in names else name: tensor
+        for name, tensor in published(reference).items()
+        if "decoder" not in name
+    }
+    extra = {"bert.pooler.dense.weight": torch.ones(48, 48), "bert.pooler.dense.bias": torch.ones(48)}
+    extra |= {"cls.seq_relationship.weight": torch.ones(2, 48), "cls.seq_relationship.bias": torch.ones(2)}
+    model = composer.load("bert", set=TINY).compile(seed=0).eval()
+    load_published(model, {**old, **extra})
+    given = batch()["tokens"]
+    torch.testing.assert_close(model(given).logits, reference(given).logits, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
 def test_bert_over_bert_classifies_as_in_transformers() -> None:
     """With a pooler and a classifier in place of the masked words; the loss is theirs too."""
     config = BertConfig(

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from composer.train import ByteTokeniser, TrainingError, characters_of, read_text, split, tokenise, validate
+from composer.train import ByteTokeniser, TrainingError, characters_of, objective_of, read_text, split, tokenise, validate
 from composer.train.data import check_length, draw_batch, held_out_batches
 
 
@@ -91,7 +91,7 @@ def test_losses_per_character_and_per_byte_compare_across_tokenisers(tmp_path):
     held_out = split(text)[1]
     for tokeniser, tokens in ((ByteTokeniser(), 3 * len(held_out)), (characters_of(text), len(held_out))):
         data = tokenise(text, tokeniser, path=tmp_path)
-        result = validate(Uniform(tokeniser.size), data, batch=3, context=8)
+        result = validate(Uniform(tokeniser.size), data, objective_of("causal_lm", tokeniser), batch=3, context=8)
         nats = math.log(tokeniser.size)
         assert result.tokens == tokens
         assert result.per_token == pytest.approx(nats)

@@ -44,7 +44,7 @@ def test_accumulated_batches_make_the_step_of_the_large_batch(build, settings, c
 LOSSES = """
 recipe: many_losses
 task: causal_lm
-inputs: {tokens: "int[batch, time]", labels: "int[batch, time]?", wanted: "float[batch, time, 8]?"}
+inputs: {tokens: "int[batch, time]", labels: "int[batch, time]?", valid: "bool[batch, time]?", wanted: "float[batch, time, 8]?"}
 graph:
   embed: {type: embedding, vocab: 20, dim: 8}
   layers:
@@ -57,7 +57,7 @@ graph:
 outputs: {logits: head}
 losses:
   after: {type: cross_entropy, in: head, target: tokens, shift: 2, weight: 0.3}
-  label: {type: cross_entropy, in: head, target: labels, smoothing: 0.1}
+  label: {type: cross_entropy, in: head, target: labels, smoothing: 0.1, valid: valid}
   form: {type: mse, in: ["layers(0)", layers], target: wanted, reduce: sum}
   odds: {type: binary_cross_entropy, in: layers, target: embed}
   z: {in: "layers(:).moe.router_z", weight: 0.1}
@@ -70,7 +70,8 @@ def labelled(generator, rows, asked):
     tokens, labels = (torch.randint(20, (rows, 9), generator=generator) for _ in range(2))
     labels[:, asked:] = -100
     wanted = torch.randn(rows, 9, 8, generator=generator, dtype=torch.float64)
-    return {**unequal(tokens, asked), "labels": labels, "wanted": wanted}
+    valid = torch.rand(rows, 9, generator=generator) < 0.7
+    return {**unequal(tokens, asked), "labels": labels, "valid": valid, "wanted": wanted}
 
 
 def step_of_many_losses(batches, settings):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +186,19 @@ def test_a_size_that_the_recipe_refuses_is_an_error_of_the_setting() -> None:
     with pytest.raises(RecipeError) as error:
         configured("llama3", {**TINY["llama"][1].to_dict(), "num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": None})
     assert error.value.diagnostics[0].code == "indivisible"
+
+
+ODD: list[Any] = [None, True, -1, 0, 3.5, 10**40, float("nan"), "", "x", "{type: linear}", [], [1, [2]], {}, {"a": {"b": 1}}]
+DEEP = json.loads("[" * 500 + "]" * 500)
+
+
+def test_a_spoilt_file_never_escapes() -> None:
+    """Whatever stands at any of its keys, it is read or refused."""
+    plain = {**TINY["llama 3.1"][1].to_dict(), "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}
+    for key, odd in product([*plain, "", "a.b", "é"], [*ODD, DEEP]):
+        spoilt = {**plain, key: odd}
+        with suppress(RecipeError):
+            assert configured("llama3", spoilt).typed
+    for key, odd in product(LLAMA31, ODD):
+        with suppress(RecipeError):
+            assert configured("llama3", {**plain, "rope_parameters": {**LLAMA31, key: odd}}).typed

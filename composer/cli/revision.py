@@ -1,0 +1,42 @@
+"""A file as it was in an earlier revision, asked of git."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from composer.cli.arguments import Problem
+
+
+@contextmanager
+def at_revision(file: Path, revision: str) -> Iterator[Path]:
+    """The file in a folder of its own, with all recipes that lay beside and below it at that revision.
+
+    Raises:
+        Problem: where there is no git, no repository, no such revision, or no such file in it.
+    """
+    folder = file.resolve().parent
+    _git(folder, ["rev-parse", "--git-dir"], f"{file} lies in no git repository")
+    commit = _git(folder, ["rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"], f"git knows no revision `{revision}`")
+    name = commit.decode("ascii").strip()
+    _git(folder, ["cat-file", "-e", f"{name}:./{file.name}"], f"there is no {file.name} at {revision}")
+    archive = _git(folder, ["archive", "--format=tar", name, "--", "*.y*ml"], f"{revision} cannot be read")
+    with TemporaryDirectory() as place, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(place, filter="data")
+        yield Path(place) / file.name
+
+
+def _git(folder: Path, words: list[str], otherwise: str) -> bytes:
+    """What a command of git prints."""
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise Problem("arco check: --against a revision needs git, which is not installed", "name a file instead") from None
+    if done.returncode:
+        raise Problem(f"arco check: --against: {otherwise}", "--against takes a recipe or a revision, such as HEAD~1")
+    return done.stdout

@@ -1,0 +1,166 @@
+"""What differs between two models as wholes: inputs, outputs, the task, and what is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from composer.compare.difference import Change, FieldChange, Learned, Stated, Tied
+from composer.compare.flat import FlatModel, Source, Values
+from composer.compare.flat import Learned as Parameter
+from composer.compare.fold import EVERY, Names
+from composer.compare.pair import Pairing
+from composer.graph.dims import Dim, Symbolic, symbol
+from composer.language.evaluate import evaluate
+
+Same = Callable[[Source, Source], bool]
+
+
+def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
+    """Task and outputs; an output whose value only went through added or removed nodes is the same."""
+    ours, theirs = (model.typed.program.recipe for model in (pairing.before, pairing.after))
+    if ours.task != theirs.task:
+        yield Stated("task", ours.task or "none", theirs.task or "none")
+    before, after = pairing.before, pairing.after
+    yield from _returned("output", before.outputs, after.outputs, pairing, same)
+    common = (
+        [name for name in before.outputs if name in after.outputs],
+        [name for name in after.outputs if name in before.outputs],
+    )
+    if common[0] != common[1]:
+        yield Stated("order of the outputs", ", ".join(common[0]), ", ".join(common[1]))
+    yield from _returned("loss", before.losses, after.losses, pairing, same)
+
+
+def _returned(what: str, before: Values, after: Values, pairing: Pairing, same: Same) -> Iterator[Change]:
+    """Values that the model gives under a name."""
+    names = Names(pairing.before), Names(pairing.after)
+    left = [name for name in before if name not in after]
+    right = [name for name in after if name not in before]
+    for name in left[:]:
+        other = next((new for new in right if same(before[name][0], after[new][0])), None)
+        if other is not None:
+            yield Stated(f"name of the {what}", name, other)
+            left.remove(name)
+            right.remove(other)
+    for name in before:
+        if name in after and not same(before[name][0], after[name][0]):
+            yield Stated(f"{what} {name}", names[0].source(before[name][0], ""), names[1].source(after[name][0], ""))
+    yield from (Stated(f"{what} {name}", names[0].source(before[name][0], ""), "none") for name in left)
+    yield from (Stated(f"{what} {name}", "none", names[1].source(after[name][0], "")) for name in right)
+
+
+def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str]]:
+    """What differs in inputs that both models have: their names, their order, their types but for the names of axes."""
+    before, after = pairing.before, pairing.after
+    pairs = [(index, pairing.there[index]) for index in before.inputs if index in pairing.there]
+    ours, theirs = dict[str, Symbolic](), dict[str, Symbolic]()
+    ranks = {index: place for place, index in enumerate(sorted(other for _, other in pairs))}
+    for place, (index, other) in enumerate(pairs):
+        one, two = _declared(before, index), _declared(after, other)
+        changes = []
+        if one["name"] != two["name"]:
+            changes.append(FieldChange("name", one["name"], two["name"]))
+        if _type(before, index, ours) != _type(after, other, theirs):
+            shown = [one["type"], two["type"]]
+            changes.append(FieldChange("type", *(shown if shown[0] != shown[1] else [f"{text} of its own" for text in shown])))
+        if one["default"] != two["default"]:
+            changes.append(FieldChange("default", one["default"], two["default"]))
+        if ranks[other] != place:
+            changes.append(FieldChange("place", str(place + 1), str(ranks[other] + 1)))
+        if changes:
+            yield tuple(changes), before.nodes[index].path, after.nodes[other].path
+
+
+def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
+    name = model.nodes[index].path
+    item = next(one for one in model.typed.program.inputs if one.name == name)
+    default = "none" if item.default is None else str(evaluate(item.default.expression, model.typed.program.params))
+    return {"name": name, "type": f"{model.typed.inputs[name]}{'?' if item.optional else ''}", "default": default}
+
+
+def _type(model: FlatModel, index: int, known: dict[str, Symbolic]) -> Any:
+    """A type with the axes numbered as they come up in the inputs."""
+    type_ = model.typed.inputs[model.nodes[index].path]
+    return type_.dtype, tuple(numbered(size, known) for size in type_.sizes), type_.optional
+
+
+def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
+    """A size with the names of its axes replaced by numbers."""
+    if isinstance(size, int):
+        return size
+    total: Dim = 0
+    for monomial, coefficient in size.terms:
+        product: Dim = coefficient
+        for atom in monomial:
+            if isinstance(atom, str):
+                factor: Dim = known.setdefault(atom, symbol(f"a{len(known)}"))
+            else:
+                over, under = numbered(atom.numerator, known), numbered(atom.denominator, known)
+                assert isinstance(over, Symbolic)  # its axes have other names, and no lengths yet
+                factor = over // under if atom.operator == "//" else over % under
+            product = product * factor
+        total = total + product
+    return total
+
+
+# -- what is learned
+
+
+def learned(pairing: Pairing) -> Iterator[Change]:
+    """What starts otherwise, is trained otherwise, or is shared otherwise, among the parameters that both models have."""
+    pairs = list(_parameters(pairing))
+    names = Names(pairing.before)
+    for what, text in (("starts", _start), ("trained", lambda one: "true" if one.trainable else "false")):
+        found: dict[tuple[str, str], list[str]] = {}
+        for path, one, other in pairs:
+            if _unlike(what, one, other):
+                found.setdefault((text(one), text(other)), []).append(_starred(names, path, one))
+        yield from (Learned(what, *values, tuple(dict.fromkeys(full))) for values, full in found.items())
+    yield from _ties(pairing, pairs, names)
+
+
+def _unlike(what: str, one: Parameter, other: Parameter) -> bool:
+    if what == "trained":
+        return one.trainable != other.trainable
+    return one.start != other.start and (one.ruled or other.ruled)
+
+
+def _start(one: Parameter) -> str:
+    return f"{one.start.how} {one.start.value:.6g}" if one.ruled else "as the block says"
+
+
+def _parameters(pairing: Pairing) -> Iterator[tuple[str, Parameter, Parameter]]:
+    """Every parameter of nodes that both models have, with its node's path in the first."""
+    for index, other in pairing.there.items():
+        theirs = {one.name: one for one in pairing.after.nodes[other].learned}
+        for one in pairing.before.nodes[index].learned:
+            if one.name in theirs:
+                yield pairing.before.nodes[index].path, one, theirs[one.name]
+
+
+def _starred(names: Names, path: str, one: Parameter) -> str:
+    return f"{names.pattern(path)}.{one.name}"
+
+
+def _ties(pairing: Pairing, pairs: list[tuple[str, Parameter, Parameter]], names: Names) -> Iterator[Change]:
+    """Tensors with several names in one model: each name with the first of them that both models have."""
+    first: dict[str, str] = {}
+    other_first: dict[str, str] = {}
+    ours, theirs = {}, {}
+    starred: dict[str, str] = {}
+    for path, one, other in pairs:
+        starred[one.full] = _starred(names, path, one)
+        ours[one.full] = first.setdefault(one.owner, one.full)
+        theirs[one.full] = other_first.setdefault(other.owner, one.full)
+    found: dict[tuple[str, str], list[str]] = {}
+    for full, own in ours.items():
+        if own != theirs[full]:
+            values = tuple("" if name == full else _of(name, full, starred) for name in (own, theirs[full]))
+            found.setdefault((values[0], values[1]), []).append(starred[full])
+    yield from (Tied(*values, tuple(dict.fromkeys(full))) for values, full in found.items())
+
+
+def _of(name: str, full: str, starred: Mapping[str, str]) -> str:
+    """The tensor's name, starred where it is that of the same pass."""
+    return starred[name] if EVERY in starred[name].split(".") and starred[name] == starred[full] else name

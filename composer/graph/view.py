@@ -1,0 +1,159 @@
+"""The graph of a model for networkx: a node for every input and block, an edge for every value that flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING
+
+from composer.graph.ir import Ref, Wire
+from composer.graph.parameters import parameters
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+EVERY = "*"
+
+
+def view(typed: TypedProgram) -> nx.MultiDiGraph[str]:
+    """The graph as a user of networkx has it, made anew.
+
+    Passes of a repeat that are equal are one node: `layers.*.attn.norm` where all are, else `layers.0.attn.norm` for all that
+    equal pass 0. Groups are dissolved, and what fills a slot belongs to its holder.
+
+    A node has `type` (its block, or `input`), `path`, `parameters` (the numbers of all nodes that it stands for; of tied ones
+    the first in the file owns them), `copies` (how many nodes it stands for) and `line`. An edge runs from what is read to who
+    reads it; it has `port` (of the reader), `output` (of what is read), `type`, `implied` and `carried`, true where the value
+    comes from an earlier pass: without carried edges there is no cycle. The graph has `name`, `task` and `outputs`: name to the
+    nodes that it may come from.
+    """
+    import networkx as nx
+
+    return _View(typed, nx.MultiDiGraph(name=typed.name, task=typed.program.recipe.task)).whole()
+
+
+@dataclass(slots=True, eq=False)
+class _Value:
+    """What flows under a name: outputs of nodes, or whatever flows under other names, each with whether it is carried."""
+
+    outputs: list[tuple[str, str]] = field(default_factory=list)
+    others: list[tuple[_Value, bool]] = field(default_factory=list)
+
+    def sources(self) -> Iterator[tuple[str, str, bool]]:
+        """Every node that the value may come from, with its output."""
+        seen: set[tuple[int, bool]] = set()
+        waiting = [(self, False)]
+        while waiting:
+            value, carried = waiting.pop()
+            if (id(value), carried) not in seen:
+                seen.add((id(value), carried))
+                yield from ((node, output, carried) for node, output in value.outputs)
+                waiting += [(other, carried or more) for other, more in reversed(value.others)]
+
+
+Values = Mapping[str, _Value]
+
+
+@dataclass(slots=True)
+class _View:
+    typed: TypedProgram
+    graph: nx.MultiDiGraph[str]
+    reads: list[tuple[str, Wire, str, _Value]] = field(default_factory=list)
+    """Who reads what: the node, its wire, the type, and the value."""
+    owned: dict[str, int] = field(default_factory=dict)
+
+    def whole(self) -> nx.MultiDiGraph[str]:
+        for entry in parameters(self.typed):
+            steps = entry.name.split(".")
+            for end in range(1, len(steps) * (not entry.tied_to)):
+                above = ".".join(steps[:end])
+                self.owned[above] = self.owned.get(above, 0) + prod(entry.parameter.shape)
+        given: dict[str, _Value] = {}
+        for item in self.typed.program.inputs:
+            self.graph.add_node(item.name, type="input", path=item.name, parameters=0, copies=1, line=item.span.line)
+            given[item.name] = _Value([(item.name, item.name)])
+        outputs = self._graph(self.typed.root, given, "", ("",))
+        for reader, wire, type_, value in self.reads:
+            for source, output, carried in dict.fromkeys(value.sources()):
+                told = {"port": wire.port, "output": output, "type": type_, "implied": wire.implied, "carried": carried}
+                self.graph.add_edge(source, reader, **told)
+        self.graph.graph["outputs"] = {name: [source for source, _, _ in value.sources()] for name, value in outputs.items()}
+        return self.graph
+
+    def _graph(self, graph: TypedGraph, given: Values, prefix: str, places: Sequence[str]) -> Values:
+        """The nodes of a graph, which stands at several places where passes are equal; returns what it returns."""
+        inside: dict[str, Sequence[Values]] = {}
+        for node in graph.nodes:
+            inside[node.name] = self._node(node, given, inside, prefix, places)
+        return {name: _resolved((ref,), given, inside) for name, ref in graph.graph.outputs}
+
+    def _node(
+        self, node: TypedNode, given: Values, inside: dict[str, Sequence[Values]], prefix: str, places: Sequence[str]
+    ) -> Sequence[Values]:
+        below = [place + node.name for place in places]
+        if isinstance(node, TypedRepeat):
+            return self._repeat(node, given, inside, f"{prefix}{node.name}", below)
+        wired = {wire.port: _resolved(wire.refs, given, inside) for wire in node.node.wires}
+        if node.node.dropped:
+            return [dict.fromkeys(node.outputs, next(iter(wired.values())))]
+        if isinstance(node, TypedScan):
+            handed = {port: _Value(others=[(value, False)]) for port, value in wired.items()}
+            returned = self._graph(node.graph, handed, f"{prefix}{node.name}.", [f"{place}." for place in below])
+            for port, output in node.carried.items():
+                handed[port].others.append((returned[output], True))
+            return [returned]
+        if isinstance(node, TypedGroup):
+            return [self._graph(node.graph, wired, f"{prefix}{node.name}.", [f"{place}." for place in below])]
+        return [self._block(node, wired, f"{prefix}{node.name}", below)]
+
+    def _block(self, node: TypedBlock, wired: Values, name: str, places: Sequence[str]) -> Values:
+        count = sum(self.owned.get(place, 0) for place in places)
+        line = node.node.name_span.line
+        self.graph.add_node(name, type=node.part.kind, path=name, parameters=count, copies=len(places), line=line)
+        for wire in node.node.wires:
+            type_ = node.inputs[wire.port]
+            text = ", ".join(map(str, type_)) if isinstance(type_, tuple) else str(type_)
+            self.reads.append((name, wire, text, wired[wire.port]))
+        return {output: _Value([(name, output)]) for output in node.outputs}
+
+    def _repeat(
+        self, node: TypedRepeat, given: Values, inside: dict[str, Sequence[Values]], name: str, places: Sequence[str]
+    ) -> Sequence[Values]:
+        """Each kind of pass once; what its inputs are is what they are in any of its passes."""
+        kinds: dict[int, list[int]] = {}
+        for index, graph in enumerate(node.passes):
+            kinds.setdefault(id(graph), []).append(index)
+        returned: dict[int, Values] = {
+            kind: {port: _Value() for port in dict(_first(node, kind).graph.outputs)} for kind in kinds
+        }
+        passes = [returned[id(graph)] for graph in node.passes]
+        for kind, indices in kinds.items():
+            graph = _first(node, kind)
+            handed = {item.name: _Value() for item in graph.graph.inputs}
+            for index in indices:
+                for wire in node.node.passes[index].wires:
+                    value = _resolved(wire.refs, given, {**inside, node.name: passes}, node.name)
+                    handed[wire.port].others.extend(value.others)
+            step = EVERY if len(kinds) == 1 else str(indices[0])
+            below = [f"{place}.{index}." for place in places for index in indices]
+            for port, value in self._graph(graph, handed, f"{name}.{step}.", below).items():
+                returned[kind][port].others.append((value, False))
+        return passes
+
+
+def _first(node: TypedRepeat, kind: int) -> TypedGraph:
+    return next(graph for graph in node.passes if id(graph) == kind)
+
+
+def _resolved(refs: Iterable[Ref], given: Values, inside: Mapping[str, Sequence[Values]], repeat: str = "") -> _Value:
+    """What references in a graph name; in a repeat, what is its own comes from an earlier pass."""
+    return _Value(others=[(_named(ref, given, inside), ref.node == repeat) for ref in refs])
+
+
+def _named(ref: Ref, given: Values, inside: Mapping[str, Sequence[Values]]) -> _Value:
+    if ref.node not in inside:
+        return given[ref.node]
+    outputs = inside[ref.node][-1 if ref.index is None else ref.index]
+    return outputs[ref.port] if ref.port else next(iter(outputs.values()))
