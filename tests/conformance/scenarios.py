@@ -427,7 +427,7 @@ def experts(draft: Draft) -> None:
             "scaling": "2.5",
         },
         {"type": "noisy_top_k_router", "top_k": draft.pick("1", "2")},
-        {"type": "switch_router", "capacity": draft.pick("1", "3")},
+        {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01"},
     ]
     if not draft.causal:
         routers.append({"type": "expert_choice_router", "capacity": draft.pick("1", "2")})

@@ -137,8 +137,8 @@ def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
         ("gpt2", GPT2Config(n_embd=1600, n_layer=48, n_head=25), 1_557_611_200),  # GPT-2 XL
         ("llama3", LlamaConfig(), 6_738_415_616),  # Llama 2 7B
         ("mixtral", MixtralConfig(num_local_experts=4), 24_153_690_112),
-        ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
         ("t5", T5Config(), 60_506_624),  # T5 small
+        ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
         ("vit", ViTConfig(patch_size=32, num_labels=10), 87_462_922),
     ],
 )
