@@ -211,6 +211,12 @@ class _Flattener:
             one = Learned(entry.parameter.name, entry.name, entry.owner, entry.trainable, start, ruled)
             self.learned.setdefault(path, []).append(one)
 
+    def _share(self, path: str, passes: int) -> None:
+        """What all passes of a repeat share, under the path of each."""
+        own = {name: several for name, several in self.learned.items() if name.startswith(f"{path}.")}
+        for index in range(passes):
+            self.learned |= {f"{path}.{index}{name[len(path) :]}": several for name, several in own.items()}
+
     # -- graphs
 
     def graph(self, graph: TypedGraph, given: Values, around: Spot) -> Values:
@@ -257,6 +263,8 @@ class _Flattener:
                 returned = [self.scan(node, read, spot)]
             case TypedRepeat():
                 returned, passes = inside.setdefault(node.name, []), len(node.passes)
+                if node.node.share is not None:
+                    self._share(path, passes)
                 for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
                     first = len(self.nodes)
                     self.places[f"{path}.{index}"] = Place("pass", span, first, first, index)
