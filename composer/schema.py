@@ -79,10 +79,18 @@ def schema(library: Library) -> Schema:
         "$defs": _with_open(
             {
                 "graph": {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "additionalProperties": _ref("node")},
-                "node": {"anyOf": [{"type": "string"}, _ref("use"), _ref("group"), _ref("repeat")]},
+                "node": {"anyOf": [{"type": "string"}, _ref("use"), _ref("group"), _ref("repeat"), _ref("scan")]},
                 "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
                 "group": _region({}),
-                "repeat": _region({"repeat": EXPRESSION, "as": {"type": "string"}, "each": {"type": "object"}}),
+                "repeat": _region(
+                    {
+                        "repeat": EXPRESSION,
+                        "as": {"type": "string"},
+                        "each": {"type": "object"},
+                        "share": {"description": "Whether all passes have one set of weights.", **EXPRESSION},
+                    }
+                ),
+                "scan": _region({"scan": {"description": "The axis along which it goes, step by step.", **TEXT}}),
                 "param": _param(),
                 "blocks": _blocks(),
                 "loss": _loss(library),
@@ -284,7 +292,7 @@ def _slot(family: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
         "properties": {"type": {"enum": names}},
         "allOf": [_when_typed(name) for name in names],
     }
-    return {"anyOf": [word, filled, *([_ref("group"), _ref("repeat")] if computes else [])]}
+    return {"anyOf": [word, filled, *([_ref("group"), _ref("repeat"), _ref("scan")] if computes else [])]}
 
 
 def _ref(name: str) -> Schema:

@@ -2,7 +2,7 @@
 
 from blocks.core.cost import Cost
 from blocks.core.fields import Axis, Count, Edge, Field, Positive, Probability, Size, derived, fields
-from blocks.core.keep import keep, leave, recall
+from blocks.core.keep import keep, leave, recall, resume
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
 from blocks.core.part import Activation, Block, Call, Expert, Norm, Own, Paper, Part, Prepared, Reject, Sizes
@@ -45,6 +45,7 @@ __all__ = [
     "leave",
     "nn",
     "recall",
+    "resume",
     "standard",
     "torch",
 ]

@@ -23,7 +23,13 @@ def recall(holder: Any, name: str) -> Any:
     return None if cache is None else cache.recall(name)
 
 
-def leave(holder: Any, positions: int, **states: Any) -> None:
+def resume(holder: Any, name: str, start: Any) -> Any:
+    """The state that the call before left under `name`, or `start` where there was none."""
+    state = recall(holder, name)
+    return start if state is None else state
+
+
+def leave(holder: Any, positions: int, /, **states: Any) -> None:
     """Leaves states to the next call of the session, `positions` further on; outside a session, nothing.
 
     The holder declares their names under `carries`.

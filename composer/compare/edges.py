@@ -11,7 +11,7 @@ from composer.compare.pair import Pairing
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import Ref, Wire
 from composer.graph.scope import Declaration
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 CODE = "edge-changed"
 GIVEN = "input"
@@ -77,7 +77,7 @@ class _Spot:
         return self.region.span if isinstance(span.source, Declaration) and self.region.span is not None else span
 
 
-def _inside(node: TypedGroup | TypedRepeat) -> tuple[TypedGraph, ...]:
+def _inside(node: TypedGroup | TypedRepeat | TypedScan) -> tuple[TypedGraph, ...]:
     return node.passes if isinstance(node, TypedRepeat) else (node.graph,)
 
 
@@ -111,9 +111,9 @@ def _below(node: TypedNode, name: str, graph: TypedGraph, region: _Region) -> It
     match node:
         case TypedBlock(slots=slots):
             for slot, filled in slots.items():
-                if isinstance(filled, TypedGroup | TypedRepeat):
+                if isinstance(filled, TypedGroup | TypedRepeat | TypedScan):
                     yield from _below(filled, slot, graph, _Region(path, shown, {}, span))
-        case TypedGroup():
+        case TypedGroup() | TypedScan():
             yield from _spots(node.graph, _Region(path, shown, _captured(node.node.wires, node.graph, graph, region), span))
         case TypedRepeat(passes=passes):
             for index, (one, inside) in enumerate(zip(node.node.passes, passes, strict=True)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from composer.compare.difference import Nodes
-from composer.compare.flat import FlatModel, Source
+from composer.compare.flat import INPUT, FlatModel, Source
 from composer.cost.summary import ranges
 from composer.graph.describe import phrases
 
@@ -66,7 +66,9 @@ class Names:
         place = self.model.places[path]
         node = self.model.nodes[place.end - 1]
         if node.path == path:
-            return ", ".join(phrases(node.block)) if node.block is not None else str(self.model.typed.inputs[path])
+            if place.kind == INPUT:
+                return str(self.model.typed.inputs[path])
+            return ", ".join(phrases(node.block)) if node.block is not None else ""
         blocks = f"{place.end - place.start} block{'s' * (place.end - place.start != 1)}"
         return f"{place.passes} passes, {blocks}" if place.passes else blocks
 

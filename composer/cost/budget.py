@@ -5,7 +5,7 @@ from __future__ import annotations
 from composer.cost.costs import BYTES, costs
 from composer.cost.units import in_bytes
 from composer.diagnostics import Diagnostic
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 MODULES = 200_000
 """Python objects that torch would hold."""
@@ -42,7 +42,7 @@ def _modules(node: TypedNode, done: dict[int, int]) -> int:
     match node:
         case TypedBlock(modules=linears, slots=slots):
             return 1 + len(linears) + sum(_modules(slot, done) for slot in slots.values() if slot is not None)
-        case TypedGroup(graph=graph):
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
             return 1 + modules(graph, done)
-        case TypedRepeat(passes=passes):
-            return 1 + sum(1 + modules(one, done) for one in passes)
+        case TypedRepeat(owners=owners):
+            return 1 + sum(1 + modules(one, done) for one in owners)

@@ -12,7 +12,7 @@ from composer.graph.dims import Symbolic, substitute
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.patterns import pattern, size
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.parse import ports
 
 BYTES = {"fp32": 4, "bf16": 2}
@@ -92,7 +92,7 @@ class CacheCounter:
         match node:
             case TypedBlock():
                 return self._block(node) + sum(self.node(slot) for slot in node.slots.values() if slot is not None)
-            case TypedGroup(graph=graph):
+            case TypedGroup(graph=graph) | TypedScan(graph=graph):
                 return self.graph(graph)
             case TypedRepeat(passes=passes):
                 return sum(map(self.graph, passes))

@@ -13,7 +13,7 @@ from blocks.masks.count import visible
 from blocks.masks.mask import Mask
 from composer.graph.dims import Symbolic, substitute
 from composer.graph.patterns import declared
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.language.expression import Binary, Expression, Number, Path, Unary
 
@@ -41,6 +41,9 @@ class Flops:
     def __add__(self, other: Flops) -> Flops:
         return Flops(self.dense + other.dense, self.masked + other.masked)
 
+    def __mul__(self, times: int) -> Flops:
+        return Flops(self.dense * times, self.masked * times)
+
 
 class FlopCounter:
     """Counts at given lengths; equal passes are one graph, which is counted once."""
@@ -64,6 +67,8 @@ class FlopCounter:
                 return sum((self.node(slot) for slot in node.slots.values() if slot is not None), self._block(node))
             case TypedGroup(graph=graph):
                 return self.graph(graph)
+            case TypedScan(graph=graph, axis=axis):
+                return self.graph(graph) * self._number(axis.size)
             case TypedRepeat(passes=passes):
                 return sum(map(self.graph, passes), Flops())
 

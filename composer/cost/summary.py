@@ -10,7 +10,7 @@ from typing import Any
 from composer.cost.costs import Costs, costs, numbers
 from composer.graph.describe import kind_of, phrases
 from composer.graph.parameters import NamedParameter, in_file_order, parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +107,29 @@ class _Rows:
                 children = tuple(
                     replace(self.node(held, slot, below), output="") for slot, held in filled if self._has_weights(held)
                 )
-            case TypedGroup(graph=graph):
+            case TypedGroup(graph=graph) | TypedScan(graph=graph):
                 children = self.graph(graph, below)
             case TypedRepeat(passes=passes):
                 block = f"× {len(passes)}"
-                children = tuple(self._passes(passes, below))
+                detail = "" if node.node.share is None else "one set of weights"
+                children = tuple(self._passes(node, below))
         return Row(name, block, detail, output, counts[0], sum(counts), children)
 
-    def _passes(self, passes: Sequence[TypedGraph], below: Sequence[str]) -> Iterator[Row]:
+    def _passes(self, repeat: TypedRepeat, below: Sequence[str]) -> Iterator[Row]:
         """What one pass holds; where passes differ, a row for each kind of pass."""
         kinds: dict[int, list[int]] = {}
-        for index, graph in enumerate(passes):
+        for index, graph in enumerate(repeat.passes):
             kinds.setdefault(id(graph), []).append(index)
         for indices in kinds.values():
-            graph = passes[indices[0]]
-            rows = self.graph(graph, [f"{prefix}{index}." for prefix in below for index in indices])
+            graph = repeat.passes[indices[0]]
+            prefixes = (prefix + repeat.prefix(index) for prefix in below for index in indices)
+            rows = self.graph(graph, list(dict.fromkeys(prefixes)))
             if len(kinds) == 1:
                 yield from rows
                 continue
             output = str(next(iter(graph.outputs.values()), ""))
             each, total = sum(row.parameters for row in rows), sum(row.total for row in rows)
-            label = f"{len(indices)} of {len(passes)}"
+            label = f"{len(indices)} of {len(repeat.passes)}"
             yield Row(label, "", f"{'pass' if len(indices) == 1 else 'passes'} {ranges(indices)}", output, each, total, rows)
 
     def _notes(self, node: TypedBlock, place: str) -> Iterator[str]:

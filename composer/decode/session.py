@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from composer.decode.problem import DecodeError
 from composer.language.tasks import TASKS
@@ -16,7 +18,46 @@ from composer.lower.model import Model
 
 
 class Cache:
-    """What one part remembers, in memory that doubles where it is too short."""
+    """What one part remembers. A part that runs several times in a call, for passes with one set of weights, remembers for each
+    time by itself: the first time in a call goes on from the first time in the call before.
+    """
+
+    def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
+        self.names, self.capacity = names, capacity
+        self.runs: list[Run] = []
+        self.done: Counter[str] = Counter()
+        """How often each thing was asked for in this call."""
+
+    def begin(self) -> None:
+        """A new call."""
+        self.done.clear()
+
+    def count(self, more: int) -> int:
+        """The position of the first of `more` tokens."""
+        return self._run("count").count(more)
+
+    def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """All that was given under the name so far, with `value` at the end."""
+        return self._run(f"append {name}").append(name, value)
+
+    def recall(self, name: str) -> torch.Tensor | None:
+        """The state that the call before left."""
+        return self._run(f"recall {name}").recall(name)
+
+    def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
+        """New states, `more` tokens after those before."""
+        self._run("leave").leave(more, states)
+
+    def _run(self, what: str) -> Run:
+        number = self.done[what]
+        self.done[what] += 1
+        if number == len(self.runs):
+            self.runs.append(Run(self.names, self.capacity))
+        return self.runs[number]
+
+
+class Run:
+    """What a part remembers of one run in each call, in memory that doubles where it is too short."""
 
     def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
         self.names, self.capacity = names, capacity
@@ -81,25 +122,36 @@ class Cache:
 
 
 class Once:
-    """The forward of a module that the text does not reach: it computes in the first call, and gives the same in all others."""
+    """The forward of a module that the text does not reach: it computes in the first call, and gives the same in all others; one
+    that runs several times in a call, each time what it gave that time.
+    """
 
     def __init__(self, forward: Callable[..., Any], batch: Sequence[int | None]) -> None:
         self.forward, self.batch = forward, batch
-        self.given: Any = None
+        self.given: list[Any] = []
+        self.done = 0
+
+    def begin(self) -> None:
+        """A new call."""
+        self.done = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.given is None:
-            self.given = self.forward(*args, **kwargs)
-        return self.given
+        if self.done == len(self.given):
+            self.given.append(self.forward(*args, **kwargs))
+        self.done += 1
+        return self.given[self.done - 1]
 
     def reorder(self, rows: torch.Tensor) -> None:
         """Rows of the batch, chosen or repeated."""
-        values = self.given if isinstance(self.given, tuple) else (self.given,)
+        self.given = [self._chosen(given, rows) for given in self.given]
+
+    def _chosen(self, given: Any, rows: torch.Tensor) -> Any:
+        values = given if isinstance(given, tuple) else (given,)
         chosen = tuple(
             value.index_select(axis, rows.to(value.device)) if axis is not None and value is not None else value
             for value, axis in zip(values, self.batch, strict=True)
         )
-        self.given = chosen if isinstance(self.given, tuple) else chosen[0]
+        return chosen if isinstance(given, tuple) else chosen[0]
 
 
 class Session:
@@ -118,6 +170,7 @@ class Session:
         self._still: list[nn.Module] = []
         self._holders: list[Any] = []
         self._without_gradients = torch.no_grad()
+        self._begin: RemovableHandle | None = None
 
     def __enter__(self) -> Self:
         if self.model.remembers is None:
@@ -134,6 +187,7 @@ class Session:
             holder.__dict__["cache"] = cache = Cache(keeper.names, self.capacity)
             self._caches.append(cache)
             self._holders.append(holder)
+        self._begin = self.model.register_forward_pre_hook(self._new_call)
         for fixed in self.model.remembers.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:
@@ -147,7 +201,15 @@ class Session:
         self._without_gradients.__exit__(kind, error, traceback)
         self._close()
 
+    def _new_call(self, *_: Any) -> None:
+        for cache in self._caches:
+            cache.begin()
+        for once in self._once:
+            once.begin()
+
     def _close(self) -> None:
+        if self._begin is not None:
+            self._begin.remove()
         for holder in self._holders:
             holder.__dict__.pop("cache", None)
         for module in self._still:
@@ -157,12 +219,15 @@ class Session:
     @property
     def length(self) -> int:
         """Tokens so far."""
-        return max((cache.counted for cache in self._caches), default=0)
+        return max((run.counted for run in self._runs()), default=0)
+
+    def _runs(self) -> Iterator[Run]:
+        return (run for cache in self._caches for run in cache.runs)
 
     def reorder(self, rows: torch.Tensor) -> None:
         """Rows of the batch, chosen or repeated, [B] of indices."""
-        for cache in self._caches:
-            cache.reorder(rows)
+        for run in self._runs():
+            run.reorder(rows)
         for once in self._once:
             once.reorder(rows)
 
@@ -172,16 +237,16 @@ class Session:
         Raises:
             DecodeError: where a part carries a state, which does not say what it was before.
         """
-        if 0 < length < self.length and any(cache.states for cache in self._caches):
+        if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
                 "begin again with crop(0), or open another session"
             )
-        for cache in self._caches:
-            cache.crop(length)
+        for run in self._runs():
+            run.crop(length)
         if length == 0:
             for once in self._once:
-                once.given = None
+                once.given = []
 
 
 def module_at(model: Model, path: str) -> nn.Module | None:

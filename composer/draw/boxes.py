@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from composer.draw.metrics import fitted, text_width
 from composer.draw.scene import ICON, RADIUS, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Text, Wire
-from composer.draw.structure import Edge, Leaf
+from composer.draw.structure import Edge, Leaf, Sink
 
 WIDTH, WIDEST = 268.0, 430.0
 """Of the boxes of a column: usually, and at most."""
@@ -44,6 +44,13 @@ class Leaving:
     """Of the model's output; none for a wire."""
     source: str = ""
     """The path of what makes it, where that is inside of the block."""
+    sink: Sink | None = None
+    """What reads it there and gives nothing."""
+
+    @property
+    def height(self) -> float:
+        """How much room it takes at the side."""
+        return SLOT if self.sink is None or self.sink.leaf is None else box_height(self.sink.leaf, narrow=True) + 8
 
 
 @dataclass(slots=True)
@@ -157,13 +164,14 @@ def block(
     narrow: bool = False,
 ) -> Fragment:
     """A box with what stands at both sides."""
-    slots = max(len(lefts), len(rights) + len(leaving))
-    height = max(box_height(leaf, narrow=narrow), SLOT * slots + 6)
+    rooms = [*(SLOT for _ in rights), *(leave.height for leave in leaving)]
+    height = max(box_height(leaf, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
+    if len(lefts) > 2 and lefts[0].leaf is not None:
+        height = max(height, 2 * (17 + SLOT * (len(lefts) - 2)))  # names come in below the box that stands level
     found = Fragment(left=width / 2, right=width / 2, height=height, top=-height)
     found.pieces.boxes.append(box(leaf, 0, 0, width, height, narrow=narrow))
     _stack(found, leaf, lefts, -1, width / 2, height)
-    count = len(rights) + len(leaving)
-    places = [-height / 2 + SLOT * (index - (count - 1) / 2) for index in range(count)]
+    places = stacked(rooms, -height / 2)
     for beside, y in zip(rights, places, strict=False):
         _one_beside(found, leaf, beside, 1, y, y, width / 2, width / 2)
     for leave, y in zip(leaving, places[len(rights) :], strict=True):
@@ -172,8 +180,20 @@ def block(
     return found
 
 
+def stacked(rooms: Sequence[float], middle: float) -> list[float]:
+    """The middles of things of some heights, one below the other around a middle."""
+    y, places = middle - sum(rooms) / 2, []
+    for room in rooms:
+        places.append(y + room / 2)
+        y += room
+    return places
+
+
 def leave_at(found: Fragment, path: str, leave: Leaving, x: float, y: float) -> None:
-    """What leaves at the right side: the start of a wire, or an arrow to the name of an output."""
+    """What leaves at the right side: the start of a wire, or an arrow to the name of an output, to a loss, to a state."""
+    if leave.sink is not None:
+        sink_at(found, leave.sink, ((x, y),))
+        return
     if leave.name:
         target = f"outputs.{leave.name}"
         path = leave.source or path
@@ -186,6 +206,28 @@ def leave_at(found: Fragment, path: str, leave: Leaving, x: float, y: float) -> 
     found.pieces.texts.append(label)
     found.right = max(found.right, label.area.right)
     found.taps[path, leave.port] = ((x, y), (found.right, y))
+
+
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...]) -> None:
+    """An arrow to the right, to what gives nothing that flows on; what else that reads comes in at its other side."""
+    (x, y), first = start[-1], sink.edges[0]
+    end = x + SIDE_GAP
+    source = first.source.path
+    if sink.leaf is None:
+        found.pieces.wires.append(Wire(source, sink.path, (*start, (end, y)), first.port, "loop"))
+        text = Text(end + 4, y + 3.5, sink.name, "chip", "start")
+        found.pieces.chips.append(Chip(About(sink.path, sink.name), text, source, sink.path, first.port))
+        found.right = max(found.right, text.area.right)
+        return
+    width, height = max(104.0, needed(sink.leaf, narrow=True)), box_height(sink.leaf, narrow=True)
+    drawn = box(sink.leaf, end + width / 2, y + height / 2, width, height, narrow=True)
+    found.pieces.boxes.append(replace(drawn, dashed=True))
+    found.pieces.wires.append(Wire(source, sink.path, (*start, (end, y)), first.port, "loss"))
+    reach = end + width
+    for number, edge in enumerate(sink.edges[1:]):
+        at = y + SLOT * (number - (len(sink.edges) - 2) / 2)
+        reach = max(reach, _chip(found, edge, edge.source.chip or edge.source.path, 1, end + width, at, at, ()))
+    found.right = max(found.right, reach)
 
 
 def _stack(found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, edge: float, height: float) -> None:
@@ -205,7 +247,7 @@ def _stack(found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, ed
             target = -7 - SLOT * (len(sizes) - 1 - index)
         if beside.leaf is not None and abs(middle + height / 2) < height / 2 - 7:
             target = middle  # straight in, wherever it can
-        rank = min(index, len(sizes) - 1 - index)
+        rank = len(sizes) - 1 - index if boxes == [0] else min(index, len(sizes) - 1 - index)
         turn = edge + 12 + 6 * rank
         _one_beside(found, leaf, beside, side, middle, target, side * edge, side * turn)
         y += size + 8

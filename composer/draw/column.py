@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from composer.draw.boxes import NARROW, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift
+from composer.draw.boxes import NARROW, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift, sink_at
 from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
-from composer.draw.scene import Dot, Point, Style, Text, Wire, straightened
+from composer.draw.scene import Area, Dot, Point, Style, Text, Wire, straightened
 from composer.draw.shape import aside, branched, in_line
-from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Source
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
 """Between two things on a spine; where one is a circle; where the shape is written."""
@@ -85,6 +85,8 @@ class Column:
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
         self.lanes: dict[tuple[Net, int], Lane] = {}
+        self.beside_gaps: list[Area] = []
+        """What stands beside the spine between two blocks."""
 
     def lay(self) -> Fragment:
         """The column as a fragment; `top` is where its output leaves, and `taps` hold what is read of it elsewhere."""
@@ -172,7 +174,7 @@ class Column:
                     lefts, rights = rights, lefts
                 return block(seen, self.width, lefts, rights, self.leaving(item), narrow=self.shown.narrow)
             case Fan():
-                return fan(item, self.width, self.leaving(item))
+                return fan(item, self.width, self.leaving(item), [*chips, *far, *lanes])
             case Group():
                 return frame(item, self.width, self.shown.narrow, self.leaving(item), self.lay_inside, self.shown.side)
         return self.branches(item, lanes, [*asides, *chips, *far])
@@ -200,11 +202,7 @@ class Column:
         """Outputs of the model that an item gives, but for what goes on upwards."""
         path = item.about.path
         below = f"{path}."
-        return [
-            (name, source)
-            for name, source in self.flow.exits
-            if source.path == path or (source.path.startswith(below) and isinstance(item, Group))
-        ]
+        return [(name, source) for name, source in self.flow.exits if source.path == path or source.path.startswith(below)]
 
     def leaving(self, item: Item) -> list[Leaving]:
         """What is read at an item's side: outputs of the model, and ports other than the first."""
@@ -216,7 +214,22 @@ class Column:
         ]
         ports = {e.source.port for e in self.flow.edges if e.source.path == path and e.source.port and not e.source.chip}
         ports |= {port for sender, port in self.sent if sender == path and port}
-        return [*names, *(Leaving(port) for port in sorted(ports))]
+        sinks = [Leaving("", sink=sink) for sink in self.sinks(item) if not self.plain(sink, path)]
+        return [*names, *(Leaving(port) for port in sorted(ports)), *sinks]
+
+    def sinks(self, item: Item) -> list[Sink]:
+        """What reads an item, or what lies in it, and gives nothing."""
+        path = item.about.path
+        return [
+            sink
+            for sink in self.flow.sinks
+            if sink.edges[0].source.path == path or sink.edges[0].source.path.startswith(f"{path}.")
+        ]
+
+    def plain(self, sink: Sink, path: str) -> bool:
+        """Whether it reads what an item gives first."""
+        source = sink.edges[0].source
+        return source.path == path and not source.port and not source.chip
 
     def branches(self, item: Branches, lanes: Sequence[Beside], lefts: Sequence[Beside]) -> Fragment:
         """Columns side by side, between a fork and a join."""
@@ -250,7 +263,7 @@ class Column:
         if label:
             text = Text(8, top - 9, label, "shape", "start")
             self.found.pieces.texts.append(text)
-            self.found.right = max(self.found.right, text.area.right)
+            self.beside(text.area)
             offset = 18.0
         merge = isinstance(below.item, Leaf) and below.fragment.pieces.merges
         taps = [net for net in self.nets() if net == (source, "") and (below.item or self.flow.owner)]
@@ -261,13 +274,19 @@ class Column:
             offset = max(offset + STUB, TAP)
             below.exit_y.append(top - offset)
             self.name_exit(below, name, top - offset)
+        for sink in self.sinks(below.item) if below.item else ():
+            if self.plain(sink, source):
+                room = Leaving("", sink=sink).height
+                offset = max(offset + room / 2 + 4, TAP)
+                self.sink_exit(below, sink, top, top - offset)
+                offset += room / 2 - 6
         if (source, "") in self.sent and below.item:
             offset = max(offset + STUB, TAP + 8)
             self.found.taps[source, ""] = ((0, top), (0, top - offset))
         if above.fed is not None:
             offset = max(offset + STUB, TAP)
             above.feed_y = top - offset
-        busy = bool(taps or below.exit_y or above.fed)
+        busy = bool(taps or below.exit_y or above.fed or (source, "") in self.sent)
         least = LABEL_GAP if label else MERGE_GAP if merge or above.fragment.pieces.merges else GAP
         if busy:
             least = max(least, offset + ARROW)
@@ -316,7 +335,26 @@ class Column:
         top = station.y + station.fragment.top
         self.found.pieces.wires.append(Wire(path, target, ((0, top), (0, y), (side * SIDE_GAP, y))))
         self.found.pieces.chips.append(Chip(About(target, f"the model's output {name}"), text, path, target))
-        self.found.right = max(self.found.right, text.area.right)
+        self.beside(text.area)
+
+    def beside(self, area: Area) -> None:
+        """Keeps room for what stands beside the spine between two blocks."""
+        self.beside_gaps.append(area)
+        self.found.right = max(self.found.right, area.right)
+        self.found.left = max(self.found.left, -area.left)
+
+    def sink_exit(self, station: Station, sink: Sink, top: float, y: float) -> None:
+        """An arrow from above an item to what gives nothing; where others read the value too, it starts at a fork."""
+        drawn = Fragment()
+        if any(e.source.path == sink.edges[0].source.path and not e.source.chip for e in self.flow.edges):
+            drawn.pieces.dots.append(Dot(0, y))
+            sink_at(drawn, sink, ((0, y),))
+        else:
+            sink_at(drawn, sink, ((0, top), (0, y)))
+        half = Leaving("", sink=sink).height / 2
+        self.found.pieces.take(drawn.pieces)
+        self.beside(Area(0, y - half, drawn.right, y + half))
+        station.exit_y.append(y)
 
     def nets(self) -> set[Net]:
         """Values that are led beside the column, or out of it."""
@@ -393,9 +431,9 @@ class Column:
         for station in self.stations:
             if station.item is not None and station.y > high - 2 and station.y - station.fragment.height < low + 2:
                 reach = max(reach, station.fragment.right if lane.side > 0 else station.fragment.left)
-        for text in (text for text in self.found.pieces.texts if text.role in ("shape", "chip")):
-            if high - 8 < text.y < low + 12 and lane.side > 0:
-                reach = max(reach, text.area.right - LANE + 8)
+        for area in self.beside_gaps:
+            if area.top < low + 4 and area.bottom > high - 4:
+                reach = max(reach, (area.right if lane.side > 0 else -area.left) - LANE + 8)
         x = reach + LANE
         while any(
             other.side == lane.side and abs(abs(other.x) - x) < LANES and other.span[0] < low + 6 and high < other.span[1] + 6

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.boxes import Fragment, Leaving, block, box, leave_at, needed
+from composer.draw.boxes import Beside, Fragment, Leaving, block, box, leave_at, needed, stacked
 from composer.draw.frame import LINE, PADDING, wrapped
 from composer.draw.looks import Look
-from composer.draw.scene import RADIUS, About, Box, Dot, Frame, Merge, Point, Style, Text, Wire
+from composer.draw.scene import RADIUS, About, Box, Dot, Frame, Merge, Point, Style, Text, Wire, moved, straightened
 from composer.draw.structure import Fan, Leaf
 
 SHOWN = 6
@@ -18,16 +18,16 @@ MANY = 3
 EXPERT, HIGH, GAP = 62.0, 34.0, 8.0
 
 
-def fan(item: Fan, width: float, leaving: Sequence[Leaving]) -> Fragment:
+def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Beside]) -> Fragment:
     """The mixture in a frame of its own."""
     path = item.about.path
     found = Fragment()
-    router = block(item.router, max(width, needed(item.router)))
+    router = block(item.router, max(width, needed(item.router)), lefts)
     entry = -20.0 - (12.0 if item.shared else 0.0)
     found.pieces.take(router.pieces, 0, entry)
-    found.pieces.wires.append(Wire(path, item.router.about.path, ((0, 0), (0, entry))))
-    fork = entry - router.height
-    row = fork - 28.0
+    found.pieces.wires.append(Wire(path, item.router.about.path, ((0, 0), (0, entry + router.foot))))
+    fork = entry + router.top
+    row = min(fork - 28.0, entry - router.height - 8.0)
     numbers = shown(item.experts)
     chosen = visited_among(numbers, item.visited if len(numbers) == item.experts else min(item.visited, MANY))
     places, dots, half = spread(numbers)
@@ -59,8 +59,11 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving]) -> Fragment:
     found.pieces.frames.insert(0, Frame(item.about, -left, -height, left + right, height, texts))
     found.pieces.wires.append(Wire(f"{path}.sum", path, ((0, sum_y - RADIUS), (0, -height)), arrow=False))
     found.left, found.right, found.height, found.top = left, right, height, -height
-    for number, leave in enumerate(leaving):
-        leave_at(found, path, leave, right, -height / 2 + 14 * number)
+    for edge, points in router.ends.items():
+        inner = moved(points, 0, entry)
+        found.ends[edge] = straightened(((-left, inner[0][1]), *inner))
+    for leave, y in zip(leaving, stacked([leave.height for leave in leaving], -height / 2), strict=True):
+        leave_at(found, path, leave, right, y)
     return found
 
 

@@ -103,10 +103,10 @@ def draw(
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
     head = titles(typed, flow, title)
     scene = page(flow, head, shapes=shapes)
-    for closed in ({"experts": False}, {"experts": False, "layers": False}) if level == "block" and not unroll else ():
-        if scene.width <= WIDEST_PAGE and scene.height <= HIGHEST_PAGE:
+    for smaller_depth in (replace(depth, experts=False), replace(depth, experts=False, layers=False)):
+        if level != "block" or unroll or (scene.width <= WIDEST_PAGE and scene.height <= HIGHEST_PAGE):
             break
-        smaller = page(outline(typed, replace(depth, **closed)), head, shapes=shapes)
+        smaller = page(outline(typed, smaller_depth), head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
     return Figure(scene, theme, width, tuple(highlight if unroll else bright))

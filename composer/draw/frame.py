@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift
+from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift, stacked
 from composer.draw.metrics import fitted, text_width
 from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Strip, Text, Wire, moved, straightened
 from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
@@ -44,8 +44,8 @@ def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], 
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(Wire(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
-    for number, leave in enumerate(leaving):
-        leave_at(found, group.about.path, leave, right, -height / 2 + 14 * number)
+    for leave, y in zip(leaving, stacked([leave.height for leave in leaving], -height / 2), strict=True):
+        leave_at(found, group.about.path, leave, right, y)
     return found
 
 
@@ -101,7 +101,8 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
         else:
             one = lay(far, width, False, 1)
             one.pieces.texts.append(Text(8, -6, header[0], "shape", "start"))
-            one.pieces.wires.append(Wire("", "", one.out, arrow=False))
+            inner = flow.outlet.path if flow.outlet and not flow.owner.endswith("|") else ""
+            one.pieces.wires.append(Wire(inner, inner and group.about.path, one.out, arrow=False))
         columns.append(one)
     total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
     x, top = -total / 2, -2 * BUS - max(one.height for one in columns)

@@ -18,6 +18,7 @@ from blocks.embedding.prepend_token import PrependToken
 from blocks.experts.moe import MixtureOfExperts
 from blocks.feed_forward.ffn import FeedForward
 from blocks.feed_forward.gated_ffn import GatedFeedForward
+from blocks.losses.loss import Loss
 from blocks.masks.by_data import Valid
 from blocks.masks.by_position import Causal, Full
 from blocks.masks.mask import Mask
@@ -36,6 +37,7 @@ from blocks.primitives.pieces import Split
 from blocks.primitives.pointwise import Dropout, Identity, Scale
 from blocks.primitives.rearrange import Rearrange
 from blocks.primitives.reduce import Reduction
+from blocks.primitives.state import State
 from blocks.recurrent.recurrent import Recurrent
 from blocks.residual.layer_scale import LayerScale
 from composer.draw.icons import curve_icon, mask_icon
@@ -354,6 +356,21 @@ def router_facts(part: MixtureOfExperts) -> tuple[str, ...]:
     if capacity := getattr(router, "capacity", 0):
         facts.append(f"capacity {grouped(capacity)}")
     return tuple(facts) or (phrase("router", router, {}),)
+
+
+@_look.register
+def _(part: State, block: TypedBlock) -> Look:
+    when = "" if part.update == "training" else "renewed by every call"
+    return Look("State", (" × ".join(map(grouped, part.shape)) or "one number", *([when] if when else [])), "rec", Loop())
+
+
+@_look.register
+def _(part: Loss, block: TypedBlock) -> Look:
+    facts = [] if part.weight == 1 else [f"× {part.weight:g}"]
+    facts += [f"shift {shift}"] if (shift := getattr(part, "shift", 0)) else []
+    facts += ["summed"] if part.reduce == "sum" else []
+    kind = "" if part.kind == "scalar" else spoken(part.kind)
+    return Look(spoken(block.name.removeprefix("losses.")), tuple([kind, *facts] if kind else facts), "loss")
 
 
 @_look.register

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from blocks.experts.moe import MixtureOfExperts
+from blocks.losses.loss import Loss
 from blocks.residual.residual import Residual
 from composer.diagnostics import Span
 from composer.draw.counts import Counts
@@ -15,11 +16,12 @@ from composer.draw.looks import Look, look, router_facts
 from composer.draw.merge import merged
 from composer.draw.overview import of_group, without_norms
 from composer.draw.scene import About
-from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Source
+from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
 from composer.draw.visits import visited
 from composer.draw.words import counted, shape, spoken
 from composer.graph.ir import Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.renewal import SUFFIX
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 
 Level: TypeAlias = Literal["overview", "block", "full"]
 LEVELS: tuple[Level, ...] = ("overview", "block", "full")
@@ -56,6 +58,7 @@ class _Drawn:
 
     items: list[Item] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    sinks: list[Sink] = field(default_factory=list)
 
 
 class Outline:
@@ -69,6 +72,8 @@ class Outline:
         self.source = typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
         self.quiet = depth.level != "full"
+        self.alone: set[str] = set()
+        """Paths of groups that are all there is in a pass of a repeat."""
 
     def model(self) -> Flow:
         """The whole model."""
@@ -80,7 +85,8 @@ class Outline:
         drawn = _Drawn()
         self.graph(root, values, "", [""], drawn)
         outputs = [(name, self.refs((ref,), values)[0]) for name, ref in root.graph.outputs]
-        flow = Flow("", tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs))
+        sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in drawn.sinks)
+        flow = Flow("", tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs), sinks)
         return without_norms(flow) if self.depth.level == "overview" else flow
 
     # -- graphs
@@ -104,6 +110,8 @@ class Outline:
                 return self.block(node, given, path, at, drawn)
             case TypedGroup():
                 return self.group(node, self.wires(node.node.wires, values), path, at, drawn)
+            case TypedScan():
+                return self.scan(node, self.wires(node.node.wires, values), path, at, drawn)
             case TypedRepeat() if self.depth.unrolled:
                 return self.unrolled(node, values, path, at, drawn)
         return self.repeat(node, values, path, at, drawn)
@@ -144,6 +152,9 @@ class Outline:
         first = next(iter(node.part.inputs), "").rstrip("?*")
         if seen.quiet and self.quiet:
             return {"": given[first]}
+        if is_renewal(node) or isinstance(node.part, Loss):
+            drawn.sinks.append(self.sink(node, seen, given, path, places))
+            return self.ports(node, path)
         item: Item
         shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
         if isinstance(node.part, MixtureOfExperts) and shown:
@@ -158,11 +169,20 @@ class Outline:
 
     def ports(self, node: TypedBlock, path: str) -> dict[str, Sources]:
         """What can be read of a block."""
+        if not node.outputs:
+            return {}
         names = list(node.outputs)
         shapes = {name: shape(type_) for name, type_ in node.outputs.items()}
         ports = {name: (Source(path, name, shapes[name]),) for name in names[1:]}
         first = (Source(path, "", shapes[names[0]]),)
         return {"": first, names[0]: first, **ports}
+
+    def sink(self, node: TypedBlock, seen: Look, given: Mapping[str, Sources], path: str, places: Sequence[str]) -> Sink:
+        """What gives nothing that flows on."""
+        edges = tuple(Edge(source, path, port, False) for port, sources in given.items() for source in sources)
+        if is_renewal(node):
+            return Sink(None, path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
+        return Sink(self.leaf(node, seen, path, places), path, node.name, edges)
 
     def leaf(self, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
         """A block as a box."""
@@ -249,7 +269,8 @@ class Outline:
         """Adds a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
         part = node.node.part
         below = [f"{place}." for place in places]
-        if part is not None and (issubclass(part, Residual) or (self.depth.level == "full" and path not in self.depth.opened)):
+        whole = self.depth.level == "full" or path in self.alone
+        if part is not None and (issubclass(part, Residual) or (whole and path not in self.depth.opened)):
             values: Values = {name: {"": sources} for name, sources in given.items()}
             holder, self.holder = self.holder, self.holder or node.node.name_span
             self.graph(node.graph, values, f"{path}.", below, drawn)
@@ -257,7 +278,7 @@ class Outline:
             outputs = {port: self.refs((ref,), values) for port, ref in node.graph.graph.outputs}
             return {"": next(iter(outputs.values())), **outputs}
         title = spoken(node.name) if part is None else spoken(part.kind)
-        closed = self.depth.level == "overview" or part is not None
+        closed = self.depth.level == "overview" or (part is not None and not any(map(holds_layers, node.graph.nodes)))
         if closed and path not in self.depth.opened:
             flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
@@ -269,6 +290,21 @@ class Outline:
             drawn.items.append(self.frame(node, title, path, places, (flow,)))
             self.inlet_edge(node.graph, given, path, drawn)
         return self.outputs(node.graph, path, ports)
+
+    def scan(
+        self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: _Drawn
+    ) -> dict[str, Sources]:
+        """Adds a scan: a frame around one step, or one box."""
+        title = f"{spoken(node.name)}, each step of {node.node.axis}"
+        flow, ports = self.flow(node.graph, given, path, [f"{place}." for place in places])
+        if self.depth.level == "overview" and path not in self.depth.opened:
+            about = replace(self.about(node, path, places, (title,)), parameters=self.counts.total(places))
+            drawn.items.append(of_group(flow, about, title, self.counts.shown(places[0])))
+            self.outer_edges(node.graph, given, path, drawn)
+        else:
+            drawn.items.append(self.frame(node, title, path, places, (flow,)))
+            self.inlet_edge(node.graph, given, path, drawn)
+        return self.outputs(replace(node.graph, outputs=node.outputs), path, ports)
 
     def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flows: tuple[Flow, ...]) -> Group:
         """A frame around flows."""
@@ -293,7 +329,8 @@ class Outline:
         self.graph(graph, values, f"{path}.", below, drawn)
         ports = {port: self.refs((ref,), values) for port, ref in graph.graph.outputs}
         outlet = next(iter(ports.values()))
-        return Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None), {**ports, "": outlet}
+        whole = Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None, (), tuple(drawn.sinks))
+        return whole, {**ports, "": outlet}
 
     def inlet_edge(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn) -> None:
         """Adds the edge of what comes in from below."""
@@ -318,6 +355,7 @@ class Outline:
     def repeat(self, node: TypedRepeat, values: Values, path: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
         """Adds a repeat, folded: one frame, however many passes."""
         count = len(node.passes)
+        self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         kinds: dict[int, list[int]] = {}
         for index, graph in enumerate(node.passes):
             kinds.setdefault(id(graph), []).append(index)
@@ -326,7 +364,7 @@ class Outline:
         ports: dict[str, Sources] = {}
         for passes in ordered:
             given = self.given(node, passes, values, path)
-            below = [f"{place}.{index}." for place in places for index in passes]
+            below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in passes))
             flow, gives = self.flow(node.passes[passes[0]], given, path, below)
             flows.append(flow)
             for port, sources in gives.items():
@@ -338,7 +376,7 @@ class Outline:
                 of[index] = number
         one = merged(flows, [len(passes) for passes in ordered])
         title = self.layer_title(node, flows)
-        each = {self.counts.owned.get(f"{places[0]}.{index}", 0) for index in range(count)}
+        each = {self.counts.owned.get(f"{places[0]}.{node.prefix(index)}"[:-1], 0) for index in range(count)}
         most = counted(max(each)) if max(each) else ""
         about = replace(self.about(node, path, places, (f"× {count} {title}", most and f"{most} each")), parameters=0)
         whole = self.counts.total(places)
@@ -390,7 +428,7 @@ class Outline:
         for index, graph in enumerate(node.passes):
             inner: Values = {wire.port: {"": self.refs(wire.refs, around)} for wire in node.node.passes[index].wires}
             below = f"{path}.{index}."
-            self.graph(graph, inner, below, [f"{place}.{index}." for place in places], drawn)
+            self.graph(graph, inner, below, [f"{place}.{node.prefix(index)}" for place in places], drawn)
             for port, ref in graph.graph.outputs:
                 ports[f"({index}){port}"] = self.refs((ref,), inner)
             ports[f"({index})"] = self.refs((graph.graph.outputs[0][1],), inner)
@@ -488,6 +526,16 @@ def with_earlier(flow: Flow, mark: str, ports: Mapping[str, Sources]) -> Flow:
         made = ports.get(edge.source.path.removeprefix(mark), ())
         edges += [replace(edge, source=replace(one, chip=edge.source.chip)) for one in made]
     return replace(flow, items=items, edges=tuple(edges))
+
+
+def holds_layers(node: TypedNode) -> bool:
+    """Whether there is a repeat in a node, which then is a part of the model rather than one block."""
+    return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(map(holds_layers, node.graph.nodes)))
+
+
+def by_input_name(edge: Edge) -> Edge:
+    """An edge, from an input of the model by its name."""
+    return replace(edge, source=from_far(edge.source))
 
 
 def from_far(source: Source) -> Source:

@@ -98,7 +98,8 @@ def parts(flow: Flow) -> list[Flow]:
         paths = {item.about.path for item in items}
         edges = tuple(e for e in flow.edges if e.target in paths)
         exits = tuple((name, source) for name, source in flow.exits if belongs(source, paths))
-        columns.append(replace(flow, items=items, edges=edges, exits=exits))
+        sinks = tuple(sink for sink in flow.sinks if belongs(sink.edges[0].source, paths))
+        columns.append(replace(flow, items=items, edges=edges, exits=exits, sinks=sinks))
     return columns
 
 
@@ -111,17 +112,8 @@ def belongs(source: Source, paths: set[str]) -> bool:
 def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
     """Values of a column that others read."""
     own = {item.about.path for item in column.items}
-    read = [e.source for other in columns if other is not column for e in all_edges(other)]
+    read = [e.source for other in columns if other is not column for e in other.all_edges()]
     return frozenset((source.path, source.port) for source in read if source.path in own and not source.chip)
-
-
-def all_edges(flow: Flow) -> list[Edge]:
-    """The edges of a flow and of all that its frames hold."""
-    found = list(flow.edges)
-    for item in flow.items:
-        for inner in getattr(item, "flows", ()):
-            found += all_edges(inner)
-    return found
 
 
 def beside_each_other(laid: Sequence[Fragment]) -> Fragment:

@@ -138,8 +138,9 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
     items = {item.about.path: item for item in flow.items}
     besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
     gone: set[str] = set()
+    every = list(flow.all_edges())
     for path, item in items.items():
-        readers = [e for e in flow.edges if e.source.path == path]
+        readers = [e for e in every if e.source.path == path]
         reads = tuple(e for e in flow.edges if e.target == path)
         still = all(e.source.chip or e.source.given for e in reads) and flow.owner not in {e.source.path for e in reads} - {""}
         if isinstance(item, Leaf) and item.look.hue == "io" and not reads:

@@ -77,6 +77,18 @@ class Fan:
 
 
 @dataclass(frozen=True, slots=True)
+class Sink:
+    """What reads a value and gives nothing: a loss, or the state that it becomes in the next call."""
+
+    leaf: Leaf | None
+    """A loss as a box; none for what is only called by its name."""
+    path: str
+    name: str
+    edges: tuple[Edge, ...]
+    """What it reads; the first one leads to it, others come by name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """What stands in a frame."""
 
@@ -122,6 +134,15 @@ class Flow:
     """What it returns."""
     exits: tuple[tuple[str, Source], ...] = ()
     """What else is read of it: the names of outputs of the model."""
+    sinks: tuple[Sink, ...] = ()
+
+    def all_edges(self) -> Iterator[Edge]:
+        """Its edges and those of all that it holds."""
+        yield from self.edges
+        for item in self.items:
+            if isinstance(item, Group | Branches):
+                for flow in item.flows:
+                    yield from flow.all_edges()
 
     def leaves(self) -> Iterator[Leaf | Fan]:
         """Every block in it and in what it holds."""

@@ -13,10 +13,10 @@ from composer.draw.page import Titles
 from composer.draw.structure import Flow, Leaf
 from composer.draw.words import counted, grouped, spoken
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedGraph, TypedGroup, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
 
-SHORT = 32
-"""Letters of a name."""
+SHORT = 3
+"""Words of a name."""
 BF16 = 2
 """Bytes of a number."""
 
@@ -25,7 +25,7 @@ def titles(typed: TypedProgram, flow: Flow, title: str = "") -> Titles:
     """The head of a drawing."""
     recipe = typed.program.recipe
     first = recipe.doc.split(",")[0].strip()
-    named = first if first and len(first) <= SHORT and first[:1].isupper() else recipe.name
+    named = first if first[:1].isupper() and len(first.split()) <= SHORT else spoken(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.program.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     return Titles(title or named, facts(typed, flow), inputs, outputs)
@@ -61,7 +61,7 @@ def passes(graph: TypedGraph) -> Iterator[int]:
     for node in graph.nodes:
         if isinstance(node, TypedRepeat):
             yield len(node.passes)
-        elif isinstance(node, TypedGroup) and not node.node.dropped:
+        elif isinstance(node, TypedGroup | TypedScan) and not node.node.dropped:
             yield from passes(node.graph)
 
 

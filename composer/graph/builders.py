@@ -38,8 +38,8 @@ class PendingTie:
 
 @dataclass(slots=True, eq=False)
 class NodeBuilder:
-    """A node. `part` alone: a block; with `graph`: a group; with `passes`: a repeat; with none of them: its input,
-    passed on.
+    """A node. `part` alone: a block; with `graph`: a group, or a scan along an axis; with `passes`: a repeat; with none of
+    them: its input, passed on.
     """
 
     name: str
@@ -64,6 +64,10 @@ class NodeBuilder:
     init: tuple[tuple[str, str, float, Span], ...] = ()
     """How its parameters start: pattern over their names below the node, initialiser and number."""
     read: bool = False
+    axis: tuple[str, Span] | None = None
+    """Of a scan: along what it goes, and where that is written."""
+    share: Span | None = None
+    """Of a repeat: where it is said that all passes have one set of weights."""
 
     @property
     def elided(self) -> bool:

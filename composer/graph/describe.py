@@ -9,7 +9,7 @@ from blocks.core import Own, Part, fields
 from blocks.core.fields import EdgeName, OrEdge, SlotOf
 from blocks.masks.describe import describe as mask_text
 from blocks.masks.mask import Mask
-from composer.graph.typed import TypedBlock, TypedGroup, TypedNode
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedScan
 
 
 def number(value: float) -> str:
@@ -86,6 +86,8 @@ def kind_of(node: TypedNode) -> str:
             return part.kind
         case TypedGroup():
             return node.node.part.kind if node.node.part is not None else "graph"
+        case TypedScan():
+            return f"scan {node.node.axis}"
     return "repeat"
 
 

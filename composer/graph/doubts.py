@@ -10,7 +10,7 @@ from blocks.positions.learned import LearnedPositions
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import FieldValue, Known, PartValue, Pending, wires_of
 from composer.graph.report import labels
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, children
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 from composer.language.globs import matches
 from composer.language.near import near
 
@@ -102,7 +102,7 @@ def _blocks(graph: TypedGraph, seen: set[int]) -> Iterator[TypedBlock]:
         match node:
             case TypedBlock():
                 yield node
-            case TypedGroup():
+            case TypedGroup() | TypedScan():
                 yield from _blocks(node.graph, seen)
             case TypedRepeat():
                 for one in node.passes:

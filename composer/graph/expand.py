@@ -41,6 +41,7 @@ from composer.language.recipe import (
     MaskValue,
     Recipe,
     Repeat,
+    Scan,
     Settings,
     SlotValue,
     Use,
@@ -202,7 +203,7 @@ class Expander:
                     return self._choice(name, what, scope, home, name_span, above, fed=fed)
                 case Use():
                     return self._use(name, what, scope, home, name_span, above, fed=fed)
-                case Group():
+                case Group() | Scan():
                     return self._group(name, what, scope, home, name_span, above, fed=fed)
                 case Repeat():
                     return self.repeats.repeat(name, what, scope, home, name_span, above, fed=fed)
@@ -486,7 +487,7 @@ class Expander:
         return Broken(written.span) if value is None else Deferred(written, scope, written.span)
 
     def _group(
-        self, name: str, what: Group, scope: Scope, home: GraphBuilder, name_span: Span, above: str, *, fed: bool
+        self, name: str, what: Group | Scan, scope: Scope, home: GraphBuilder, name_span: Span, above: str, *, fed: bool
     ) -> NodeBuilder:
         node = self.new(name, home, name_span, what.span)
         self.settle(node, what.settings, scope, above, None, fed=False)
@@ -499,6 +500,8 @@ class Expander:
             )
         if fed and "input" not in node.edges:
             node.edges = {"input": PendingEdge("input", (), Scope(home, {}), name_span, above), **node.edges}
+        if isinstance(what, Scan):
+            node.axis = (what.axis, what.axis_span)
         inner = self.graph(node)
         node.graph = inner
         for port in node.edges:

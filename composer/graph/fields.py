@@ -22,11 +22,17 @@ from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path
 from composer.language.parse import WORDS, is_node, unknown
 from composer.language.recipe import (
+    Body,
     Choice,
     ExpressionValue,
     FlagsValue,
+    Group,
     ListValue,
     MaskValue,
+    NodeDecl,
+    Repeat,
+    Scan,
+    Settings,
     SlotValue,
     TextValue,
     Use,
@@ -125,6 +131,8 @@ class Fields:
         if isinstance(target, Part):
             return self.default_slot(FieldSpec(field.name, form, False, target, "", False), node, span)
         part = target.part if isinstance(target, Use) else None
+        if isinstance(target, Repeat | Scan):  # in a graph of its own, which the holder can call
+            target = Group(Body((NodeDecl(field.name, span, target),), (), span), Settings(), span)
         if part is not None and not self._fits(part, form.family):
             at = target.type_span if isinstance(target, Use) else span
             offered = ", ".join(sorted(self.library.of(form.family))[:8])

@@ -13,7 +13,7 @@ from composer.language.write import Data, Remark, Value
 
 MISSING = ""
 """Where a pass has nothing under a key that others have; no text of a recipe is empty."""
-ABSENT = {"when": "true", "trainable": "true", "tie": "none"}
+ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 """What a key means where it is not written."""
 REFERENCES = frozenset({"in", "outputs", "tie"})
 """Keys that hold references, which are chosen by a condition."""
@@ -156,7 +156,7 @@ def _as_value(text: Value, path: Path) -> Value:
 
 def _kinds(texts: Sequence[Mapping[str, Data]]) -> int:
     """How many kinds of node the texts describe."""
-    return len({(str(text.get("type")), "graph" in text, str(text.get("repeat"))) for text in texts})
+    return len({(str(text.get("type")), "graph" in text, str(text.get("repeat")), str(text.get("scan"))) for text in texts})
 
 
 def _node_order(graphs: Sequence[Mapping[str, Data]], path: Path) -> list[str]:

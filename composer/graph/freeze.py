@@ -21,6 +21,7 @@ from composer.graph.ir import (
     Pass,
     Ref,
     RepeatNode,
+    ScanNode,
     SlotNode,
     Wire,
 )
@@ -105,9 +106,13 @@ class _Freezer:
         span, name_span = node.span, node.name_span
         wires = tuple(node.wires.values())
         if node.passes is not None:
-            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, span, name_span)
+            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, node.share, span, name_span)
         if node.graph is not None:
             wires = (*wires, *node.graph.capture_wires.values())
+            if node.axis is not None:
+                inner, ties = self.graph(node.graph), tuple(node.ties)
+                axis, axis_span = node.axis
+                return ScanNode(node.name, axis, inner, wires, ties, node.trainable, node.dropped, axis_span, span, name_span)
             return GroupNode(
                 node.name,
                 self.graph(node.graph),

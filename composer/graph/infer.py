@@ -24,11 +24,13 @@ from composer.graph.ir import (
     GroupNode,
     Items,
     Known,
+    Node,
     PartValue,
     Pending,
     Program,
     Ref,
     RepeatNode,
+    ScanNode,
     SlotNode,
     Wire,
     wires_of,
@@ -37,8 +39,10 @@ from composer.graph.parameters import tie_mistakes
 from composer.graph.patterns import Mismatch, Pattern, agree, declared, fill, match, pattern, size
 from composer.graph.purpose import growing, purpose_mistakes
 from composer.graph.report import labels
+from composer.graph.scans import Unfit, carried, changes, inside, outside, walked
 from composer.graph.scope import Declaration
-from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.share import share_mistakes
+from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import UNKNOWN, Axis, TensorType, Type, Unknown
 from composer.graph.values import convert
 from composer.language.defined import is_defined
@@ -66,7 +70,7 @@ def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]
     if errors or not program.sound:
         return None, tuple(errors)
     typed = TypedProgram(program, root, {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)})
-    if mistakes := tie_mistakes(typed):
+    if mistakes := share_mistakes(typed) or tie_mistakes(typed):
         return None, mistakes
     return typed, (*inference.diagnostics, *doubts(typed))
 
@@ -152,6 +156,8 @@ class Inference:
                 nodes[node.name] = self.node(node, partial)
             self.grows = grows
             outputs = {name: _one(partial.type_of(ref)) for name, ref in graph.outputs}
+            for _, ref in graph.outputs:
+                self._not_final(ref, partial, None)
             typed = TypedGraph(graph, types, tuple(nodes.values()), outputs, nodes)
             self.done[key] = typed
         return self.done[key]
@@ -167,7 +173,7 @@ class Inference:
                 waiting.extend(reads.get(name, ()))
         return frozenset(found)
 
-    def node(self, node: BlockNode | GroupNode | RepeatNode, around: TypedGraph) -> TypedNode:
+    def node(self, node: Node, around: TypedGraph) -> TypedNode:
         """One node, its inputs typed before it."""
         match node:
             case BlockNode():
@@ -178,6 +184,8 @@ class Inference:
                 typed: TypedNode = self._block(node, given)
             case GroupNode():
                 typed = self._group(node, self._given(node.wires, around))
+            case ScanNode():
+                typed = self._scan(node, self._given(node.wires, around))
             case RepeatNode():
                 return self._repeat(node, around)
         if node.dropped:
@@ -229,8 +237,39 @@ class Inference:
             if passes:
                 nodes[node.name] = TypedRepeat(node, tuple(passes))
             inside = TypedGraph(around.graph, around.inputs, (), {}, nodes)
-            passes.append(self.graph(one.graph, self._given(one.wires, inside)))
+            given = self._given(one.wires, inside)
+            if passes and node.share is not None:
+                given = {port: _as_before(type_, passes[0].inputs.get(port)) for port, type_ in given.items()}
+            passes.append(self.graph(one.graph, given))
         return TypedRepeat(node, tuple(passes))
+
+    def _scan(self, node: ScanNode, given: Given) -> TypedScan:
+        handed = [one for type_ in given.values() for one in (type_ if isinstance(type_, tuple) else (type_,))]
+        try:
+            axis, steps = walked(node, given)
+            back = carried(node, steps)
+        except Unfit as wrong:
+            if UNKNOWN not in handed:
+                self._report(wrong.diagnostic)
+            nothing = dict.fromkeys(given, UNKNOWN)
+            graph = self.graph(node.graph, nothing)
+            return TypedScan(node, graph, Axis(node.axis, 1), {}, {}, {}, dict.fromkeys(graph.outputs, UNKNOWN))
+        types, widened = inside(given, steps, back)
+        graph = self.graph(node.graph, types)
+        for found in changes(node, types, graph.outputs, back):
+            self._report(found)
+        outputs = outside(graph.outputs, axis, next(iter(steps.values())))
+        return TypedScan(node, graph, axis, steps, back, widened, outputs)
+
+    def _not_final(self, ref: Ref, around: TypedGraph, span: Span | None) -> None:
+        """Refuses what the last step of a scan left, where steps are still to come while a text is written."""
+        scan = around.by_name.get(ref.node)
+        if not isinstance(scan, TypedScan) or self.grows is None or scan.axis.size != self.grows:
+            return
+        if ref.port and ref.port != next(iter(scan.outputs)):
+            message = f"`{ref}` is what the last step along `{self.grows}` leaves, and causal_lm has not written that far"
+            hint = f"the first output of `{scan.name}` has a value for each step"
+            self._report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
 
     def _given(self, wires: Iterable[Wire], around: TypedGraph) -> dict[str, Type | tuple[Type, ...]]:
         given: dict[str, Type | tuple[Type, ...]] = {}
@@ -239,12 +278,13 @@ class Inference:
             several = len(wire.refs) != 1
             for ref in wire.refs:
                 type_ = around.type_of(ref)
+                self._not_final(ref, around, wire.span)
                 several = several or isinstance(type_, tuple)
                 found.extend(type_ if isinstance(type_, tuple) else (type_,))
             given[wire.port] = tuple(found) if several or wire.port == "xs" else found[0]
         return given
 
-    def _passes_on(self, node: BlockNode | GroupNode, typed: TypedNode, around: TypedGraph) -> None:
+    def _passes_on(self, node: BlockNode | GroupNode | ScanNode, typed: TypedNode, around: TypedGraph) -> None:
         """A dropped node is its input, which must be of the type of its output."""
         refs = [ref for wire in node.wires for ref in wire.refs]
         out = next(iter(typed.outputs.values()), UNKNOWN)
@@ -742,6 +782,13 @@ def _port_type(part: type[Part], port: str) -> str:
 
 def _one(type_: Type | tuple[Type, ...]) -> Type:
     return type_[0] if isinstance(type_, tuple) else type_
+
+
+def _as_before(type_: Type | tuple[Type, ...], before: Type | tuple[Type, ...] | None) -> Type | tuple[Type, ...]:
+    """A type by the names that its axes had before: for one set of weights, what agrees is one."""
+    if isinstance(type_, TensorType) and isinstance(before, TensorType) and type_.agrees(before):
+        return before
+    return type_
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -200,12 +200,14 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class RepeatNode:
-    """A graph that is passed through several times, each pass with weights of its own."""
+    """A graph that is passed through several times."""
 
     name: str
     passes: tuple[Pass, ...]
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
+    share: Span | None = None
+    """Where it is said that all passes have one set of weights; None where each has its own."""
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
 
@@ -215,7 +217,24 @@ class RepeatNode:
         return False
 
 
-Node: TypeAlias = BlockNode | GroupNode | RepeatNode
+@dataclass(frozen=True, slots=True)
+class ScanNode:
+    """A graph that is passed through once for each step along an axis, with one set of weights."""
+
+    name: str
+    axis: str
+    graph: Graph
+    wires: tuple[Wire, ...]
+    """One for each of the graph's inputs: what is walked, what is carried from step to step, what stays the same."""
+    ties: tuple[Tie, ...] = ()
+    trainable: bool = True
+    dropped: bool = False
+    axis_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+    span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+    name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
+
+
+Node: TypeAlias = BlockNode | GroupNode | RepeatNode | ScanNode
 
 
 def wires_of(node: Node) -> Iterator[Wire]:

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import Tie
-from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, children
+from composer.graph.typed import (
+    Parameter,
+    TypedBlock,
+    TypedGraph,
+    TypedGroup,
+    TypedNode,
+    TypedProgram,
+    TypedRepeat,
+    TypedScan,
+    children,
+)
 from composer.language.near import near
 
 
@@ -33,6 +43,13 @@ def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:
     return _resolved(typed)[0]
 
 
+def parameters_of(graph: TypedGraph) -> Mapping[str, Parameter]:
+    """The parameters below a graph by their names there, tied or not."""
+    table = _Table()
+    _collect(graph, (), "", True, table)
+    return {name: parameter for name, (parameter, _) in table.parameters.items()}
+
+
 def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
     """Ties that name what is not there, or what cannot be one tensor."""
     return _resolved(typed)[1]
@@ -40,7 +57,12 @@ def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
 
 def buffers(typed: TypedProgram) -> dict[str, Parameter]:
     """What the model keeps from call to call and does not learn, by its names in the `state_dict`."""
-    return dict(_buffers(typed.root, ""))
+    return buffers_of(typed.root)
+
+
+def buffers_of(graph: TypedGraph) -> dict[str, Parameter]:
+    """The same below a graph, by their names there."""
+    return dict(_buffers(graph, ""))
 
 
 def _buffers(graph: TypedGraph, prefix: str) -> Iterator[tuple[str, Parameter]]:
@@ -149,13 +171,13 @@ def _collect_node(node: TypedNode, places: tuple[_Place, ...], name: str, traina
                 if filled is not None:
                     sealed = _Place(f"{name}.", {slot: filled})
                     _collect_node(filled, (*places, sealed), f"{name}.{slot}", trainable, table)
-        case TypedGroup(graph=graph):
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
             _collect(graph, places, f"{name}.", trainable, table)
-        case TypedRepeat(passes=passes):
-            for index, one in enumerate(passes):
-                before = len(table.names)
-                _collect(one, places, f"{name}.{index}.", trainable, table)
-                table.below[f"{name}.{index}"] = (before, len(table.names))
+        case TypedRepeat(owners=owners):
+            for index, one in enumerate(owners):
+                prefix, before = f"{name}.{node.prefix(index)}", len(table.names)
+                _collect(one, places, prefix, trainable, table)
+                table.below[prefix[:-1]] = (before, len(table.names))
     table.below[name] = (start, len(table.names))
 
 
@@ -208,7 +230,7 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
     while rest:
         if isinstance(node, TypedRepeat):
             index = rest.pop(0) if isinstance(rest[0], int) else len(node.passes) - 1
-            name = f"{name}.{index}"
+            name = f"{name}.{node.prefix(int(index))}"[:-1]
             if not rest:
                 break
             below = _kept(node.passes[int(index)])

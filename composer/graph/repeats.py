@@ -68,6 +68,8 @@ class Repeats:
             self.report.error("too-many-nodes", what.count.span, f"the repeats have more than {VALUES:,} `each` values",
                        labels=self.values.set_here(what.count.expression, scope))  # fmt: skip
             raise TooMuch
+        if what.share is not None and self.values.flag(what.share.expression, scope, what.share.span):
+            node.share = what.share.span
         node.passes = []
         body = self._free(what.body)
         read = body | {key for _, _, value in what.each for key in self._free(value)}
@@ -112,7 +114,7 @@ class Repeats:
                 for p in node.edges
             )
         )
-        repeat = Repeat(what.count, what.index, what.index_span, what.each, what.body, settings, what.span)
+        repeat = Repeat(what.count, what.index, what.index_span, what.each, what.body, settings, what.span, what.share)
         self.expander.body(Body((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
         return node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from composer.diagnostics import Span
-from composer.graph.ir import BlockNode, Graph, GroupNode, Node, RepeatNode, SlotNode
+from composer.graph.ir import BlockNode, Graph, GroupNode, Node, RepeatNode, ScanNode, SlotNode
 
 Start = tuple[str, str, float, Span]
 
@@ -22,9 +22,11 @@ def _of_node(node: Node, prefix: str) -> Iterator[Start]:
             yield from starts(graph, prefix)
             for pattern, how, value, span in init:
                 yield prefix + pattern, how, value, span
-        case RepeatNode(passes=passes):
-            for index, one in enumerate(passes):
-                yield from starts(one.graph, f"{prefix}{index}.")
+        case ScanNode(graph=graph):
+            yield from starts(graph, prefix)
+        case RepeatNode(passes=passes, share=share):
+            for index, one in enumerate(passes if share is None else passes[:1]):
+                yield from starts(one.graph, f"{prefix}{index}." if share is None else prefix)
         case BlockNode(fields=fields):
             for _, filled in fields:
                 if isinstance(filled, SlotNode):

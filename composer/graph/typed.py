@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from blocks.core import Init, Part, Role
 from composer.graph.dims import Dim
-from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode
+from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.renewal import Renewal
-from composer.graph.types import UNKNOWN, Ports, TensorType, Type
+from composer.graph.types import UNKNOWN, Axis, Ports, TensorType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,49 @@ class TypedRepeat:
         return self.node.name
 
     @property
+    def owners(self) -> tuple[TypedGraph, ...]:
+        """The passes that have weights of their own."""
+        return self.passes if self.node.share is None else self.passes[:1]
+
+    def prefix(self, index: int) -> str:
+        """What stands before the names below a pass in the `state_dict`, after the name of the repeat."""
+        return f"{index}." if self.node.share is None else ""
+
+    @property
     def outputs(self) -> Ports:
         """The types of what the last pass returns."""
         return self.passes[-1].outputs
 
 
-TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedScan:
+    """A scan with its graph typed for one step."""
+
+    node: ScanNode
+    graph: TypedGraph
+    axis: Axis
+    steps: Mapping[str, int]
+    """Each input that arrives one step at a time, with the place of the axis in it."""
+    carried: Mapping[str, str]
+    """Each input that is what the step before returned, with the output that it is."""
+    widened: Mapping[str, int]
+    """For each carried input, how many axes its start lacks, such as the batch: it starts the same in each row."""
+    outputs: Ports
+    """The first with the axis; the others are what the last step returned."""
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def place(self) -> int:
+        """Where the axis stands in the first output."""
+        first = next(iter(self.outputs.values()))
+        return min(next(iter(self.steps.values()), 0), len(first.axes) - 1) if isinstance(first, TensorType) else 0
+
+
+TypedNode: TypeAlias = TypedBlock | TypedGroup | TypedRepeat | TypedScan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,8 +190,8 @@ def children(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:
     match node:
         case TypedBlock(slots=slots):
             yield from ((name, slot) for name, slot in slots.items() if slot is not None)
-        case TypedGroup(graph=graph):
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
             yield from ((child.name, child) for child in graph.nodes if not child.node.dropped)
-        case TypedRepeat(passes=passes):
-            for index, graph in enumerate(passes):
-                yield from ((f"{index}.{child.name}", child) for child in graph.nodes if not child.node.dropped)
+        case TypedRepeat(owners=owners):
+            for index, graph in enumerate(owners):
+                yield from ((node.prefix(index) + child.name, child) for child in graph.nodes if not child.node.dropped)

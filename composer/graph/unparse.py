@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from blocks.core import Own, Part, fields
@@ -13,7 +14,7 @@ from composer.graph.fold import Unlike, fold
 from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
 from composer.graph.parameters import in_file_order
 from composer.graph.renewal import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.language.document import Listing, Node
 from composer.language.document import Mapping as YamlMapping
 from composer.language.evaluate import as_float, evaluate
@@ -36,6 +37,8 @@ def unparse(typed: TypedProgram) -> str:
     names = {name: name for name in typed.root.inputs}
     text: dict[str, Data] = {"recipe": recipe.name, "language": str(LANGUAGE)}
     text |= {key: value for key, value in (("doc", recipe.doc), ("source", recipe.source), ("task", recipe.task)) if value}
+    if lengths := _lengths(typed):
+        text["params"] = {name: number(length) for name, length in lengths.items()}
     text["inputs"] = {item.name: _input(item, typed) for item in typed.program.inputs}
     text["graph"] = {name: node for name, node in _nodes(typed.root, names).items() if name not in typed.program.losses.values()}
     text["outputs"] = {name: _reference(ref, typed.root, names) for name, ref in typed.root.graph.outputs}
@@ -48,6 +51,12 @@ def unparse(typed: TypedProgram) -> str:
     if recipe.weights is not None:
         text["weights"] = {entry.key.text: _published(entry.value, typed.program.params) for entry in recipe.weights}
     return write(text)
+
+
+def _lengths(typed: TypedProgram) -> dict[str, int]:
+    """The params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
+    axes = (axis for type_ in typed.inputs.values() for axis in type_.axes)
+    return {axis.name: axis.size for axis in axes if axis.name in typed.program.params and isinstance(axis.size, int)}
 
 
 def _published(rules: Node, params: Mapping[str, Any]) -> Data:
@@ -89,8 +98,8 @@ def _sizes(node: Node, params: Mapping[str, Any]) -> Data:
 
 
 def _input(item: InputDecl, typed: TypedProgram) -> Data:
-    type_ = typed.inputs[item.name]
-    axes = ", ".join(str(size).replace("·", " * ") for size in type_.sizes)
+    type_, lengths = typed.inputs[item.name], _lengths(typed)
+    axes = ", ".join(each.name if each.name in lengths else str(each.size).replace("·", " * ") for each in type_.axes)
     written = f"{type_.dtype}[{axes}]{'?' if item.optional else ''}"
     if item.default is None:
         return written
@@ -110,6 +119,8 @@ def _node(node: TypedNode, around: TypedGraph, names: Names) -> dict[str, Data]:
                 text["next"] = _reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
         case TypedGroup():
             text = _group(node, around, names)
+        case TypedScan():
+            text = _scan(node, around, names)
         case TypedRepeat():
             text = _repeat(node, around, names)
     return text | _settings(node)
@@ -246,15 +257,21 @@ def _group(node: TypedGroup, around: TypedGraph, names: Names) -> dict[str, Data
 
 
 def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: Names) -> tuple[list[Wire], dict[str, str]]:
-    """What a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they are."""
+    """What a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they are.
+    A first input that nothing returns is called `input`.
+    """
     lists = {item.name for item in graph.graph.inputs if item.many}
+    read = {item.name for item in graph.graph.inputs if item.captured}
+    returned = dict(graph.graph.outputs)
     handed = [wire for wire in wires if wire.port not in lists]
     inside = {wire.port: wire.port for wire in handed}
+    for place, wire in enumerate(handed):
+        if wire.port not in returned and place == 0:
+            inside[wire.port] = INPUT
+        while wire.port in read and inside[wire.port] in returned:  # what is only read must not be taken for what is returned
+            inside[wire.port] += "_"
+    handed = [replace(wire, port=inside[wire.port]) for wire in handed]
     inside |= {wire.port: ", ".join(_references(wire.refs, around, names)) for wire in wires if wire.port in lists}
-    if handed and handed[0].port not in dict(graph.graph.outputs):  # by its name it is handed from pass to pass
-        first = handed[0]
-        inside[first.port] = INPUT
-        handed[0] = Wire(INPUT, first.refs, first.span, first.implied)
     return handed, inside
 
 
@@ -266,6 +283,16 @@ def _outputs(graph: TypedGraph, names: Names) -> dict[str, Data]:
     last = in_file_order(graph)[-1].name if graph.nodes else ""
     returned = _reference(unnamed, graph, names)
     return {} if returned == last else {"outputs": {"y": returned}}
+
+
+# -- scans
+
+
+def _scan(node: TypedScan, around: TypedGraph, names: Names) -> dict[str, Data]:
+    wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
+    handed, inside = _given(wires, node.graph, around, names)
+    text = {"scan": node.node.axis, **_edges(handed, INPUT, around, names), "graph": _nodes(node.graph, inside)}
+    return text | _outputs(node.graph, inside)
 
 
 # -- repeats
@@ -291,7 +318,8 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: Names) -> dict[str, Da
         each, body = fold(passes)
     except Unlike as place:
         count, each, body = Remark(str(count), f"the passes differ in {place}; this is the first"), {}, passes[0]
-    return {"repeat": count, **({"each": each} if each else {}), **_edges(list(head.values()), INPUT, around, names), **body}
+    own = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
+    return {**own, **_edges(list(head.values()), INPUT, around, names), **body}
 
 
 def _earlier(wire: Wire, index: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -98,6 +98,12 @@ class _View:
         wired = {wire.port: _resolved(wire.refs, given, inside) for wire in node.node.wires}
         if node.node.dropped:
             return [dict.fromkeys(node.outputs, next(iter(wired.values())))]
+        if isinstance(node, TypedScan):
+            handed = {port: _Value(others=[(value, False)]) for port, value in wired.items()}
+            returned = self._graph(node.graph, handed, f"{prefix}{node.name}.", [f"{place}." for place in below])
+            for port, output in node.carried.items():
+                handed[port].others.append((returned[output], True))
+            return [returned]
         if isinstance(node, TypedGroup):
             return [self._graph(node.graph, wired, f"{prefix}{node.name}.", [f"{place}." for place in below])]
         return [self._block(node, wired, f"{prefix}{node.name}", below)]
@@ -131,7 +137,7 @@ class _View:
                     value = _resolved(wire.refs, given, {**inside, node.name: passes}, node.name)
                     handed[wire.port].others.extend(value.others)
             step = EVERY if len(kinds) == 1 else str(indices[0])
-            below = [f"{place}.{index}." for place in places for index in indices]
+            below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in indices))
             for port, value in self._graph(graph, handed, f"{name}.{step}.", below).items():
                 returned[kind][port].others.append((value, False))
         return passes

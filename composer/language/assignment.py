@@ -14,7 +14,7 @@ from composer.language.document import Document, Entry, Listing, Mapping, Node, 
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Number, Path
 from composer.language.merge import Merger, is_deleted, merge
-from composer.language.parse import COMMON, GROUP, REPEAT, TOP, unknown
+from composer.language.parse import COMMON, GROUP, REPEAT, SCAN, TOP, unknown
 from composer.language.read import read
 
 KEY = "_: "
@@ -316,7 +316,7 @@ class _Locator:
 def _keys(node: Mapping) -> tuple[str, ...]:
     if "type" in node:
         return COMMON
-    return REPEAT if "repeat" in node else GROUP
+    return REPEAT if "repeat" in node else SCAN if "scan" in node else GROUP
 
 
 def _calls(path: Path) -> bool:

@@ -227,7 +227,7 @@ def _differ(base: Mapping, change: Mapping) -> bool:
     kind = _kind(change)
     if kind:
         return kind != _kind(base)
-    kinds = {key for key in ("graph", "repeat") if key in change}
+    kinds = {key for key in ("graph", "repeat", "scan") if key in change}
     return bool(kinds) and "type" in base
 
 

@@ -37,6 +37,7 @@ from composer.language.recipe import (
     ParamType,
     Recipe,
     Repeat,
+    Scan,
     Settings,
     SlotValue,
     TextValue,
@@ -56,9 +57,9 @@ TOP = (
 """Keys of the language that this composer does not build yet."""
 COMMON = ("type", "in", "when", "tie", "trainable")
 GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
-REPEAT = ("repeat", "as", "each", "graph", "in", "outputs", "when", "tie", "trainable")
+REPEAT = ("repeat", "as", "each", "share", "graph", "in", "outputs", "when", "tie", "trainable")
+SCAN = ("scan", "graph", "in", "outputs", "when", "tie", "trainable")
 LONG_PARAM = ("default", "type", "required", "min", "max", "of", "doc")
-LATER_NODE = ("scan", "share")
 WORDS = frozenset({"input", "none", "true", "false", "and", "or", "not", "if", "else"})
 FUNCTIONS = frozenset({"min", "max", "abs", "sqrt", "log", "exp", "floor", "ceil", "round", "ceil_to"})
 LETTERS = "letters, digits and underscores, a letter first, at most 64"
@@ -399,19 +400,17 @@ class Parser:
         if isinstance(node, Listing):
             self._error("node-form", node.span, "a node is a block, not a list", hint="write {type: …}")
             return None
-        later = next((entry.key for entry in node if entry.key.text in LATER_NODE), None)
-        if later is not None:
-            self._error("not-built", later.span, f"`{later.text}` is not built yet")
-            return None
         if "repeat" in node:
             return self._repeat(node)
+        if "scan" in node:
+            return self._scan(node)
         if "type" in node:
             return self._use(node)
         if "graph" in node:
             return self._group(node)
         hint = "write {type: …}, {graph: …} or {repeat: …, graph: …}"
         first = node.entries[0].key if node.entries else None
-        misspelt = [(entry.key, meant) for entry in node if (meant := near(entry.key.text, ("type", "graph", "repeat")))]
+        misspelt = [(entry.key, meant) for entry in node if (meant := near(entry.key.text, ("type", "graph", "repeat", "scan")))]
         if misspelt:
             first, hint = misspelt[0][0], f"did you mean {misspelt[0][1][0]}?"
         elif first is not None and first.text in self.library:
@@ -421,13 +420,13 @@ class Parser:
         return None
 
     def _group(self, node: Mapping) -> Group | None:
-        self._keys(node, GROUP, "a group", also=("repeat", "type", *LATER_NODE))
+        self._keys(node, GROUP, "a group", also=("repeat", "scan", "type"))
         graph = node.get("graph")
         assert graph is not None
         return Group(self.body(graph, node.entry("outputs")), self._settings(node), node.span)
 
     def _repeat(self, node: Mapping) -> Repeat | None:
-        self._keys(node, REPEAT, "a repeat", also=LATER_NODE)
+        self._keys(node, REPEAT, "a repeat")
         count_node, graph = node.get("repeat"), node.get("graph")
         count = self._expression(count_node)
         if graph is None:
@@ -450,7 +449,17 @@ class Parser:
             self.body(graph, node.entry("outputs")),
             self._settings(node),
             node.span,
+            self._expression(node.get("share")),
         )
+
+    def _scan(self, node: Mapping) -> Scan | None:
+        self._keys(node, SCAN, "a scan")
+        axis, graph = self._scalar(node.get("scan"), "the axis of a scan is one name"), node.get("graph")
+        if graph is None:
+            self._error("missing-key", _start(node), "a scan needs a graph", hint="graph: with what each step does")
+        if axis is None or graph is None:
+            return None
+        return Scan(axis.text, axis.span, self.body(graph, node.entry("outputs")), self._settings(node), node.span)
 
     def _use(self, node: Mapping) -> What | None:
         kind = self._scalar(node.get("type"), "a block's type is one word")

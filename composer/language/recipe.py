@@ -146,9 +146,22 @@ class Repeat:
     body: Body
     settings: Settings
     span: Span
+    share: ExpressionValue | None = None
+    """Whether all passes have one set of weights."""
 
 
-What: TypeAlias = Use | Choice | Group | Repeat
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """A graph that is passed through once for each step along an axis, with one set of weights."""
+
+    axis: str
+    axis_span: Span
+    body: Body
+    settings: Settings
+    span: Span
+
+
+What: TypeAlias = Use | Choice | Group | Repeat | Scan
 
 
 @dataclass(frozen=True, slots=True, eq=False)

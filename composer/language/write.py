@@ -13,7 +13,7 @@ from composer.language.document import Mapping as YamlMapping
 
 WIDTH = 120
 """Columns of a line that holds a whole mapping or list."""
-STRUCTURE = frozenset({"graph", "repeat", "rules"})
+STRUCTURE = frozenset({"graph", "repeat", "scan", "rules"})
 """Keys whose mapping is never put on one line."""
 _SPECIAL = re.compile(r"^[\s,\[\]{}#&*!|>'\"%@`]|^[-?:](\s|$)|:(\s|$)|\s#|[\t\n\r]|\s$|^$|^(---|\.\.\.)")
 _IN_FLOW = re.compile(r"[,\[\]{}]|^[-?]")

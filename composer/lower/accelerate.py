@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from composer.lower.model import Model
+from composer.lower.shared import shared_modules
 
 SPARE = 8
 """Compilations allowed beyond one for each variant: changing lengths, training and evaluation."""
@@ -30,6 +31,8 @@ def accelerate(model: Model, *, whole: bool = False, **options: Any) -> Model:
             limit = max(SPARE, 2 * len(modules))
             for module in modules:
                 module.compile(**_limited(settings, limit))
+    for path in shared_modules(model.program.root):
+        model.get_submodule(path).compile(**_limited(settings, SPARE))
     return model
 
 

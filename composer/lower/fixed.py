@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from composer.graph.dims import Dim, names
 from composer.graph.ir import Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import TensorType, Type
 from composer.lower.flatten import flatten
 from composer.lower.questions import key_of, optional_output
+from composer.lower.shared import passes_of
 from composer.lower.statements import Key
 
 
@@ -69,6 +70,18 @@ class _Walk:
                 case TypedGroup(graph=inner):
                     found = self._inner(inner, coming(node.node.wires), place)
                     keys |= {(node.name, index, None) for index, hit in enumerate(found) if hit}
+                case TypedScan(graph=inner):
+                    into = coming(node.node.wires)
+                    found = self._inner(inner, into and into | node.carried.keys(), place)
+                    keys |= {(node.name, index, None) for index, hit in enumerate(found) if hit}
+                case TypedRepeat() if node.node.share is not None:
+                    handed = [wire for one in node.node.passes for wire in one.wires]
+                    into = coming(tuple(handed))
+                    into = into and into | {wire.port for wire in handed if any(ref.node == node.name for ref in wire.refs)}
+                    for module, inner in passes_of(node).items():
+                        found = self._inner(inner, into, path + module)
+                        numbers = [number for number, one in enumerate(node.passes) if one is inner]
+                        keys |= {(node.name, index, number) for index, hit in enumerate(found) if hit for number in numbers}
                 case TypedRepeat(passes=passes):
                     for number, (one, inner) in enumerate(zip(node.node.passes, passes, strict=True)):
                         found = self._inner(inner, coming(one.wires), f"{place}.{number}")

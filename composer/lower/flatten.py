@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from composer.graph.ir import Graph, Pass, Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.defined import is_defined
 
 
@@ -49,7 +49,7 @@ class _Flattening:
     def _inside(self, node: TypedNode) -> TypedNode:
         """The node with every graph below it flattened."""
         match node:
-            case TypedGroup():
+            case TypedGroup() | TypedScan():
                 return replace(node, graph=self.graph(node.graph))
             case TypedRepeat():
                 return replace(node, passes=tuple(self.graph(one) for one in node.passes))
@@ -84,6 +84,8 @@ def _renamed(node: TypedNode, name: str, refs: object) -> TypedNode:
         case TypedBlock():
             return replace(node, node=replace(node.node, name=name, wires=wires(node.node.wires)))
         case TypedGroup():
+            return replace(node, node=replace(node.node, name=name, wires=wires(node.node.wires)))
+        case TypedScan():
             return replace(node, node=replace(node.node, name=name, wires=wires(node.node.wires)))
         case TypedRepeat():
             own = node.name

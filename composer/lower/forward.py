@@ -6,14 +6,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from blocks.core import leave, resume
 from composer.graph.ir import Ref
 from composer.graph.renewal import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, is_renewal
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.parse import ports
 from composer.lower.construct import Hole, pattern
+from composer.lower.keepers import goes_on, writes_along
 from composer.lower.names import STREAM, attribute, safe
 from composer.lower.questions import inline_fields, key_of, optional_output, takes, wires_of
-from composer.lower.statements import Key, Loop, Statement
+from composer.lower.shared import modules_of
+from composer.lower.statements import Key, Loop, Statement, Steps
 
 if TYPE_CHECKING:
     from composer.lower.skeleton import Class, Classes, Instance
@@ -40,6 +43,8 @@ class Forward:
                     self._block(node)
                 case TypedGroup():
                     self._group(node)
+                case TypedScan():
+                    self._scan(node)
                 case TypedRepeat():
                     self._repeat(node)
         return self.statements
@@ -221,10 +226,65 @@ class Forward:
         """Whether a value is a list that the graph is given, such as a range of passes."""
         return isinstance(self.graph.inputs.get(key[0]), tuple) and key[0] not in self.graph.by_name
 
+    # -- scans
+
+    def _scan(self, scan: TypedScan) -> None:
+        """A loop over the steps of what is walked, with what is carried in variables of its own."""
+        wires = {wire.port: wire.refs for wire in scan.node.wires}
+        extra = self.hoisted.arguments[scan.name]
+        self._ready(list(extra.values()), scan)
+        inner = self.classes.instances[id(scan.graph), id(self.hoisted.inner[scan.name])]
+        own: dict[str, Key] = {port: (f"{scan.name}:{port}", 0, None) for port in (*scan.steps, *scan.carried)}
+        inside = {**wires, **{name: (ref,) for name, ref in extra.items()}, **{p: (Ref(key[0]),) for p, key in own.items()}}
+        arguments = self._arguments(inner, inside)
+        outputs = [name for name, _ in scan.graph.graph.outputs]
+        sources = {port: self._key(wires[port][0]) for port in (*scan.steps, *scan.carried)}
+        whole = [key for _, keys, _ in arguments for key in keys if key not in own.values()]
+        gives = [key if (key := (scan.name, i, None)) in self.read else None for i in range(len(outputs))]
+        first, place = next(iter(scan.steps.items()))
+        remembers = goes_on(scan, writes_along(self.classes.typed))
+        module = attribute(scan.name)
+
+        def walk(name: Callable[[Key], str]) -> list[str]:
+            rows = []
+            for port, axis in scan.steps.items():
+                row = f"{name(sources[port])}.unbind({axis})"
+                if getattr(scan.graph.inputs[port], "optional", False):
+                    row = f"[None] * {name(sources[first])}.shape[{place}] if {name(sources[port])} is None else {row}"
+                rows.append(row)
+            return rows
+
+        def start(port: str, name: Callable[[Key], str]) -> str:
+            text = name(sources[port])
+            if lacking := scan.widened[port]:
+                before = ", ".join(f"{name(sources[first])}.shape[{axis}]" for axis in range(lacking))
+                text = f"{text}.expand({before}, *{text}.shape)"
+            return f"{self.classes.pasted.function(resume)}({module}, {port!r}, {text})" if remembers else text
+
+        def end(name: Callable[[Key], str]) -> str:
+            states = ", ".join(f"{port}={name(own[port])}" for port in scan.carried)
+            return f"{self.classes.pasted.function(leave)}({module}, {name(sources[first])}.shape[{place}], {states})"
+
+        def call(name: Callable[[Key], str]) -> str:
+            return f"{module}({', '.join(self._text(a, name) for a in arguments)})"
+
+        steps = Steps(
+            {own[port]: "x_t" if port == "input" else f"{port}_t" for port in scan.steps},
+            walk,
+            {own[port]: (port, outputs.index(output)) for port, output in scan.carried.items()},
+            start,
+            call,
+            outputs,
+            scan.place,
+            end if remembers else None,
+        )
+        uses = [*sources.values(), *whole]
+        self.statements.append(Statement(gives, uses, call, scan.node.name_span, scan.name, steps=steps))
+
     # -- repeats
 
     def _repeat(self, repeat: TypedRepeat) -> None:
-        place = repeat.node.name_span
+        place, modules = repeat.node.name_span, modules_of(repeat)
         given = []
         inners = []
         for index, (one, graph) in enumerate(zip(repeat.node.passes, repeat.passes, strict=True)):
@@ -244,7 +304,7 @@ class Forward:
             gives = [key if (key := (repeat.name, i, index)) in read else None for i in range(count)]
 
             def write(name: Callable[[Key], str], arguments: Any = arguments, index: int = index) -> str:
-                return f"{attribute(repeat.name)}[{index}]({', '.join(self._text(a, name) for a in arguments)})"
+                return f"{attribute(modules[index])}({', '.join(self._text(a, name) for a in arguments)})"
 
             self.statements.append(Statement(gives, uses, write, place, repeat.name))
 
@@ -319,11 +379,17 @@ class Forward:
                 for key, refs in varying.items()
             ]
 
+        modules = modules_of(repeat)
+        alone = attribute(repeat.name) if len({*modules}) == 1 else ""  # the module of all passes, where there is one
+
         def header(module: str) -> str:
-            if not varying:
-                return f"for {module} in {attribute(repeat.name)}:"
-            targets, sources = [module, *loop_names.values()], [attribute(repeat.name), *row_names.values()]
-            return f"for {', '.join(targets)} in zip({', '.join(sources)}):"
+            walked = attribute(repeat.name) if repeat.node.share is None else pattern(list(map(attribute, modules)))
+            targets, sources = [module] * (not alone), [walked] * (not alone)
+            targets, sources = [*targets, *loop_names.values()], [*sources, *row_names.values()]
+            if not targets:
+                return f"for _ in range({count}):"
+            together = sources[0] if len(sources) == 1 else f"zip({', '.join(sources)})"
+            return f"for {', '.join(targets)} in {together}:"
 
         names: list[str] = []
         for position, key in enumerate([*always, *sometimes]):
@@ -344,7 +410,7 @@ class Forward:
                 else:
                     text = "None"
                 texts.append(text if key in always else f"{names[position]}={text}")
-            return f"{module}({', '.join(texts)})"
+            return f"{alone or module}({', '.join(texts)})"
 
         uses = [self._key(ref) for name in order for ref in given[0][name]]
         uses += [self._key(ref) for refs in same.values() for ref in refs]

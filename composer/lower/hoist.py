@@ -13,7 +13,7 @@ from blocks.masks.plans import Plan, edges_of, plan
 from blocks.positions.counted import Counted
 from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.ir import Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.lower.questions import takes
 
@@ -98,6 +98,10 @@ class _Place:
                 self.hoisted.arguments[node.name] = {name: self.put(source) for name, source in self._needs(node).items()}
             case TypedGroup():
                 inner = self.run.graph(node.graph, frozenset())
+                self.hoisted.inner[node.name] = inner
+                self.hoisted.arguments[node.name] = self._given(inner, node.node.wires)
+            case TypedScan():
+                inner = self.run.graph(node.graph, frozenset({*node.steps, *node.carried}))
                 self.hoisted.inner[node.name] = inner
                 self.hoisted.arguments[node.name] = self._given(inner, node.node.wires)
             case TypedRepeat():

@@ -12,12 +12,13 @@ from blocks.primitives.state import State
 from composer.graph.dims import Dim
 from composer.graph.patterns import pattern
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, along
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
 from composer.language.expression import Path
 from composer.language.parse import is_node
 from composer.lower.fixed import Fixed, Reach, reach
 from composer.lower.flatten import flatten
 from composer.lower.hoist import Hoisted, Hoisting
+from composer.lower.shared import modules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,14 @@ class Memory:
     """What it computes once."""
 
 
+def writes_along(typed: TypedProgram) -> Dim | None:
+    """The axis along which a model writes; None for one that writes nothing."""
+    return growing(typed.program.recipe.task, typed.inputs)
+
+
 def memory(typed: TypedProgram) -> Memory | None:
     """What there is to remember; None for a model that writes nothing."""
-    axis = growing(typed.program.recipe.task, typed.inputs)
+    axis = writes_along(typed)
     if axis is None:
         return None
     far = reach(typed, axis)
@@ -78,9 +84,16 @@ class _Keepers:
             match node:
                 case TypedGroup():
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
+                case TypedScan():
+                    if goes_on(node, self.axis):
+                        yield Keeper(below, (), {name: Kept(None, True) for name in node.carried})
+                    yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedRepeat():
+                    modules = modules_of(node)
                     for index, inner in enumerate(node.passes):
-                        yield from self.graph(inner, hoisted.inner[f"{node.name}[{index}]"], f"{below}.{index}")
+                        if modules.index(modules[index]) == index:
+                            place = below.removesuffix(node.name) + modules[index]
+                            yield from self.graph(inner, hoisted.inner[f"{node.name}[{index}]"], place)
                 case TypedBlock():
                     yield from self.block(node, below)
 
@@ -112,6 +125,11 @@ class _Keepers:
         own = set(_names(part.keeps[name])) - {"batch", ""}
         still = block.inputs.keys() - self.far.ports[path]
         return any(own & set(_names(text)) for port, text in part.inputs.items() if port.rstrip("?*") in still)
+
+
+def goes_on(scan: TypedScan, axis: Dim | None) -> bool:
+    """Whether what a scan carries is kept from call to call, along the axis that grows."""
+    return bool(scan.carried) and scan.axis.size == axis
 
 
 def _kept(text: str, block: TypedBlock, axis: Dim) -> Kept:

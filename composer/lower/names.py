@@ -10,7 +10,22 @@ from collections.abc import Iterable
 from composer.lower.model import Model
 
 RESERVED = frozenset(
-    {*keyword.kwlist, *dir(builtins), "self", "torch", "nn", "F", "Any", "Module", "Plain", "Output", "NamedTuple", "Tensor"}
+    {
+        *keyword.kwlist,
+        *dir(builtins),
+        "self",
+        "torch",
+        "nn",
+        "F",
+        "Any",
+        "Module",
+        "Plain",
+        "Output",
+        "NamedTuple",
+        "Tensor",
+        "resume",
+        "leave",
+    }
 )
 STREAM = ("x", "y", "z", "u", "w")
 

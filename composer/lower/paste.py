@@ -118,6 +118,10 @@ class Pasted:
         self.pieces[name] = f"class {name}({base}):\n" + "\n".join(body)
         return name
 
+    def function(self, function: Any) -> str:
+        """The name of a function in the generated module."""
+        return self._global(function.__name__, function)
+
     def _reached(self, methods: Iterable[Any]) -> frozenset[str]:
         """The attributes that the code of a part may read, over-estimated."""
         seen: set[int] = set()

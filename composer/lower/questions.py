@@ -8,7 +8,7 @@ from functools import cache
 
 from blocks.core import Part, Tensor
 from composer.graph.ir import Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.parse import ports
 from composer.lower.statements import Key
 
@@ -24,7 +24,7 @@ def key_of(graph: TypedGraph, ref: Ref) -> Key:
         case TypedBlock(outputs=outputs):
             names = list(outputs)
             return (ref.node, names.index(ref.port) if ref.port in names else 0, None)
-        case TypedGroup(graph=inner):
+        case TypedGroup(graph=inner) | TypedScan(graph=inner):
             return (ref.node, position(inner, ref.port), None)
         case TypedRepeat(passes=passes):
             index = len(passes) - 1 if ref.index is None else ref.index

@@ -8,15 +8,17 @@ from typing import Any
 
 from composer.diagnostics import Span
 from composer.graph.ir import Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.language.defined import is_defined
 from composer.lower.construct import Literal, Nested, New, Passes, Tree, resolve, unify
 from composer.lower.constructors import Constructors
 from composer.lower.forward import Forward
 from composer.lower.hoist import Hoisted, Hoisting
+from composer.lower.keepers import goes_on, writes_along
 from composer.lower.names import RESERVED, camel, safe
 from composer.lower.paste import Pasted
 from composer.lower.questions import inline_fields, is_optional, key_of, wires_of
+from composer.lower.shared import modules_of
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +43,8 @@ class Class:
     lines: list[tuple[str, Span | None, str]] = field(default_factory=list)
     used: set[str] | None = None
     """The inputs that its forward reads; a mask's own edges stay where the mask is prepared."""
+    remembers: bool = False
+    """Whether it is a step of a scan that goes on from call to call."""
     wires: dict[str, dict[str, Wire]] = field(default_factory=dict)
     """For each block, the wires of all instances together."""
 
@@ -93,6 +97,9 @@ class Classes:
         match node:
             case TypedGroup():
                 self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
+            case TypedScan():
+                step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
+                self.by_key[step.key].remembers |= goes_on(node, writes_along(self.typed))
             case TypedRepeat():
                 for index, graph in enumerate(node.passes):
                     self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))
@@ -169,9 +176,14 @@ class Classes:
                     if not node.node.dropped
                     else ("dropped",)
                 )
+            case TypedScan():
+                if node.node.dropped:
+                    return ("dropped",)
+                ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
+                return ("scan", self.instances[id(node.graph), id(hoisted.inner[node.name])].key, ways)
             case TypedRepeat():
                 keys = [self.instances[id(g), id(hoisted.inner[f"{node.name}[{i}]"])].key for i, g in enumerate(node.passes)]
-                return ("repeat", tuple(keys))
+                return ("repeat", tuple(keys), node.node.share is not None and modules_of(node))
 
     def _merge_wires(self, written: Class, graph: TypedGraph) -> None:
         for node in graph.nodes:
@@ -192,12 +204,15 @@ class Classes:
                         instance.attributes[f"{node.name}:{name}"] = Literal(getattr(node.part, name))
                 else:
                     instance.attributes[node.name] = self.constructors.block(node)
-            case TypedGroup():
+            case TypedGroup() | TypedScan():
                 instance.attributes[node.name] = self._nested(node.graph, instance.hoisted.inner[node.name])
             case TypedRepeat():
                 inner = instance.hoisted.inner
                 items = tuple(self._nested(g, inner[f"{node.name}[{i}]"]) for i, g in enumerate(node.passes))
-                instance.attributes[node.name] = Passes(items)
+                if node.node.share is None:
+                    instance.attributes[node.name] = Passes(items)
+                else:
+                    instance.attributes |= dict(zip(modules_of(node), items, strict=True))
 
     def _nested(self, graph: TypedGraph, hoisted: Hoisted) -> Nested:
         return Nested(id(self.instances[id(graph), id(hoisted)]))

@@ -20,6 +20,7 @@ from composer.lower.forward import Forward
 from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
 from composer.lower.paste import HEADER, docstring
 from composer.lower.questions import is_optional, key_of
+from composer.lower.shared import copies
 from composer.lower.skeleton import Class, Classes
 from composer.lower.statements import LOSSES, LossValue, Writer
 
@@ -60,7 +61,9 @@ class _Text:
         written = self.classes.all()
         top = written[-1]
         table = parameters(self.typed)
+        owners = {entry.name: entry.owner for entry in table}
         ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
+        ties += tuple((copy, owners[name]) for copy, name in copies(self.typed.root))
         frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
         fields = self._fields()
         blocks = []
@@ -103,11 +106,12 @@ class _Text:
         lines: Lines = [(f"def forward({signature}):", None, "")]
         lines += [(f"    {line}", None, "") for line in self._defaults(names)]
 
-        losses = self._losses()
-        given = LOSSES if losses else "{}"
+        losses, held = self._losses(), "{}"
+        if losses:
+            held = names[LOSSES[0]] = safe("losses", names.values())
 
         def result(texts: Sequence[str]) -> str:
-            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={given})"
+            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={held})"
 
         body = self._body(written, names, keep=True, result=result, losses=losses)
         return [*lines, *((f"    {line}", span, node) for line, span, node in body)]
@@ -173,7 +177,8 @@ class _Text:
         doc = self.typed.program.recipe.doc if written.instances[0].graph is self.classes.typed.root else ""
         if doc:
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
-        if written.instances[0].graph is self.classes.typed.root and self.typed.program.losses:
+        root = written.instances[0].graph is self.classes.typed.root
+        if written.remembers or (root and self.typed.program.losses):
             lines += [("    cache = None", None, ""), ("", None, "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
         for name, tree in written.template.items():

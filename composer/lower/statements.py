@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -9,12 +10,12 @@ from typing import TypeAlias
 from composer.diagnostics import Span
 from composer.lower.names import STREAM, safe
 
-LOSSES = "losses"
-"""The variable that holds the recipe's own losses."""
 UNLESS_WRITING = "if self.cache is None:  # not while a text is being written"
 
 Key: TypeAlias = tuple[str, int, int | None]
 """A value: its node or input, which of its outputs, and the pass for a repeat; an input has output 0."""
+LOSSES: Key = ("", 0, None)
+"""The recipe's own losses, which `forward` collects under a name of their own."""
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Statement:
     place: Span
     node: str
     loop: Loop | None = None
+    steps: Steps | None = None
     name: str = ""
     """What to call the value; nothing for the stream's usual names."""
 
@@ -52,6 +54,26 @@ class Loop:
     """Which output each carried value is."""
     collected: list[tuple[int, str]] = field(default_factory=list)
     """Outputs kept from every pass, each with the list that holds them."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """The steps of a scan, written as a loop."""
+
+    walked: Mapping[Key, str]
+    """What arrives step by step, with what to call one."""
+    rows: Callable[[Callable[[Key], str]], list[str]]
+    """What each of them is taken from, given outer values' names."""
+    carried: Mapping[Key, tuple[str, int]]
+    """What goes from step to step: what to call it, and which output it is."""
+    start: Callable[[str, Callable[[Key], str]], str]
+    """What it is before the first step."""
+    call: Callable[[Callable[[Key], str]], str]
+    outputs: Sequence[str]
+    place: int
+    """Where the axis stands in what all steps give together."""
+    end: Callable[[Callable[[Key], str]], str] | None
+    """What is left to the next call, where texts are written along the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +117,7 @@ class Writer:
             last[key] = len(statements)
         for position, statement in enumerate(statements):
             if asked and statement is asked[0]:
-                self.fixed.add(LOSSES)
-                self.lines += [(f"{LOSSES} = {{}}", None, ""), (UNLESS_WRITING, None, "")]
+                self.lines += [(f"{self.names[LOSSES]} = {{}}", None, ""), (UNLESS_WRITING, None, "")]
             before = len(self.lines)
             dying = [key for key in dict.fromkeys(statement.uses) if last[key] == position and key in self.names]
             if (
@@ -104,6 +125,7 @@ class Writer:
                 and list(statement.gives) == self.outputs
                 and len(self.outputs) == 1
                 and statement.loop is None
+                and statement.steps is None
             ):
                 written = statement.write(self.names.__getitem__)
                 text = result(lambda _, written=written: written)  # type: ignore[misc]  # mypy cannot type a default of a lambda
@@ -119,12 +141,16 @@ class Writer:
         if statement.loop is not None:
             self._loop(statement, statement.loop, dying, last)
             return
+        if statement.steps is not None:
+            self._steps(statement, statement.steps, dying, last)
+            return
         text = statement.write(self.names.__getitem__)
         if (loss := losses.get(statement.node)) is not None and statement.gives == [loss.key]:
             there = [f"{self.names[key]} is not None" for key in loss.optional]
             if there:
                 self.lines.append((f"if {' and '.join(there)}:", statement.place, statement.node))
-            self.lines.append(("    " * bool(there) + f"{LOSSES}[{loss.name!r}] = {text}", statement.place, statement.node))
+            indent, held = "    " * bool(there), self.names[LOSSES]
+            self.lines.append((f"{indent}{held}[{loss.name!r}] = {text}", statement.place, statement.node))
             self._forget([self.names.pop(key) for key in dying])
             return
         free = [self.names.pop(key) for key in dying]
@@ -189,6 +215,50 @@ class Writer:
                 if key[0] == statement.node and key[1] == output and key not in self.names:
                     self.names[key] = f"{name}[{key[2]}]"
         self._forget(free)
+
+    def _steps(self, statement: Statement, scan: Steps, dying: list[Key], last: dict[Key, int]) -> None:
+        own: list[str] = []
+
+        def fresh(wanted: str) -> str:
+            own.append(safe(wanted, {*self.names.values(), *self.fixed, *own}))
+            return own[-1]
+
+        def line(text: str) -> None:
+            self.lines.append((text, statement.place, statement.node))
+
+        outer = self.names.__getitem__
+        carried = {key: fresh(wanted) for key, (wanted, _) in scan.carried.items()}
+        returned = {output: carried[key] for key, (_, output) in scan.carried.items()}
+        for key, (wanted, _) in scan.carried.items():
+            line(f"{carried[key]} = {scan.start(wanted, outer)}")
+        walked = {key: fresh(wanted) for key, wanted in scan.walked.items()}
+        read = [key is not None and key in last for key in statement.gives]
+        for index, name in enumerate(scan.outputs):
+            if read[index]:
+                returned.setdefault(index, "")
+                returned[index] = returned[index] or fresh(re.sub(r"\W", "_", name) or "y")
+        kept = fresh(f"{statement.node.rpartition('.')[2]}_steps") if read[0] else ""
+        if kept:
+            line(f"{kept} = []")
+        rows = scan.rows(outer)
+        together = rows[0] if len(rows) == 1 else f"zip({', '.join(rows)})"
+        line(f"for {', '.join(walked.values())} in {together}:")
+        inside = {**self.names, **carried, **walked}
+        targets = [returned.get(index, "_") for index in range(len(scan.outputs))]
+        line(f"    {', '.join(targets)} = {scan.call(inside.__getitem__)}")
+        if kept:
+            line(f"    {kept}.append({returned[0]})")
+        if scan.end is not None:
+            line(scan.end(inside.__getitem__))
+        free = [self.names.pop(key) for key in dying]
+        self.made.update(own)
+        for index, given in enumerate(statement.gives):
+            if given is not None and read[index]:
+                self.names[given] = returned[index] if index else self._new(statement, extra=own)
+        if kept and (first := statement.gives[0]) is not None:
+            self.made.add(self.names[first])
+            line(f"{self.names[first]} = torch.stack({kept}, {scan.place})")
+        self._forget([*free, *own])
 
     def _new(self, statement: Statement, extra: Collection[str] = ()) -> str:
         taken = {*self.names.values(), *self.fixed, *extra}

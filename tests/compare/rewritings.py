@@ -86,7 +86,7 @@ def _on_axes(value: Any, change: Callable[[str], str], key: str = "") -> Any:
             return {name: _on_axes(inner, change, name) for name, inner in value.items()}
         case list():
             return [_on_axes(item, change) for item in value]
-        case str() if key == "axis":
+        case str() if key in ("axis", "scan"):
             return change(value)
     return value
 
@@ -112,6 +112,8 @@ def _shuffled(value: Any, random: Random, *, nodes: bool, key: str = "") -> Any:
 def unrolled(recipe: composer.Recipe) -> str:
     """Every repeat at the top level as that many groups, one after the other."""
     whole = data(recipe.expand())
+    if "share:" in recipe.expand():
+        raise Unfit
     repeats = {name: int(node["repeat"]) for name, node in whole["graph"].items() if isinstance(node, dict) and "repeat" in node}
     if not repeats or re.search(r"\(\d*:\d*\)|\blayer\b", write({"graph": whole["graph"]})):
         raise Unfit

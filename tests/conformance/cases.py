@@ -20,6 +20,7 @@ from tests.conformance.declared import alone, blocks, draws
 from tests.conformance.generator import COUNT, generated
 
 TINY: Mapping[str, dict[str, Any]] = {
+    "albert": {"vocab": 11, "context": 16, "d_embed": 6, "d_model": 16, "n_layers": 3, "n_heads": 2, "hidden": 12},
     "gpt2": {"vocab": 11, "context": 16, "d_model": 24, "n_layers": 3, "n_heads": 3},
     "llama3": {"vocab": 11, "d_model": 16, "n_layers": 3, "n_heads": 4, "n_kv_heads": 2, "hidden": 20, "context": 16},
     "gemma3": {
@@ -61,6 +62,7 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
+    "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""
 ZOO = zoo_names()

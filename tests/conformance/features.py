@@ -14,6 +14,7 @@ from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
 from composer.graph import ir
 from composer.graph.renewal import SUFFIX, Renewal
+from composer.graph.typed import TypedProgram, TypedScan
 from composer.language import document, recipe
 from composer.language.defined import is_defined
 from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Step, Unary
@@ -35,6 +36,8 @@ LANGUAGE = frozenset(
         *(f"init:{way}" for way in ("normal", "uniform", "constant", "several names")),
         *(f"mask:{operator}" for operator in ("and", "or", "not", "if")),
         *(f"frozen:{way}" for way in ("block", "group")),
+        *(f"scan:{way}" for way in ("carried", "nothing carried", "first to first", "widened", "from around", "last step")),
+        *(f"share:{way}" for way in ("equal passes", "passes that differ", "flag")),
         *(f"loss:{way}" for way in ("by type", "of numbers", "of several", "by port", "of an optional input")),
         *(f"state:{way}" for way in ("of a node behind it", "of the model", "of a pass")),
         *("outputs:of the model", "outputs:of a group", "outputs:several carried", "positions"),
@@ -84,7 +87,8 @@ def features(written: composer.Recipe) -> set[str]:
     """All that a sound recipe makes use of."""
     program = written.typed.program
     text = written.source.text
-    return {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *["uses"] * ("\nuses:" in text)}
+    found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.typed)}
+    return {*found, *["uses"] * ("\nuses:" in text)}
 
 
 def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
@@ -128,7 +132,7 @@ def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
     bodies = tuple(each.body for each in definitions)
     for value in below((parsed.body, parsed.params, parsed.positions, parsed.losses, *bodies)):
         yield from _of_value(value)
-        if isinstance(value, recipe.Group | recipe.Repeat):
+        if isinstance(value, recipe.Group | recipe.Repeat | recipe.Scan):
             yield from _of_region(value)
     yield from _of_nodes(parsed.body, every)
 
@@ -244,7 +248,7 @@ def _of_tie(tie: Any) -> Iterator[str]:
                 yield from ["tie:pass"] * any(step.arguments for step in steps)
 
 
-def _of_region(region: recipe.Group | recipe.Repeat) -> Iterator[str]:
+def _of_region(region: recipe.Group | recipe.Repeat | recipe.Scan) -> Iterator[str]:
     """A graph in a graph."""
     inner = [node.what for node in region.body.nodes]
     if isinstance(region, recipe.Group):
@@ -253,8 +257,11 @@ def _of_region(region: recipe.Group | recipe.Repeat) -> Iterator[str]:
         yield from ["outputs:of a group"] * (len(region.body.outputs) > 1)
         yield from ["edge:of a group"] * bool(region.settings.edges and region.settings.edges[0].port)
         return
+    if isinstance(region, recipe.Scan):
+        return
     yield "node:repeat"
     yield from ["node:as"] * (region.index != "layer")
+    yield from ["share:flag"] * (region.share is not None)
     yield from ["node:repeat in a repeat"] * any(isinstance(what, recipe.Repeat) for what in inner)
     yield from ["outputs:several carried"] * (len(region.body.outputs) > 1)
     yield from ["each:several"] * (len(region.each) > 1)
@@ -290,7 +297,7 @@ def _of_nodes(body: recipe.Body, around: set[str]) -> Iterator[str]:
         if isinstance(settings.tie, Path) and settings.tie.steps[0].name in around:
             yield "tie:around"
         for what in [node.what, *(entry.value.what for entry in getattr(node.what, "fields", ()) if slot(entry.value))]:
-            if isinstance(what, recipe.Group | recipe.Repeat):
+            if isinstance(what, recipe.Group | recipe.Repeat | recipe.Scan):
                 yield from _of_nodes(what.body, around | here)
 
 
@@ -331,6 +338,8 @@ def _of_graph(program: ir.Program) -> Iterator[str]:
                     if isinstance(value, ir.Known) and isinstance(value.value, ir.EdgePort):
                         yield f"slot:{part.kind}.{name} edge"
             case ir.RepeatNode(passes=passes):
+                if item.share is not None:
+                    yield f"share:{'equal passes' if len({id(one.graph) for one in passes}) == 1 else 'passes that differ'}"
                 for node in (node for one in passes for node in one.graph.nodes):
                     dropped.setdefault(f"{id(item)} {node.name}", set()).add(node.dropped)
         if isinstance(item, ir.BlockNode | ir.GroupNode) and item.dropped:
@@ -355,6 +364,25 @@ def _of_program(program: ir.Program) -> Iterator[str]:
     for item in below(program.graph):
         if isinstance(item, ir.RepeatNode) and len({id(one.graph) for one in item.passes}) == len(item.passes) > 1:
             yield "values:width that changes"
+
+
+def _of_scans(program: TypedProgram) -> Iterator[str]:
+    """How values go from step to step."""
+    for scan in below(program.root):
+        if isinstance(scan, TypedScan):
+            outputs = [name for name, _ in scan.graph.graph.outputs]
+            yield "scan:carried" if scan.carried else "scan:nothing carried"
+            yield from ["scan:first to first"] * any(name not in outputs for name in scan.carried)
+            yield from ["scan:widened"] * any(scan.widened.values())
+            yield from ["scan:from around"] * any(item.captured and item.name in scan.steps for item in scan.graph.graph.inputs)
+    for graph in below(program.program.graph):
+        if isinstance(graph, ir.Graph):
+            first = {node.name: node.graph.outputs[0][0] for node in graph.nodes if isinstance(node, ir.ScanNode)}
+            read = [
+                ref for node in graph.nodes if not isinstance(node, ir.RepeatNode) for wire in node.wires for ref in wire.refs
+            ]
+            for ref in (*read, *(ref for _, ref in graph.outputs)):
+                yield from ["scan:last step"] * (ref.node in first and ref.port not in ("", first[ref.node]))
 
 
 def covering(texts: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from composer.graph.dims import names, substitute
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 
 DRAWS = ({"batch": 2, "time": 5, "source": 4, "source_time": 6}, {"batch": 3, "time": 7, "source": 6, "source_time": 8})
@@ -68,7 +68,7 @@ def _below(node: TypedNode) -> list[TypedBlock]:
     match node:
         case TypedBlock(slots=slots):
             return [node, *(block for slot in slots.values() if slot is not None for block in _below(slot))]
-        case TypedGroup(graph=graph):
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
             return blocks(graph)
         case TypedRepeat(passes=passes):
             return [block for one in passes for block in blocks(one)]

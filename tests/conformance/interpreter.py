@@ -17,10 +17,11 @@ from blocks.masks.plans import edges_of, pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.patterns import declared, size
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.evaluate import evaluate
 from composer.lower import Model
 from composer.lower.questions import is_optional
+from composer.lower.shared import modules_of
 
 
 class Running:
@@ -74,13 +75,27 @@ class Interpreter:
                     values[node.name] = self.block(node, self.wires(node.node.wires, values), path + node.name)
                 case TypedGroup():
                     values[node.name] = self.graph(node.graph, self.wires(node.node.wires, values), f"{path}{node.name}.")
+                case TypedScan():
+                    values[node.name] = self.scan(node, self.wires(node.node.wires, values), f"{path}{node.name}.")
                 case TypedRepeat():
                     passes = values[node.name] = []
-                    for index, (one, inner) in enumerate(zip(node.node.passes, node.passes, strict=True)):
-                        passes.append(self.graph(inner, self.wires(one.wires, values), f"{path}{node.name}.{index}."))
+                    for module, one, inner in zip(modules_of(node), node.node.passes, node.passes, strict=True):
+                        passes.append(self.graph(inner, self.wires(one.wires, values), f"{path}{module}."))
             if not isinstance(node, TypedRepeat):
                 self.seen[path + node.name] = node, values[node.name]
         return {name: read(values, ref) for name, ref in graph.graph.outputs}
+
+    def scan(self, scan: TypedScan, given: dict[str, Any], path: str) -> dict[str, Any]:
+        """What a scan gives: its graph walked once for each step."""
+        walked = next(iter(scan.steps))
+        carried = {name: given[name].expand(*given[walked].shape[:n], *given[name].shape) for name, n in scan.widened.items()}
+        steps: list[dict[str, Any]] = []
+        for step in range(given[walked].shape[scan.steps[walked]]):
+            here = {name: None if given[name] is None else given[name].select(axis, step) for name, axis in scan.steps.items()}
+            steps.append(self.graph(scan.graph, {**given, **here, **carried}, path))
+            carried = {name: steps[-1][output] for name, output in scan.carried.items()}
+        first = next(iter(scan.outputs))
+        return {**steps[-1], first: torch.stack([step[first] for step in steps], scan.place)}
 
     def lacks(self, node: TypedNode, values: Mapping[str, Any]) -> bool:
         """Whether a loss asks for what was not given."""

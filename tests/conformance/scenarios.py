@@ -451,6 +451,65 @@ def states(draft: Draft) -> None:
     draft.outputs["after"] = f"{written}.h"
 
 
+@scenario
+def rnn_cell(draft: Draft) -> None:
+    """A recurrent layer written out: a cell, walked along the text from zeros or from a learned start."""
+    before, cell = draft.above, draft.name()
+    kind, fields = draft.pick(("rnn_cell", {"activation": draft.pick("tanh", "relu")}), ("gru_cell", {}))
+    learned = {"type": "parameter", "shape": ["6"], "std": "0.5"}
+    start = draft.add(draft.pick({"type": "zeros", "shape": ["6"], "in": before}, learned))
+    inner = {cell: {"type": kind, "hidden": "6", "biases": draft.pick("one", "two"), **fields, "in": {"x": "step", "h": "h"}}}
+    if draft.pick(0, 1):
+        draft.add({"scan": "time", "in": {"h": start, "step": before}, "graph": inner})
+    else:
+        walked = {"step": before, "h": start}
+        draft.add({"scan": "time", "in": walked, "graph": inner, "outputs": {"every": cell, "h": cell}})
+    draft.add({"type": "linear", "out": "width"})
+
+
+SCENARIOS["gru_cell"] = rnn_cell
+
+
+@scenario
+def lstm_cell(draft: Draft) -> None:
+    """A cell with two states along another sequence, of which the last ones start the one along the text."""
+    draft.inputs["memory"] = "float[batch, source, 10]"
+    before, cell = draft.above, draft.name()
+    fields = {"type": "lstm_cell", "hidden": "5", "biases": draft.pick("one", "two")}
+    zero = draft.add({"type": "zeros", "shape": ["5"], "in": before})
+    graph = {cell: {**fields, "in": {"x": "step", "h": "h", "c": "c"}}}
+    returned = {"every": cell, "h": cell, "c": f"{cell}.c"}
+    read = draft.add({"scan": "source", "in": {"step": "memory", "h": zero, "c": zero}, "graph": graph, "outputs": returned})
+    starts = {"h": f"{read}.h", "c": f"{read}.c"}
+    draft.add({"scan": "time", "in": {"step": before, **starts}, "graph": graph, "outputs": returned})
+    draft.add({"type": "linear", "out": "width"})
+    draft.outputs["read"] = read
+
+
+@scenario
+def zeros(draft: Draft) -> None:
+    """A recurrence from primitives, whose step also reads what it was not handed, and one that carries nothing."""
+    before = draft.above
+    gate = draft.add({"type": "linear", "out": "width", "in": before})
+    draft.add("sigmoid")
+    gate, start = draft.above, draft.add({"type": "zeros", "shape": ["width"], "in": before})
+    kept, new = draft.name(), draft.name()
+    inner = {kept: {"type": "multiply", "in": [gate, "h"]}, new: {"type": "add", "in": [kept, "step"]}}
+    draft.add({"scan": "time", "in": {"step": before, "h": start}, "graph": inner, "outputs": {"y": new, "h": new}})
+    draft.add({"scan": "time", "graph": draft.body("rmsnorm", draft.feed())})
+
+
+@scenario
+def scan_in_a_repeat(draft: Draft) -> None:
+    """A scan in the body of residuals, which are passed several times with one set of weights or with several."""
+    before, cell = draft.above, draft.name()
+    start = draft.add({"type": "parameter", "shape": ["width"]})
+    inner = {cell: {"type": "gru_cell", "hidden": "width", "in": {"x": "input", "h": "h"}}}
+    walk = {"scan": "time", "in": {"h": start}, "graph": inner, "outputs": {"y": cell, "h": cell}}
+    shared = {"share": draft.pick("true", "false")}
+    draft.add({"repeat": "2", "in": before, **shared, "graph": draft.body(draft.residual(walk))})
+
+
 # -- losses, and what outlives a call
 
 
@@ -557,6 +616,9 @@ def graph_in_a_slot(draft: Draft) -> None:
 def graph_in_a_slot_of_a_block_that_computes(draft: Draft) -> None:
     curve = {"graph": draft.body("gelu", {"type": "scale", "by": "0.7"}, {"type": "linear", "out": "dim"})}
     draft.add(draft.pick({"type": "ffn", "activation": curve}, {"type": "gated_ffn", "hidden": "9", "activation": curve}))
+    several = draft.pick({"repeat": "2"}, {"repeat": "3", "share": "true"}, {"scan": "time"})
+    inner = {"graph": draft.body({"type": "linear", "out": "dim"}, "tanh")}
+    draft.add({"type": "ffn", "hidden": "5", "activation": {**several, **inner}})
     out = {"graph": draft.body("rmsnorm", {"type": "linear", "out": "width"})}
     draft.add(draft.residual(draft.attention(out=out)))
 
@@ -661,6 +723,35 @@ def equal_layers(draft: Draft) -> None:
     body = draft.body(draft.residual(draft.attention()), draft.residual(draft.feed()))
     draft.graph[name] = {"repeat": draft.pick("2", "3", "width // 4"), "graph": body}
     draft.outputs["earlier"] = f"{name}({draft.pick('0', '-2', '1')})"
+
+
+@scenario
+def one_set_of_weights(draft: Draft) -> None:
+    """Passes that share their weights, read from outside and inside, in a repeat and with a repeat in them."""
+    name, attn = draft.name(), draft.name()
+    inner = draft.body(
+        {"repeat": "2", "share": draft.pick("true", "width > 3", "width < 3"), "graph": draft.body(draft.residual(draft.feed()))}
+    )
+    body = {attn: draft.residual(draft.attention()), **inner}
+    draft.graph[name] = {"repeat": "3", "share": "true", "graph": body}
+    draft.outputs["earlier"] = f"{name}(0).{attn}"
+    before = draft.above
+    last = f"{name}.{attn}.body"
+    tied = {**draft.residual(draft.feed_mapping())}
+    draft.add({"type": "add", "in": [before, f"{name}(1)", *draft.pick([], [last])]})
+    draft.add({"repeat": "2", "graph": draft.body({"repeat": "2", "share": "true", "graph": draft.body(tied)})})
+
+
+@scenario
+def one_set_of_weights_in_passes_that_differ(draft: Draft) -> None:
+    """What is learned is the same for all; what each pass sees, and by what it multiplies, is its own."""
+    masks = [draft.declared.mask(), "causal"]
+    outside = draft.above
+    mixed = {"type": "add", "in": ["input", f"{outside} if layer > 0 else embed"]}
+    body = draft.body(mixed, draft.residual(draft.attention(mask="look")), {"type": "scale", "by": "1 / (layer + 1)"})
+    inner = {"repeat": "2", "share": "true", "graph": draft.body({**draft.residual(draft.feed()), "scale": "by"})}
+    body |= draft.body({**inner, "each": {"by": ["0.5", "1.5"]}})
+    draft.add({"repeat": "3", "share": "true", "each": {"look": masks}, "graph": body})
 
 
 @scenario

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 import composer
 from blocks.core import standard
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.lower import Model
 from tests.conformance.cases import CASES, TINY, ZOO, models
 from tests.conformance.declared import alone, blocks, draws
@@ -198,7 +198,7 @@ def below(graph: TypedGraph) -> Iterator[TypedNode]:
         match node:
             case TypedBlock(slots=slots):
                 inner = [slot.graph for slot in slots.values() if isinstance(slot, TypedGroup)]
-            case TypedGroup(graph=one):
+            case TypedGroup(graph=one) | TypedScan(graph=one):
                 inner = [one]
             case TypedRepeat(passes=passes):
                 inner = list({id(one): one for one in passes}.values())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from blocks.primitives.pointwise import Dropout
 from composer.draw.scene import Scene
-from composer.graph.ir import Ref, Wire
+from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat
 
 Made = frozenset[str]
@@ -17,7 +18,9 @@ Made = frozenset[str]
 class Readers:
     """Every pair of a block that makes a value and one that reads it, repeats folded."""
 
-    def __init__(self, typed: TypedProgram, *, quiet: bool) -> None:
+    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = ()) -> None:
+        self.closed = set(closed)
+        """Paths of groups and repeats that are drawn as one box."""
         self.quiet = quiet
         """Whether dropout only passes on what it is given."""
         self.pairs: set[tuple[str, str, str]] = set()
@@ -33,6 +36,18 @@ class Readers:
             path = prefix + node.name
             if node.node.dropped:
                 values[node.name] = {"": self.wire(node.node.wires[0], values)}  # type: ignore[union-attr]  # no repeat
+            elif path in self.closed and not isinstance(node, TypedBlock):
+                self.blocks.add(path)
+                wires = [
+                    w for w in wires_of(node.node) for w in [replace(w, refs=tuple(r for r in w.refs if r.node != node.name))]
+                ]
+                first = next(iter(wires[0:1]), None)
+                self.pairs |= {
+                    (one, path, "" if first and wire.port == first.port else wire.port)
+                    for wire in wires
+                    for one in self.wire(wire, values)
+                }
+                values[node.name] = {"": frozenset([path])}
             elif isinstance(node, TypedRepeat):
                 self.repeat(node, values, path)
             elif isinstance(node, TypedBlock):

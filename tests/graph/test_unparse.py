@@ -100,6 +100,19 @@ losses:
     graph: {f: {type: linear, out: 8, in: right}, g: {type: multiply, in: [f, left]}}
     outputs: {right: g, left: f}
   b: {type: add, in: [a.left, a.right]}""",
+    "several values that are carried by name": """
+  a:
+    repeat: 3
+    in: {left: x, right: x, still: x}
+    graph: {f: {type: linear, out: 8, in: left}, g: {type: add, in: [right, f]}, m: {type: multiply, in: [g, still]}}
+    outputs: {left: m, right: g}""",
+    "one set of weights": """
+  a:
+    repeat: 4
+    share: true
+    graph: {f: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 6}}, s: {type: scale, by: 1 / (layer + 1)}}
+  b: {type: add, in: [a, "a(1).f"]}
+  c: {repeat: 3, share: deep, graph: {f: {type: linear, out: 8}}}""",
     "repeats inside repeats": """
   a: {repeat: 2, as: i, graph: {b: {repeat: 3, graph: {f: {type: ffn, hidden: 4 + layer}}}, n: rmsnorm}}""",
 }

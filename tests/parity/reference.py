@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
     Gemma3ForCausalLM,
@@ -93,6 +95,7 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
             num_key_value_heads=params.get("n_kv_heads", 1),
             head_dim=params.get("head_dim", 256),
             query_pre_attn_scalar=params.get("head_dim", 256),
+            max_position_embeddings=32768,
             sliding_window=params.get("sliding_window", 512),
             sliding_window_pattern=params.get("period", 6),  # type: ignore[call-arg]  # a key of published files alone
             rope_parameters={
@@ -114,6 +117,21 @@ def bert(params: Mapping[str, Any]) -> PreTrainedModel:
             num_hidden_layers=params.get("n_layers", 12),
             num_attention_heads=params.get("n_heads", 12),
             intermediate_size=params.get("hidden", 3072),
+        )
+    )
+
+
+def albert(params: Mapping[str, Any]) -> PreTrainedModel:
+    """ALBERT with the recipe's params; those not given as in albert/albert-base-v2."""
+    return AlbertForMaskedLM(
+        AlbertConfig(
+            vocab_size=params.get("vocab", 30000),
+            embedding_size=params.get("d_embed", 128),
+            hidden_size=params.get("d_model", 768),
+            num_hidden_layers=params.get("n_layers", 12),
+            num_attention_heads=params.get("n_heads", 12),
+            intermediate_size=params.get("hidden", 3072),
+            max_position_embeddings=params.get("context", 512),
         )
     )
 
@@ -168,6 +186,7 @@ REFERENCE = {
     "llama3": llama3,
     "gemma3": gemma3,
     "mixtral": mixtral,
+    "albert": albert,
     "bert": bert,
     "vit": vit,
     "t5": t5,

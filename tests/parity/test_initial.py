@@ -14,6 +14,7 @@ from tests.parity.reference import REFERENCE, published
 
 WIDE = {"vocab": 128, "d_model": 96, "n_layers": 2, "n_heads": 4}
 SIZES: dict[str, dict[str, Any]] = {
+    "albert": {**WIDE, "d_embed": 40, "hidden": 160, "context": 64},
     "gpt2": {**WIDE, "context": 64},
     "llama3": {**WIDE, "n_kv_heads": 2, "hidden": 160},
     "mixtral": {**WIDE, "n_kv_heads": 2, "hidden": 32, "n_experts": 16},
@@ -43,4 +44,4 @@ def test_initial_weights_spread_as_in_transformers(name: str) -> None:
             assert torch.equal(mine, other), key
         else:
             assert abs(mine.mean()) < 5 * mine.std() / mine.numel() ** 0.5, key
-            assert mine.std().item() == pytest.approx(other.std().item(), rel=0.05), key
+            assert mine.std().item() == pytest.approx(other.std().item(), rel=max(0.05, 3 * mine.numel() ** -0.5)), key

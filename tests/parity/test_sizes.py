@@ -20,6 +20,7 @@ from tests.parity.reference import REFERENCE, published
         ("llama3", 8_030_261_248),
         ("gemma3", 999_885_952),
         ("mixtral", 46_702_792_704),
+        ("albert", 11_221_680),
         ("bert", 109_514_298),
         ("vit", 86_567_656),
         ("t5", 222_903_552),

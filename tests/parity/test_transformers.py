@@ -22,6 +22,7 @@ TINY: dict[str, dict[str, Any]] = {
         "vocab": VOCAB, "d_model": 48, "n_layers": 2, "n_heads": 6, "n_kv_heads": 2, "hidden": 20, "n_experts": 5, "top_k": 3,
         "theta": 300,
     },
+    "albert": {"vocab": VOCAB, "context": 16, "d_embed": 10, "d_model": 24, "n_layers": 3, "n_heads": 3, "hidden": 40},
     "bert": {"vocab": VOCAB, "context": 16, "d_model": 48, "n_layers": 2, "n_heads": 6, "hidden": 40},
     # A window of 4 in 11 positions; the third layer sees all of them.
     "gemma3": {

@@ -1,0 +1,95 @@
+"""Cells: one step of a recurrent layer, for a `scan` to walk along a sequence with."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from blocks.core import Block, F, Init, Paper, Size, Sizes, Tensor, Weights, torch
+
+
+class Cell(Block):
+    """Everything of a cell but its gates. Parameters are named as those of torch's own cells: `weight_ih` is the map of the
+    input, `weight_hh` that of the state.
+    """
+
+    hidden: Size
+    """Width of the state."""
+    biases: Literal["two", "one"] = "two"
+    """Whether it adds a learned vector to the map of the input and another to that of the state, or one to their sum."""
+
+    gates: ClassVar[int] = 1
+    """How many maps of the hidden width it has."""
+
+    def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
+        start, rows = Init("uniform", "1 / sqrt(hidden)"), f"{self.gates} * hidden"
+        weights = {
+            "weight_ih": Tensor((rows, "dim"), "matrix", start),
+            "weight_hh": Tensor((rows, "hidden"), "matrix", start),
+            "bias_ih": Tensor((rows,), "bias", start),
+        }
+        if self.biases == "two":
+            weights["bias_hh"] = Tensor((rows,), "bias", start)
+        return weights
+
+    def maps(self: Any, x: torch.Tensor, h: torch.Tensor | None) -> Any:
+        """The maps of the input and of the state before, which is zero where there is none."""
+        h = x.new_zeros(*x.shape[:-1], self.hidden) if h is None else h
+        second = self.bias_hh if self.biases == "two" else None
+        return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, second), h
+
+
+class RNNCell(Cell, kind="rnn_cell"):
+    """One step of `rnn`: `y = activation(W_ih x + b_ih + W_hh h + b_hh)`."""
+
+    activation: Literal["tanh", "relu"] = "tanh"
+    """The curve."""
+
+    source = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
+    inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]"}
+    outputs = {"y": "float[..., hidden]"}
+
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> torch.Tensor:
+        of_x, of_h, _ = self.maps(x, h)
+        return F.relu(of_x + of_h) if self.activation == "relu" else torch.tanh(of_x + of_h)
+
+
+class GRUCell(Cell, kind="gru_cell"):
+    """One step of `gru`: `y = (1 - z) · n + z · h`, with gates r and z and the candidate n.
+
+    The maps of r, z and n stand below one another in one matrix, in this order.
+    """
+
+    gates: ClassVar[int] = 3
+
+    source = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
+    inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]"}
+    outputs = {"y": "float[..., hidden]"}
+
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> torch.Tensor:
+        of_x, of_h, h = self.maps(x, h)
+        r_x, z_x, n_x = of_x.chunk(3, dim=-1)
+        r_h, z_h, n_h = of_h.chunk(3, dim=-1)
+        z = torch.sigmoid(z_x + z_h)
+        n = torch.tanh(n_x + torch.sigmoid(r_x + r_h) * n_h)
+        return (1 - z) * n + z * h
+
+
+class LSTMCell(Cell, kind="lstm_cell"):
+    """One step of `lstm`: the new memory is `f · c + i · g`, the new state h is `o` times its tanh.
+
+    The maps of i, f, g and o stand below one another in one matrix, in this order.
+    """
+
+    gates: ClassVar[int] = 4
+
+    source = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")
+    inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]", "c?": "float[..., hidden]"}
+    outputs = {"h": "float[..., hidden]", "c?": "float[..., hidden]"}
+
+    def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, c: torch.Tensor | None = None) -> Any:
+        of_x, of_h, h = self.maps(x, h)
+        i, f, g, o = (of_x + of_h).chunk(4, dim=-1)
+        kept = torch.zeros_like(h) if c is None else c
+        c = torch.sigmoid(f) * kept + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        return (h, c) if "c" in self.wanted else h

@@ -1,0 +1,122 @@
+"""Scans: along what they go, what is carried from step to step, and what types that makes inside and outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from composer.diagnostics import Diagnostic, Span
+from composer.graph.ir import ScanNode
+from composer.graph.types import Axis, Ports, TensorType, Type
+
+Given = Mapping[str, "Type | tuple[Type, ...]"]
+
+
+class Unfit(Exception):
+    """What is given is not what a scan can go along."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+def walked(node: ScanNode, given: Given) -> tuple[Axis, dict[str, int]]:
+    """The axis, and every input that has it with its place there.
+
+    Raises:
+        Unfit: where no input has the axis, or one has it twice.
+    """
+    single = {name: type_ for name, type_ in given.items() if isinstance(type_, TensorType)}
+    axes = [axis for type_ in single.values() for axis in type_.axes]
+    known = [axis for axis in axes if str(axis.size) == node.axis] or [axis for axis in axes if axis.name == node.axis]
+    if not known:
+        shown = sorted({str(axis) for axis in axes if not isinstance(axis.size, int)})
+        hint = f"the axes here are {', '.join(shown)}" if shown else ""
+        raise Unfit(
+            Diagnostic("scan-axis", f"nothing that `{node.name}` is given has an axis `{node.axis}`", node.axis_span, hint=hint)
+        )
+    axis = known[0]
+    places = {name: [i for i, one in enumerate(type_.axes) if _is(one, axis)] for name, type_ in single.items()}
+    for name, found in places.items():
+        if len(found) > 1:
+            message = f"`{name}` is {single[name]}, which has the axis `{node.axis}` twice, so it has no one step"
+            raise Unfit(Diagnostic("scan-axis", message, _wire(node, name)))
+    several = [name for name, types in given.items() if isinstance(types, tuple) and any(_has(one, axis) for one in types)]
+    if several:
+        message = f"a range of passes arrives whole, and this one has the axis `{node.axis}`"
+        hint = "merge it before the scan: {type: add, in: …} or {type: concat, in: …}"
+        raise Unfit(Diagnostic("scan-axis", message, _wire(node, several[0]), hint=hint))
+    return axis, {name: found[0] for name, found in places.items() if found}
+
+
+def _is(one: Axis, axis: Axis) -> bool:
+    """Whether two axes are one: lengths that are numbers may agree by chance, so that names decide."""
+    return one == axis if isinstance(axis.size, int) else one.size == axis.size
+
+
+def _has(type_: Type, axis: Axis) -> bool:
+    return isinstance(type_, TensorType) and any(_is(one, axis) for one in type_.axes)
+
+
+def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
+    """Each input that is what the step before returned, with the output that it is: that of its name, or, where no name is both,
+    the first output for the first input, if that does not arrive step by step.
+    """
+    handed = [item.name for item in node.graph.inputs if not item.captured]
+    outputs = [name for name, _ in node.graph.outputs]
+    matched = {name: name for name in handed if name in outputs}
+    if not matched and handed and handed[0] not in steps:
+        return {handed[0]: outputs[0]}
+    for name in matched:
+        if name in steps:
+            message = f"`{name}` has the axis `{node.axis}`, so it arrives step by step, and it is returned as well"
+            raise Unfit(Diagnostic("carried", message, _wire(node, name), hint="give the two different names"))
+    return matched
+
+
+def inside(
+    given: Given, steps: Mapping[str, int], back: Mapping[str, str]
+) -> tuple[dict[str, Type | tuple[Type, ...]], dict[str, int]]:
+    """The types of one step, and how many axes the start of each carried value lacks.
+
+    What lacks the axes before the scan's, such as the batch, starts the same in each row.
+    """
+    types = dict(given)
+    before: tuple[Axis, ...] = ()
+    for name, place in reversed(list(steps.items())):
+        whole = given[name]
+        assert isinstance(whole, TensorType)
+        before = whole.axes[:place]
+        types[name] = replace(whole, axes=(*before, *whole.axes[place + 1 :]))
+    widened = {}
+    for name in back:
+        start = given.get(name)
+        if isinstance(start, TensorType):
+            lacking = start.sizes[: len(before)] != tuple(axis.size for axis in before)
+            widened[name] = len(before) if lacking else 0
+            types[name] = replace(start, axes=(*before, *start.axes)) if lacking else start
+    return types, widened
+
+
+def outside(returned: Ports, axis: Axis, place: int) -> Ports:
+    """The types of what a scan returns: the first output of every step, and what the last step left of the others."""
+    (first, type_), *others = returned.items()
+    if isinstance(type_, TensorType):
+        type_ = replace(type_, axes=(*type_.axes[:place], axis, *type_.axes[place:]))
+    return dict([(first, type_), *others])
+
+
+def changes(node: ScanNode, types: Given, returned: Ports, back: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Carried values that come back as another type than they start with."""
+    for name, output in back.items():
+        start, after = types.get(name), returned[output]
+        if isinstance(start, TensorType) and start.optional:
+            message = f"`{name}` starts as an optional input, which may be absent"
+            yield Diagnostic("optional-edge", message, _wire(node, name), hint="give the input a default")
+        elif isinstance(start, TensorType) and isinstance(after, TensorType) and not start.agrees(after):
+            message = f"`{name}` starts as {start} and each step returns {after}; what is carried keeps its type"
+            yield Diagnostic("carried", message, _wire(node, name))
+
+
+def _wire(node: ScanNode, name: str) -> Span:
+    return next((wire.span for wire in node.wires if wire.port == name), node.name_span)
