@@ -739,7 +739,7 @@ def one_set_of_weights(draft: Draft) -> None:
     last = f"{name}.{attn}.body"
     tied = {**draft.residual(draft.feed_mapping())}
     draft.add({"type": "add", "in": [before, f"{name}(1)", *draft.pick([], [last])]})
-    draft.add({"repeat": "2", "graph": draft.body({"repeat": "2", "share": "true", "graph": draft.body(tied)})})
+    draft.add({"repeat": "2", "graph": draft.body({"repeat": "2", "share": "true", "graph": draft.body(tied)}, "rmsnorm")})
 
 
 @scenario

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
     Gemma3ForCausalLM,
@@ -66,6 +68,13 @@ TINY: dict[str, tuple[str, Any]] = {
             **{**WIDTHS, "num_hidden_layers": 7},
         ),
     ),
+    "albert": (
+        "albert",
+        AlbertConfig(
+            vocab_size=53, embedding_size=10, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1,
+            hidden_dropout_prob=0, attention_probs_dropout_prob=0, **WIDTHS,
+        ),
+    ),
     "bert": ("bert", BertConfig(vocab_size=53, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1, **WIDTHS)),
 }  # fmt: skip
 MODELS: dict[str, type[Published]] = {
@@ -74,6 +83,7 @@ MODELS: dict[str, type[Published]] = {
     "mixtral": MixtralForCausalLM,
     "gemma3": Gemma3ForCausalLM,
     "bert": BertForMaskedLM,
+    "albert": AlbertForMaskedLM,
     "vit": ViTForImageClassification,
     "t5": T5ForConditionalGeneration,
     "switch": SwitchTransformersForConditionalGeneration,
