@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from blocks.core import Init
+from blocks.core import Block, Init
 from composer.compare.forms import Form, forms
+from composer.compare.steps import Carried, Next, Stacked, Step, typed
 from composer.diagnostics import Span
 from composer.graph.describe import kind_of
 from composer.graph.ir import Ref, Wire
@@ -16,6 +17,7 @@ from composer.graph.parameters import parameters
 from composer.graph.renewal import SUFFIX
 from composer.graph.scope import Declaration
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.types import Type
 from composer.language.globs import matches
 
 INPUT = "input"
@@ -167,10 +169,13 @@ class _Flattener:
             self.learned.setdefault(path, []).append(one)
 
     def _share(self, path: str, passes: int) -> None:
-        """What all passes of a repeat share, under the path of each."""
+        """What all passes of a repeat share, under the path of each: to the later ones, what they are tied to."""
         own = {name: several for name, several in self.learned.items() if name.startswith(f"{path}.")}
         for index in range(passes):
-            self.learned |= {f"{path}.{index}{name[len(path) :]}": several for name, several in own.items()}
+            for name, several in own.items():
+                later = f"{path}.{index}{name[len(path) :]}"
+                tied = [replace(one, full=f"{later}.{one.name}") for one in several]
+                self.learned[later] = tied if index else several
 
     # -- graphs
 
@@ -213,8 +218,10 @@ class _Flattener:
                 if is_renewal(node):
                     read = {**read, STATE: self.resolved(Ref(node.name.removesuffix(SUFFIX)), given, inside)}
                 returned: list[Values] = [self.block(node, read, path, span)]
-            case TypedGroup(graph=graph) | TypedScan(graph=graph):
+            case TypedGroup(graph=graph):
                 returned = [self.graph(graph, read, f"{path}.", span)]
+            case TypedScan():
+                returned = [self.scan(node, read, path, span)]
             case TypedRepeat():
                 returned, passes = inside.setdefault(node.name, []), len(node.passes)
                 if node.node.share is not None:
@@ -227,6 +234,32 @@ class _Flattener:
                     self.places[f"{path}.{index}"] = Place("pass", span, first, len(self.nodes), index)
         self.places[path] = Place(kind_of(node), span, start, len(self.nodes), passes=passes)
         return returned
+
+    def scan(self, scan: TypedScan, read: Values, path: str, span: Span | None) -> Values:
+        """One step, with what goes into it, to the next and out."""
+        inside = dict(read)
+        types = scan.graph.inputs
+        for port, axis in scan.steps.items():
+            step = Step.model_construct(axis=axis)
+            inside[port] = self._beside(scan, step, types[port], f"{path}.{port}", {"x": read[port]}, span)
+        for port in scan.carried:
+            inside[port] = self._beside(scan, Carried(), types[port], f"{path}.{port}", {"start": read[port]}, span)
+        returned = self.graph(scan.graph, inside, f"{path}.", span)
+        for port, output in scan.carried.items():
+            both = {"returned": returned[output], "carried": inside[port]}
+            self._beside(scan, Next(), types[port], f"{path}.next {port}", both, span)
+        first = next(iter(returned))
+        stacked = Stacked.model_construct(axis=scan.place)
+        gives = self._beside(scan, stacked, scan.outputs[first], f"{path}.every {first}", {"x": returned[first]}, span)
+        return {**returned, first: gives}
+
+    def _beside(
+        self, scan: TypedScan, part: Block, type_: Type | tuple[Type, ...], path: str, read: Values, span: Span | None
+    ) -> tuple[Source, ...]:
+        start = len(self.nodes)
+        given = self.block(typed(scan, part, type_ if not isinstance(type_, tuple) else type_[0]), read, path, span)
+        self.places[path] = Place(part.kind, span, start, start + 1)
+        return given["y"]
 
     def _wired(self, wires: Iterable[Wire], given: Values, inside: Mapping[str, list[Values]]) -> Values:
         return {wire.port: tuple(s for ref in wire.refs for s in self.resolved(ref, given, inside)) for wire in wires}
