@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from composer.draw.formats import SUFFIXES, Format, save, written
 from composer.draw.outline import Depth, Level, outline
 from composer.draw.page import page
+from composer.draw.programs import Missing
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
@@ -47,9 +49,22 @@ class Figure:
         """The text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width, highlight=self.highlight)
 
-    def save(self, path: str | Path) -> None:
-        """Writes an SVG file."""
-        Path(path).write_text(self.svg(), encoding="utf-8", newline="\n")
+    def save(self, path: str | Path, format: Format | None = None) -> None:
+        """Writes a file; its format is that of the name's ending.
+
+        Raises:
+            Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
+            NotDrawn: where the ending is that of no format.
+        """
+        path = Path(path)
+        if format is None and path.suffix.lower() not in SUFFIXES:
+            raise NotDrawn(f"{path.name} is no drawing's name", f"let it end in {', '.join(SUFFIXES)}")
+        try:
+            save(path, written(self, format or SUFFIXES[path.suffix.lower()]))
+        except Missing as missing:
+            instead = path.with_suffix(".svg")
+            save(instead, written(self, "svg"))
+            raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
 
     def _repr_svg_(self) -> str:
         return self.svg()

@@ -136,7 +136,7 @@ def test_command_prints_where_it_is_told_to(capsys: pytest.CaptureFixture[str]) 
     ("words", "told"),
     [
         (["--expand", "nowhere"], "there is no node called `nowhere`"),
-        (["-o", "a.png"], "a drawing is an .svg file"),
+        (["-o", "a.bmp"], "a.bmp is no drawing's name"),
         (["-o", "no/such/folder.svg"], "No such file or directory"),
         (["--unroll"], "with every pass there are"),
     ],
