@@ -120,7 +120,7 @@ def unrolled(recipe: composer.Recipe) -> str:
     graph: dict[str, Any] = {}
     for name, node in whole["graph"].items():
         if name in repeats:
-            graph |= {f"{name}_{index}": _layer(name, node, index) for index in range(repeats[name])}
+            graph |= {f"{name}_{index}": _of_layers(_layer(name, node, index), repeats) for index in range(repeats[name])}
         else:
             graph[name] = _of_layers(node, repeats)
     outputs = _of_layers({"outputs": whole["outputs"]}, repeats)["outputs"]
