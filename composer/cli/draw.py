@@ -33,14 +33,16 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--no-params", action="store_true", help="leave out the numbers of parameters")
     parser.add_argument("--no-shapes", action="store_true", help="leave out the shapes beside wires")
     parser.add_argument(
-        "--format", choices=("svg", "png", "pdf", "dot", "mermaid"), help="where the file's name does not tell (default: svg)"
+        "--format",
+        choices=("svg", "html", "png", "pdf", "dot", "mermaid"),
+        help="where the file's name does not tell (default: svg)",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         default="",
-        help="a file whose ending says what it is: .svg, .png, .pdf, .dot, .mmd (default: NAME.svg); - prints it",
+        help="a file whose ending says what it is: .svg, .html, .png, .pdf, .dot, .mmd (default: NAME.svg); - prints it",
     )
     parser.set_defaults(run=draw)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -39,6 +40,11 @@ class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
 
     scene: Scene
+    typed: TypedProgram
+    """What it shows."""
+    level: Level
+    at: Callable[[Level, Sequence[str]], Figure]
+    """The same model at another level with other nodes opened, light and of natural size."""
     theme: ThemeName = "light"
     width: str = ""
     """Of the picture, with a unit: `240pt`; its natural size without."""
@@ -48,6 +54,12 @@ class Figure:
     def svg(self) -> str:
         """The text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width, highlight=self.highlight)
+
+    def html(self) -> str:
+        """The text of a page that shows every level."""
+        from composer.draw.interactive import html
+
+        return html(self)
 
     def save(self, path: str | Path, format: Format | None = None) -> None:
         """Writes a file; its format is that of the name's ending.
@@ -109,7 +121,13 @@ def draw(
         smaller = page(outline(typed, smaller_depth), head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
-    return Figure(scene, theme, width, tuple(highlight if unroll else bright))
+    at = partial(another, typed, title, params, shapes)
+    return Figure(scene, typed, level, at, theme, width, tuple(highlight if unroll else bright))
+
+
+def another(typed: TypedProgram, title: str, params: bool, shapes: bool, level: Level, opened: Sequence[str]) -> Figure:
+    """A model at some level."""
+    return draw(typed, level, expand=opened, title=title, params=params, shapes=shapes)
 
 
 def plain(path: str) -> str:
