@@ -125,7 +125,7 @@ class Column:
         station = Station(item, Fragment())
         edges = list(dict.fromkeys(e for e in self.flow.edges if e.target == path))
         inner = [e for e in edges if not e.source.chip and self.number(e.source) is not None]
-        streams = [e for e in inner if e.main]
+        streams = [e for e in inner if e.main and not e.back]
         straight = [e for e in streams if self.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*straight, *streams]), None)
         asides = [
@@ -150,8 +150,11 @@ class Column:
     def fragment(self, item: Item, rest: Sequence[Edge], asides: Sequence[Beside], is_circle: bool) -> Fragment:
         """An item laid out, with what comes in at its sides."""
         rest = sorted(rest, key=lambda e: not e.source.port)
-        lanes = [Beside(e, style=style_of(e)) for e in rest if not e.source.chip and self.number(e.source) is not None]
+        near = [e for e in rest if not e.source.chip and self.number(e.source) is not None]
+        lanes = [Beside(e, style=style_of(e)) for e in near if not e.back]
+        backs = [Beside(e, style=style_of(e)) for e in near if e.back]
         far = [Beside(e, style=style_of(e)) for e in rest if not e.source.chip and self.number(e.source) is None]
+        far += backs
         chips = [Beside(e, chip=e.source.chip) for e in rest if e.source.chip]
         match item:
             case Leaf():
@@ -300,9 +303,16 @@ class Column:
         reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches) else 0.0
         if y < top - 1:
             y -= APART
+        if self.crossed(source):
+            reach = 0.0
         if reach and (above.fragment.pieces.merges or not self.slender(below)):
             y, reach = y - APART, max(reach - APART, 0.0)
         return min(y, top - least + reach)
+
+    def crossed(self, path: str) -> bool:
+        """Whether a value leaves to the side where things stand beside blocks."""
+        ends = [(e, points[0][0]) for s in self.stations for e, points in s.fragment.ends.items()]
+        return any(e.source.path == path and not e.source.port and x * self.shown.side < 0 for e, x in ends)
 
     def slender(self, station: Station) -> bool:
         """Whether nothing stands beside a block."""
@@ -376,6 +386,9 @@ class Column:
             if station.item is None:
                 continue
             shift(station.fragment, 0, station.y)
+        for station in self.stations:
+            if station.item is None:
+                continue
             self.found.pieces.take(station.fragment.pieces)
             self.found.left = max(self.found.left, station.fragment.left)
             self.found.right = max(self.found.right, station.fragment.right)
@@ -494,6 +507,8 @@ def port_of(edge: Edge) -> str:
 
 def style_of(edge: Edge, leaf: Leaf | None = None) -> Style:
     """How a wire is drawn, by where it goes."""
+    if edge.back:
+        return "loop"
     if edge.main:
         return "main" if leaf is None or leaf.look.hue != "pos" else "side"
     return "cross" if edge.port in ("memory", "k", "v", "query") else "side"

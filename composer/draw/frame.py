@@ -123,7 +123,7 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
 def by_name(edge: Edge, flow: Flow) -> Edge:
     """An edge from outside of a flow, as the name of its value."""
     inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
-    return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path))
+    return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path), back=False)
 
 
 def side_by_side(

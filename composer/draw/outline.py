@@ -296,14 +296,18 @@ class Outline:
     ) -> dict[str, Sources]:
         """Adds a scan: a frame around one step, or one box."""
         title = f"{spoken(node.name)}, each step of {node.node.axis}"
-        flow, ports = self.flow(node.graph, given, path, [f"{place}." for place in places])
+        before = {name: (Source(f"{path}|{port}", chip="previous step"),) for name, port in node.carried.items()}
+        inside = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
+        stream = next((name for name in node.steps if name in given), "")
+        flow, ports = self.flow(node.graph, inside, path, [f"{place}." for place in places], stream)
+        flow = with_earlier(flow, f"{path}|", ports)
         if self.depth.level == "overview" and path not in self.depth.opened:
             about = replace(self.about(node, path, places, (title,)), parameters=self.counts.total(places))
             drawn.items.append(of_group(flow, about, title, self.counts.shown(places[0])))
-            self.outer_edges(node.graph, given, path, drawn)
+            self.outer_edges(node.graph, given, path, drawn, stream)
         else:
             drawn.items.append(self.frame(node, title, path, places, (flow,)))
-            self.inlet_edge(node.graph, given, path, drawn)
+            self.inlet_edge(node.graph, given, path, drawn, stream)
         return self.outputs(replace(node.graph, outputs=node.outputs), path, ports)
 
     def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flows: tuple[Flow, ...]) -> Group:
@@ -313,14 +317,14 @@ class Outline:
         return Group(about, (title, each) if each else (title,), flows)
 
     def flow(
-        self, graph: TypedGraph, given: Mapping[str, Sources], path: str, below: Sequence[str]
+        self, graph: TypedGraph, given: Mapping[str, Sources], path: str, below: Sequence[str], stream: str = ""
     ) -> tuple[Flow, dict[str, Sources]]:
         """What a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the rest
-        is read over the border.
+        is read over the border. What comes in first is the first input, or the `stream` that is named.
         """
         values: Values = {}
-        for index, one in enumerate(graph.graph.inputs):
-            if index == 0 and not one.captured and one.name in given:
+        for one in graph.graph.inputs:
+            if one.name == (stream or first_input(graph)) and one.name in given:
                 shapes = {source.shape for source in given[one.name]}
                 values[one.name] = {"": (Source(path, shape=shapes.pop() if len(shapes) == 1 else ""),)}
             else:
@@ -332,17 +336,16 @@ class Outline:
         whole = Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None, (), tuple(drawn.sinks))
         return whole, {**ports, "": outlet}
 
-    def inlet_edge(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn) -> None:
+    def inlet_edge(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn, stream: str = "") -> None:
         """Adds the edge of what comes in from below."""
-        first = graph.graph.inputs[0] if graph.graph.inputs else None
-        if first is not None and not first.captured:
-            drawn.edges += [Edge(source, path, "", True) for source in given.get(first.name, ())]
+        drawn.edges += [Edge(source, path, "", True) for source in given.get(stream or first_input(graph), ())]
 
-    def outer_edges(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn) -> None:
+    def outer_edges(self, graph: TypedGraph, given: Mapping[str, Sources], path: str, drawn: _Drawn, stream: str = "") -> None:
         """Adds all edges of what is drawn as one box."""
-        for index, one in enumerate(graph.graph.inputs):
-            for source in given.get(one.name, ()):
-                drawn.edges.append(Edge(source, path, "" if index == 0 else one.name, index == 0))
+        main = stream or first_input(graph)
+        for one in graph.graph.inputs:
+            sources = given.get(one.name, ())
+            drawn.edges += [Edge(source, path, "" if one.name == main else one.name, one.name == main) for source in sources]
 
     def outputs(self, graph: TypedGraph, path: str, ports: Mapping[str, Sources]) -> dict[str, Sources]:
         """What can be read of a frame: what it returns; anything else, after a bar, is called by its name."""
@@ -360,13 +363,13 @@ class Outline:
         for index, graph in enumerate(node.passes):
             kinds.setdefault(id(graph), []).append(index)
         ordered = sorted(kinds.values(), key=lambda passes: (-len(passes), passes[0]))
-        flows = []
+        flows: list[Flow] = []
         ports: dict[str, Sources] = {}
         for passes in ordered:
             given = self.given(node, passes, values, path)
-            below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in passes))
+            below = list(dict.fromkeys(place + own(node, index, passes is ordered[0]) for place in places for index in passes))
             flow, gives = self.flow(node.passes[passes[0]], given, path, below)
-            flows.append(flow)
+            flows.append(without_parameters(flow) if flows and node.node.share is not None else flow)
             for port, sources in gives.items():
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *sources)))
         flows = [with_earlier(flow, f"{path}|", ports) for flow in flows]
@@ -428,7 +431,7 @@ class Outline:
         for index, graph in enumerate(node.passes):
             inner: Values = {wire.port: {"": self.refs(wire.refs, around)} for wire in node.node.passes[index].wires}
             below = f"{path}.{index}."
-            self.graph(graph, inner, below, [f"{place}.{node.prefix(index)}" for place in places], drawn)
+            self.graph(graph, inner, below, [place + own(node, index, index == 0) for place in places], drawn)
             for port, ref in graph.graph.outputs:
                 ports[f"({index}){port}"] = self.refs((ref,), inner)
             ports[f"({index})"] = self.refs((graph.graph.outputs[0][1],), inner)
@@ -472,10 +475,20 @@ class Outline:
         return "Encoder layer" if node.name == "encoder" or masks else "Layer"
 
 
+def own(repeat: TypedRepeat, index: int, first: bool) -> str:
+    """What follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
+    return f".{repeat.prefix(index)}" if first else f".{index}."
+
+
 def unvisited(flow: Flow) -> int:
     """How many parameters a token does not meet, in experts that it does not visit."""
     fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
     return sum(fan.about.parameters * (fan.experts - fan.visited) // fan.experts for fan in fans)
+
+
+def first_input(graph: TypedGraph) -> str:
+    """The name of what a graph is handed first; nothing where it only reads what is around it."""
+    return next((one.name for one in graph.graph.inputs[:1] if not one.captured), "")
 
 
 def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
@@ -512,10 +525,34 @@ def earlier(same: Sequence[Ref], index: int, path: str) -> Source:
     return Source(f"{path}|{first.port}", chip=f"{which}{port}")
 
 
-def with_earlier(flow: Flow, mark: str, ports: Mapping[str, Sources]) -> Flow:
-    """The flow in which values of passes before come from where each pass makes them."""
+def without_parameters(flow: Flow) -> Flow:
+    """The flow as another kind of pass of which all have the same weights."""
+    return replace(flow, items=tuple(map(_without_parameters, flow.items)))
+
+
+def _without_parameters(item: Item) -> Item:
+    about = replace(item.about, parameters=0)
+    match item:
+        case Leaf():
+            return replace(item, about=about)
+        case Group():
+            return replace(item, about=about, flows=tuple(map(without_parameters, item.flows)))
+        case Fan(router=router, shared=shared):
+            one = replace(router, about=replace(router.about, parameters=0))
+            every = shared and replace(shared, about=replace(shared.about, parameters=0))
+            return replace(item, about=about, router=one, shared=every)
+    return item
+
+
+def with_earlier(flow: Flow, mark: str, ports: Mapping[str, Sources], own: Sequence[str] = ()) -> Flow:
+    """The flow in which values of passes before come from where each pass makes them: by a wire that leads back where that is
+    one of its blocks.
+    """
+    own = own or [item.about.path for item in flow.items]
     items = tuple(
-        replace(item, flows=tuple(with_earlier(inner, mark, ports) for inner in item.flows)) if isinstance(item, Group) else item
+        replace(item, flows=tuple(with_earlier(inner, mark, ports, own) for inner in item.flows))
+        if isinstance(item, Group)
+        else item
         for item in flow.items
     )
     edges: list[Edge] = []
@@ -523,8 +560,10 @@ def with_earlier(flow: Flow, mark: str, ports: Mapping[str, Sources]) -> Flow:
         if not edge.source.path.startswith(mark):
             edges.append(edge)
             continue
-        made = ports.get(edge.source.path.removeprefix(mark), ())
-        edges += [replace(edge, source=replace(one, chip=edge.source.chip)) for one in made]
+        for one in ports.get(edge.source.path.removeprefix(mark), ()):
+            back = edge.source.chip.startswith("previous") and one.path in own and not one.port and not one.chip
+            source = one if back else replace(one, chip=edge.source.chip)
+            edges.append(replace(edge, source=source, back=back))
     return replace(flow, items=items, edges=tuple(edges))
 
 

@@ -11,7 +11,7 @@ from composer.draw.looks import Look
 from composer.draw.metrics import text_width
 from composer.draw.scene import FONTS, About, Pieces, Point, Scene, Text, Wire, straightened
 from composer.draw.shape import aside
-from composer.draw.structure import Edge, Flow, Leaf, Source
+from composer.draw.structure import Edge, Flow, Group, Leaf, Source
 
 MARGIN = 24.0
 COLUMN_GAP = 56.0
@@ -33,7 +33,7 @@ class Titles:
 
 def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
     """The scene of a model."""
-    columns = parts(with_ends(flow, titles))
+    columns = by_name_where_needed(parts(with_ends(flow, titles)))
     usual = WIDTH if len(columns) == 1 else TWO_COLUMNS
     laid: list[Fragment] = []
     for number, column in enumerate(columns):
@@ -89,6 +89,12 @@ def parts(flow: Flow) -> list[Flow]:
             and (edge.main or edge.target in alone or edge.source.path in alone)
         ):
             group[root(edge.source.path)] = root(edge.target)
+    for item in flow.items:  # a block by itself that reads nothing stands in the column that reads it
+        path = item.about.path
+        if isinstance(item, Leaf) and group[path] == path and path not in alone and not any(e.target == path for e in flow.edges):
+            steps = next((e.target.split(".") for e in flow.all_edges() if e.source.path == path), [])
+            holders = [".".join(steps[: end + 1]) for end in range(len(steps))]
+            group[path] = next((root(one) for one in holders if one in group and root(one) != path), path)
     last = root(flow.items[-1].about.path)
     roots = dict.fromkeys(root(item.about.path) for item in flow.items)
     ordered = [one for one in roots if one != last] + [last]
@@ -101,6 +107,27 @@ def parts(flow: Flow) -> list[Flow]:
         sinks = tuple(sink for sink in flow.sinks if belongs(sink.edges[0].source, paths))
         columns.append(replace(flow, items=items, edges=edges, exits=exits, sinks=sinks))
     return columns
+
+
+def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
+    """The columns, where what a later one gives goes by its name: wires lead to the right."""
+    found = []
+    for number, column in enumerate(columns):
+        later = {item.about.path for other in columns[number + 1 :] for item in other.items}
+        found.append(_by_name(column, later))
+    return found
+
+
+def _by_name(flow: Flow, paths: set[str]) -> Flow:
+    edges = tuple(
+        replace(e, source=replace(e.source, chip=e.source.path)) if e.source.path in paths and not e.source.chip else e
+        for e in flow.edges
+    )
+    items = tuple(
+        replace(item, flows=tuple(_by_name(inner, paths) for inner in item.flows)) if isinstance(item, Group) else item
+        for item in flow.items
+    )
+    return replace(flow, items=items, edges=edges)
 
 
 def belongs(source: Source, paths: set[str]) -> bool:
@@ -119,31 +146,41 @@ def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
 def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
     """Columns on one page, and the wires between them."""
     whole = Fragment(height=max(one.height for one in laid))
-    taps: dict[Net, tuple[Point, ...]] = {}
-    x = 0.0
+    taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
     gutters: list[float] = []
+    x = 0.0
     for number, one in enumerate(laid):
-        middle = x + one.left
-        shift(one, middle, 0)
+        shift(one, x + one.left, 0)
         whole.pieces.take(one.pieces)
+        gutters.append(x - COLUMN_GAP / 2)
         coming = [(edge, points) for edge, points in one.ends.items() if (edge.source.path, edge.source.port) in taps]
         for order, (edge, points) in enumerate(sorted(coming, key=lambda end: -end[1][0][1])):
-            start = taps[edge.source.path, edge.source.port]
-            gutter = x - COLUMN_GAP / 2 + 10 * (order - (len(coming) - 1) / 2)
-            gutters.append(gutter)
-            corner = ((gutter, start[-1][1]), (gutter, points[0][1]))
-            wire = Wire(edge.source.path, edge.target, straightened((*start, *corner, *points)), edge.port, "cross")
-            whole.pieces.wires.append(wire)
-            shape = edge.source.shape
-            solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
-            if shape and order == 0 and gutter - start[-1][0] > text_width(shape, 10) + 24:
-                text = Text((start[-1][0] + gutter) / 2, start[-1][1] - 6, shape, "shape")
-                if not any(text.area.meets(other) for other in solid):
-                    whole.pieces.texts.append(text)
-        taps |= one.taps
+            column, start = taps[edge.source.path, edge.source.port]
+            aside_ = 10 * (order - (len(coming) - 1) / 2)
+            gutter, level = gutters[number] + aside_, start[-1][1]
+            way: list[Point] = [*start]
+            if column + 1 < number:  # over the columns between
+                over = min(-between.height for between in laid[column + 1 : number]) - 16 - 8 * order
+                level = min(level, over)
+                turn = gutters[column + 1] + aside_
+                way += [(turn, start[-1][1]), (turn, level)]
+            way += [(gutter, level), (gutter, points[0][1]), *points]
+            whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, "cross"))
+            label_above(whole, edge.source.shape, (start[-1][0], start[-1][1]), gutter, order)
+        taps |= {net: (number, points) for net, points in one.taps.items()}
         x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
     whole.right = x
     return whole
+
+
+def label_above(whole: Fragment, shape: str, start: Point, gutter: float, order: int) -> None:
+    """Writes the shape above a wire between columns, where there is room."""
+    if not shape or order or gutter - start[0] < text_width(shape, 10) + 24:
+        return
+    text = Text((start[0] + gutter) / 2, start[1] - 6, shape, "shape")
+    solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
+    if not any(text.area.meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
+        whole.pieces.texts.append(text)
 
 
 def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:
@@ -153,7 +190,7 @@ def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:
     said = [title, *(Text(MARGIN, 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts))]
     head = 72.0 + 15 * max(len(facts) - 1, 0) if facts else 56.0
     areas = [t.area for t in whole.pieces.texts] + [chip.text.area for chip in whole.pieces.chips]
-    high = min([-whole.height, *(area.top for area in areas)])
+    high = min([-whole.height, *(area.top for area in areas), *(y for wire in whole.pieces.wires for _, y in wire.points)])
     low = max([0.0, *(area.bottom for area in areas)])
     wide = max([whole.right + 2 * MARGIN, *(text.area.right + MARGIN for text in said)])
     pieces = Pieces()

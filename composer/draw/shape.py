@@ -14,8 +14,12 @@ def in_line(flow: Flow) -> Flow:
     """The flow in an order in which a block follows what it reads as directly as can be."""
     items = {item.about.path: item for item in flow.items}
     rank = {path: index for index, path in enumerate(items)}
-    wired = [e for e in flow.edges if not e.source.chip]
-    reads = {path: {e.source.path for e in wired if e.target == path and e.source.path in items} for path in items}
+    wired = [e for e in flow.edges if e.upward]
+    every = {path: (e for e in (*flow.edges, *inner_edges(item)) if e.upward) for path, item in items.items()}
+    reads = {
+        path: {e.source.path for e in edges if e.target == path or e.target.startswith(f"{path}.")} & set(items) - {path}
+        for path, edges in every.items()
+    }
     streams = {path: {e.source.path for e in wired if e.target == path and e.main} for path in items}
     placed: list[str] = []
     left = set(items)
@@ -26,6 +30,11 @@ def in_line(flow: Flow) -> Flow:
         placed.append(min(going_on or ready, key=rank.__getitem__))
         left.remove(placed[-1])
     return replace(flow, items=tuple(items[path] for path in placed))
+
+
+def inner_edges(item: Item) -> list[Edge]:
+    """The edges of all that an item holds."""
+    return [edge for flow in getattr(item, "flows", ()) for edge in flow.all_edges()]
 
 
 def branched(flow: Flow) -> Flow:
@@ -53,9 +62,10 @@ def _branches(flow: Flow, fork: str) -> Flow | None:
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
-        leaving = [e for e in flow.edges if e.source.path in part and e.target not in part and not e.source.chip]
+        leaving = [e for e in flow.all_edges() if e.source.path in part and e.target not in part and e.upward]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
-        exits = any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
+        looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
+        exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) > 2
         if (
             not free
@@ -73,7 +83,7 @@ def _branches(flow: Flow, fork: str) -> Flow | None:
         flows.append(branched(in_line(below)))
         ports.append(leaving[0].port)
     gone = {path for part in parts for path in part}
-    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and not e.source.chip), None)
+    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
     joined = Branches(tuple(flows), tuple(ports), end, source)
     edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
     if source is not None:
@@ -88,7 +98,7 @@ def _after(flow: Flow, fork: str, items: Mapping[str, Item]) -> set[str]:
         return set(items)
     found: set[str] = set()
     for path in items:
-        if any(e.target == path and not e.source.chip and (e.source.path == fork or e.source.path in found) for e in flow.edges):
+        if any(e.target == path and e.upward and (e.source.path == fork or e.source.path in found) for e in flow.edges):
             found.add(path)
     return found
 
@@ -97,14 +107,14 @@ def _reached(flow: Flow, path: str) -> set[str]:
     """A block and all that depends on it."""
     found = {path}
     for item in flow.items:
-        if any(e.target == item.about.path and e.source.path in found and not e.source.chip for e in flow.edges):
+        if any(e.target == item.about.path and e.source.path in found and e.upward for e in flow.edges):
             found.add(item.about.path)
     return found
 
 
 def _meeting(flow: Flow, fork: str, after: set[str], items: Mapping[str, Item]) -> str | None:
     """The first block through which every way from the fork goes."""
-    wired = [e for e in flow.edges if not e.source.chip]
+    wired = [e for e in flow.edges if e.upward]
     starts = [p for p in items if p in after and any(e.target == p and e.source.path == fork for e in wired)]
     if fork == "":
         starts = [p for p in items if not any(e.target == p and e.source.path in items for e in wired)]
@@ -124,7 +134,7 @@ def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
         return path
 
     for edge in flow.edges:
-        if edge.source.path in group and edge.target in group and not edge.source.chip:
+        if edge.source.path in group and edge.target in group and edge.upward:
             group[root(edge.target)] = root(edge.source.path)
     parts: dict[str, list[str]] = {}
     for path in between:
@@ -148,7 +158,12 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and len(readers) == 1):
             continue
         reader = items.get(readers[0].target)
-        if not isinstance(reader, Leaf) or readers[0].source.port or any(source.path == path for _, source in flow.exits):
+        if (
+            not isinstance(reader, Leaf)
+            or readers[0].source.port
+            or readers[0].back
+            or any(source.path == path for _, source in flow.exits)
+        ):
             continue
         streams = [e for e in flow.edges if e.target == readers[0].target and e.main and e.source.path not in gone]
         others = [e for e in streams if e.source.path != path and not e.source.chip]
@@ -164,5 +179,5 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
 
 def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:
     """Whether a value comes from a block that reads what flows."""
-    wired = [e for e in flow.edges if not e.source.chip]
+    wired = [e for e in flow.edges if e.upward]
     return source.path == flow.owner or any(e.target == source.path and e.source.path in items for e in wired)

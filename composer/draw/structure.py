@@ -35,6 +35,13 @@ class Edge:
     """Whether it is the stream, and not something from the side."""
     partial: bool = False
     """Whether only some passes of a repeat have it."""
+    back: bool = False
+    """Whether it is what the pass or the step before gave."""
+
+    @property
+    def upward(self) -> bool:
+        """Whether it is drawn as a wire that goes on from below."""
+        return not self.source.chip and not self.back
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def _shuffled(value: Any, random: Random, *, nodes: bool, key: str = "") -> Any:
 def unrolled(recipe: composer.Recipe) -> str:
     """Every repeat at the top level as that many groups, one after the other."""
     whole = data(recipe.expand())
-    if "share:" in recipe.expand():
+    if "share:" in recipe.expand() or "losses" in whole:  # losses read passes
         raise Unfit
     repeats = {name: int(node["repeat"]) for name, node in whole["graph"].items() if isinstance(node, dict) and "repeat" in node}
     if not repeats or re.search(r"\(\d*:\d*\)|\blayer\b", write({"graph": whole["graph"]})):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 
 from blocks.primitives.pointwise import Dropout
 from composer.draw.scene import Scene
 from composer.graph.ir import Ref, Wire, wires_of
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 Made = frozenset[str]
 """The blocks and inputs that a value comes from; several, where passes of a repeat differ."""
@@ -30,6 +31,12 @@ class Readers:
         made = self.graph(typed.root, given, "")
         for name, value in made.items():
             self.pairs |= {(one, f"outputs.{name}", "") for one in value}
+
+    def silent(self) -> Readers:
+        """One that keeps nothing of what it meets."""
+        other = copy(self)
+        other.pairs, other.blocks = set(), set()
+        return other
 
     def graph(self, graph: TypedGraph, values: dict[str, Mapping[str, Made]], prefix: str) -> dict[str, Made]:
         for node in graph.nodes:
@@ -52,6 +59,13 @@ class Readers:
                 self.repeat(node, values, path)
             elif isinstance(node, TypedBlock):
                 values[node.name] = self.block(node, values, path)
+            elif isinstance(node, TypedScan):
+                inner = {wire.port: {"": self.wire(wire, values)} for wire in node.node.wires}
+                first = self.silent().graph(node.graph, dict(inner), f"{path}.")
+                for name, port in node.carried.items():  # and what the step before gave
+                    inner[name] = {"": inner.get(name, {}).get("", frozenset()) | first[port]}
+                out = self.graph(node.graph, inner, f"{path}.")
+                values[node.name] = {**out, "": next(iter(out.values()))}
             else:
                 inner = {wire.port: {"": self.wire(wire, values)} for wire in node.node.wires}
                 out = self.graph(node.graph, inner, f"{path}.")

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
     Gemma3ForCausalLM,
@@ -66,6 +68,13 @@ TINY: dict[str, tuple[str, Any]] = {
             **{**WIDTHS, "num_hidden_layers": 7},
         ),
     ),
+    "albert": (
+        "albert",
+        AlbertConfig(
+            vocab_size=53, embedding_size=10, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1,
+            hidden_dropout_prob=0, attention_probs_dropout_prob=0, **WIDTHS,
+        ),
+    ),
     "bert": ("bert", BertConfig(vocab_size=53, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1, **WIDTHS)),
 }  # fmt: skip
 MODELS: dict[str, type[Published]] = {
@@ -74,6 +83,7 @@ MODELS: dict[str, type[Published]] = {
     "mixtral": MixtralForCausalLM,
     "gemma3": Gemma3ForCausalLM,
     "bert": BertForMaskedLM,
+    "albert": AlbertForMaskedLM,
     "vit": ViTForImageClassification,
     "t5": T5ForConditionalGeneration,
     "switch": SwitchTransformersForConditionalGeneration,
@@ -127,8 +137,8 @@ def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
         ("gpt2", GPT2Config(n_embd=1600, n_layer=48, n_head=25), 1_557_611_200),  # GPT-2 XL
         ("llama3", LlamaConfig(), 6_738_415_616),  # Llama 2 7B
         ("mixtral", MixtralConfig(num_local_experts=4), 24_153_690_112),
-        ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
         ("t5", T5Config(), 60_506_624),  # T5 small
+        ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
         ("vit", ViTConfig(patch_size=32, num_labels=10), 87_462_922),
     ],
 )
