@@ -21,6 +21,8 @@ from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
 ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
+Engine: TypeAlias = Literal["structured", "dot"]
+"""Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
 """Of a drawing at the level of blocks: where it would be larger, mixtures of experts are closed, and then repeats."""
 MOST_UNROLLED = 60
@@ -94,10 +96,12 @@ def draw(
     title: str = "",
     params: bool = True,
     shapes: bool = True,
+    engine: Engine = "structured",
 ) -> Figure:
     """The drawing of a model.
 
     Raises:
+        Missing: where Graphviz is to lay it out and is not there.
         NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
     """
     if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
@@ -121,13 +125,19 @@ def draw(
         smaller = page(outline(typed, smaller_depth), head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
-    at = partial(another, typed, title, params, shapes)
+    if engine == "dot":
+        from composer.draw.engine import laid_out_by_graphviz
+
+        scene = laid_out_by_graphviz(scene)
+    at = partial(another, typed, title, params, shapes, engine)
     return Figure(scene, typed, level, at, theme, width, tuple(highlight if unroll else bright))
 
 
-def another(typed: TypedProgram, title: str, params: bool, shapes: bool, level: Level, opened: Sequence[str]) -> Figure:
+def another(
+    typed: TypedProgram, title: str, params: bool, shapes: bool, engine: Engine, level: Level, opened: Sequence[str]
+) -> Figure:
     """A model at some level."""
-    return draw(typed, level, expand=opened, title=title, params=params, shapes=shapes)
+    return draw(typed, level, expand=opened, title=title, params=params, shapes=shapes, engine=engine)
 
 
 def plain(path: str) -> str:
