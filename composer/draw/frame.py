@@ -25,7 +25,7 @@ LayBranch: TypeAlias = Callable[[Flow], Fragment]
 def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int) -> Fragment:
     """A group with its border, its header, and the pill that says how often it is passed through."""
     inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay)
-    pill = f"× {group.count}" if group.count is not None else ""
+    pill = f"× {group.count}" if group.count else ""
     pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)

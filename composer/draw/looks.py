@@ -38,6 +38,7 @@ from blocks.primitives.pointwise import Dropout, Identity, Scale
 from blocks.primitives.rearrange import Rearrange
 from blocks.primitives.reduce import Reduction
 from blocks.primitives.state import State
+from blocks.recurrent.cells import Cell
 from blocks.recurrent.recurrent import Recurrent
 from blocks.residual.layer_scale import LayerScale
 from composer.draw.icons import curve_icon, mask_icon
@@ -381,6 +382,13 @@ def _(part: Recurrent, block: TypedBlock) -> Look:
     facts += ["both directions"] if part.bidirectional else []
     name = names.get(part.kind, spoken(part.kind))
     return Look(name, tuple(facts), "rec", Loop(), short=name)
+
+
+@_look.register
+def _(part: Cell, block: TypedBlock) -> Look:
+    names = {"rnn_cell": "RNN cell", "lstm_cell": "LSTM cell", "gru_cell": "GRU cell"}
+    name = names.get(part.kind, spoken(part.kind))
+    return Look(name, (f"{size(block.sizes['dim'])} → {grouped(part.hidden)}",), "rec", short=name)
 
 
 # -- shapes and sums

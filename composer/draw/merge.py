@@ -29,7 +29,7 @@ def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
     for flow in flows:
         for edge in dict.fromkeys(flow.edges):
             edges.setdefault((replace(edge.source, shape=""), edge.target, edge.port), []).append(edge)
-    inner = {item.about.path for item in items if isinstance(item, Group) and item.count is None and len(item.flows) > 1}
+    inner = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
     joined = (
         replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows))
         for alike in edges.values()

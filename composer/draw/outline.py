@@ -18,7 +18,7 @@ from composer.draw.overview import of_group, without_norms
 from composer.draw.scene import About
 from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
 from composer.draw.visits import visited
-from composer.draw.words import counted, shape, spoken
+from composer.draw.words import counted, shape, size, spoken
 from composer.graph.ir import Ref, Wire
 from composer.graph.renewal import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
@@ -278,7 +278,7 @@ class Outline:
             outputs = {port: self.refs((ref,), values) for port, ref in node.graph.graph.outputs}
             return {"": next(iter(outputs.values())), **outputs}
         title = spoken(node.name) if part is None else spoken(part.kind)
-        closed = self.depth.level == "overview" or (part is not None and not any(map(holds_layers, node.graph.nodes)))
+        closed = (self.depth.level == "overview" or part is not None) and not any(map(holds_layers, node.graph.nodes))
         if closed and path not in self.depth.opened:
             flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
@@ -295,7 +295,7 @@ class Outline:
         self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: _Drawn
     ) -> dict[str, Sources]:
         """Adds a scan: a frame around one step, or one box."""
-        title = f"{spoken(node.name)}, each step of {node.node.axis}"
+        title, steps = spoken(node.name), size(node.axis.size)
         before = {name: (Source(f"{path}|{port}", chip="previous step"),) for name, port in node.carried.items()}
         inside = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
@@ -303,10 +303,10 @@ class Outline:
         flow = with_earlier(flow, f"{path}|", ports)
         if self.depth.level == "overview" and path not in self.depth.opened:
             about = replace(self.about(node, path, places, (title,)), parameters=self.counts.total(places))
-            drawn.items.append(of_group(flow, about, title, self.counts.shown(places[0])))
+            drawn.items.append(of_group(flow, about, f"× {steps} {title}", self.counts.shown(places[0])))
             self.outer_edges(node.graph, given, path, drawn, stream)
         else:
-            drawn.items.append(self.frame(node, title, path, places, (flow,)))
+            drawn.items.append(replace(self.frame(node, title, path, places, (flow,)), count=steps))
             self.inlet_edge(node.graph, given, path, drawn, stream)
         return self.outputs(replace(node.graph, outputs=node.outputs), path, ports)
 
@@ -389,13 +389,14 @@ class Outline:
             drawn.items.append(of_group(flows[0], replace(about, parameters=whole), name, counted(whole) if whole else ""))
             self.pass_edges(node, values, path, drawn, all_inputs=True)
             return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
-        header = (title, *((f"{most} each",) if most and len(each) == 1 else (f"up to {most}",) if most else ()))
+        how = "shared" if node.node.share is not None else "each" if len(each) == 1 else ""
+        header = (title, *((f"{most} {how}" if how else f"up to {most}",) if most else ()))
         if most and (idle := unvisited(flows[0]) // (len(places) * len(ordered[0]))):
             header = (*header, f"{counted(max(each) - idle)} active")
         several = one is None
         heads = tuple((f"{len(passes)} of {count}",) for passes in ordered) if several else ()
         frames = tuple(flows) if several else (one,) if one else ()
-        drawn.items.append(Group(about, header, frames, heads, count, tuple(of) if len(ordered) > 1 else ()))
+        drawn.items.append(Group(about, header, frames, heads, str(count), tuple(of) if len(ordered) > 1 else ()))
         self.pass_edges(node, values, path, drawn, all_inputs=False)
         return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
 

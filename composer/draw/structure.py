@@ -104,8 +104,8 @@ class Group:
     flows: tuple[Flow, ...]
     """One; or those of which each pass takes one, each with its own header."""
     headers: tuple[tuple[str, ...], ...] = ()
-    count: int | None = None
-    """How many passes, for a repeat."""
+    count: str = ""
+    """How many passes or steps, for a repeat or a scan."""
     kinds: tuple[int, ...] = ()
     """Where passes differ, which kind each is; 0 is the most frequent."""
 

@@ -193,12 +193,16 @@ class _Writer:
         return f'<circle class="wire" cx="{n(dot.x)}" cy="{n(dot.y)}" r="2.6" fill="{self.palette.wire}"/>'
 
     def opened(self, kind: str, about: About) -> str:
-        dim = self.highlight and not any(about.path == path or about.path.startswith(f"{path}.") for path in self.highlight)
+        dim = self.highlight and not self.bright(about.path)
         shade = ' opacity=".35"' if dim and not kind.startswith("frame") else ""
         lines = f' data-lines="{about.lines[0]}-{about.lines[1]}"' if about.lines else ""
         named = f' data-id="{escape(about.path)}"' if about.path else ""
         title = f"<title>{escape(about.tip)}</title>" if about.tip else ""
         return f'<g class="{kind}"{named}{lines}{shade}>{title}'
+
+    def bright(self, path: str) -> bool:
+        """Whether a path is among those that stay bright, or below one."""
+        return any(path == one or path.startswith(f"{one}.") for one in self.highlight)
 
     # -- wires
 
@@ -212,7 +216,8 @@ class _Writer:
             if wire.partial or wire.style == "idle"
             else ""
         )
-        shade = ' opacity=".6"' if wire.style == "idle" else ""
+        faded = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
+        shade = ' opacity=".35"' if faded else ' opacity=".6"' if wire.style == "idle" else ""
         between = f' data-a="{escape(wire.source)}" data-b="{escape(wire.target)}"{port}' if wire.source or wire.target else ""
         yield f'<g class="edge e-{wire.style}"{between}{shade}>'
         points = shortened(wire.points) if wire.arrow else wire.points

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from blocks.attention.attention import MultiHead
 from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes
 from composer.draw.counts import Counts
 from composer.draw.outline import unvisited
 from composer.draw.page import Titles
-from composer.draw.structure import Flow, Leaf
+from composer.draw.structure import Flow
 from composer.draw.words import counted, grouped, spoken
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 
 SHORT = 3
 """Words of a name."""
@@ -51,8 +52,8 @@ def facts(typed: TypedProgram, flow: Flow) -> tuple[str, ...]:
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
     if (kept := cached(typed)) > 0:
-        seen = any(isinstance(leaf, Leaf) and leaf.look.mask for leaf in flow.leaves())
-        said.append(f"{'KV cache' if seen else 'state'} {in_bytes(BF16 * kept)} per token (bf16)")
+        attends = any(isinstance(node, TypedBlock) and isinstance(node.part, MultiHead) for node in nodes(typed.root))
+        said.append(f"{'KV cache' if attends else 'state'} {in_bytes(BF16 * kept)} per token (bf16)")
     return tuple(said)
 
 
@@ -63,6 +64,15 @@ def passes(graph: TypedGraph) -> Iterator[int]:
             yield len(node.passes)
         elif isinstance(node, TypedGroup | TypedScan) and not node.node.dropped:
             yield from passes(node.graph)
+
+
+def nodes(graph: TypedGraph) -> Iterator[TypedNode]:
+    """Every node, those of the first pass of repeats."""
+    stack = list(graph.nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += node.passes[0].nodes if isinstance(node, TypedRepeat) else [child for _, child in children(node)]
 
 
 def cached(typed: TypedProgram) -> int:

@@ -329,10 +329,13 @@ class Wiring:
             port = self._port(graph, steps, scope, node) if steps else ""
             found.append(Ref(node.name, port, index))
         if steps and several and not found and (chosen or before is None):
+            partly = next((one.graph for one in node.passes if self._has(one.graph, steps[:1])), None)
+            if chosen and partly is not None:
+                self._port(partly, steps, scope, node)  # it says where the name ends that no pass has
             self.report.error(
                 "unknown-node",
                 steps[0].span,
-                f"no pass of `{node.name}` has `{'.'.join(step.name for step in steps)}`"
+                f"no pass of `{node.name}` has `{steps[0].name}`"
                 if chosen
                 else f"there is no pass of `{node.name}` in this range",
             )

@@ -106,13 +106,14 @@ def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[s
 
 def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
     """The block that gives what a reference names, and the output."""
-    node = graph[ref.node]
+    node = graph.by_name.get(ref.node)
+    if node is None or isinstance(node, TypedScan):
+        how = "is given as one number" if node is None else "is made step by step"
+        _refuse(f"the loss `{name}` reads `{ref}`, which {how}, so it cannot be added up over batches", name)
     if node.node.dropped:
         return _source(graph, node.node.wires[0].refs[0], name)  # type: ignore[union-attr]  # a repeat is never dropped
     if isinstance(node, TypedBlock):
         return node, ref.port or next(iter(node.outputs))
-    if isinstance(node, TypedScan):
-        _refuse(f"the loss `{name}` reads `{ref}`, which is made step by step, so it cannot be added up over batches", name)
     inner = node.passes[-1 if ref.index is None else ref.index] if isinstance(node, TypedRepeat) else node.graph
     outputs = dict(inner.graph.outputs)
     return _source(inner, outputs[ref.port] if ref.port in outputs else next(iter(outputs.values())), name)

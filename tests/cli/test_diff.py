@@ -96,6 +96,21 @@ def test_a_node_put_in_between_is_seen_against_a_revision(arco: Arco, history: C
 
 
 @with_git
+def test_a_recipe_may_lie_below_the_root_of_its_repository(arco: Arco, history: Callable[[str], None], tmp_path: Path) -> None:
+    """And be named from anywhere."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    text = (tmp_path / "mine.yaml").read_text(encoding="utf-8")
+    (folder / "deep.yaml").write_text(text, encoding="utf-8")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "second"], check=True)
+    (folder / "deep.yaml").write_text(text.replace("\n  norm: rmsnorm", "\n  curve: silu\n  norm: rmsnorm"), encoding="utf-8")
+    done = arco("check", "models/deep.yaml", "--against", "HEAD")
+    assert done.code == 0 and "`norm` reads `curve` (implied), and read `layers` (implied) before" in done.out
+
+
+@with_git
 def test_what_a_recipe_extends_is_read_at_the_same_revision(arco: Arco, history: Callable[[str], None], tmp_path: Path) -> None:
     """Not as it lies there now."""
     child = tmp_path / "child.yaml"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
 import composer
 from composer.compare.difference import Added, Altered, Change, Learned, Removed, Replaced, Stated, Tied
+from composer.compare.edges import changed_edges
+from composer.diagnostics import full
 from tests.compare.test_same import small
+from tests.conformance.cases import TINY, ZOO
 
 SIZES = {"vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 2}
 
@@ -54,6 +58,18 @@ def test_what_changes_in_some_passes_names_them() -> None:
     )
     assert [str(field.after) for field in change.fields] == ["causal and window(3)"]
     assert not before.diff(plain).equal
+
+
+def test_layers_that_one_side_writes_one_by_one_are_told_once() -> None:
+    """Under the name of the repeat on the other."""
+    repeat = small("  layers: {repeat: 6, graph: {a: {type: linear, out: 8}, b: silu}}")
+    written = small("\n".join(f"  a{i}: {{type: linear, out: 8, bias: false}}\n  b{i}: silu" for i in range(6)))
+    (change,) = repeat.diff(written).changes
+    assert isinstance(change, Altered)
+    assert (change.before.name, change.after.name) == ("layers.*.a", "a0, a1, a2, …")
+    assert change.after.paths == tuple(f"a{i}" for i in range(6))
+    (back,) = written.diff(repeat).changes
+    assert isinstance(back, Altered) and (back.before.paths, back.after.name) == (change.after.paths, "layers.*.a")
 
 
 def test_more_passes_are_added_whole() -> None:
@@ -171,6 +187,18 @@ def test_json_holds_every_path_on_both_sides() -> None:
     assert change["change"] == "replaced"
     assert change["before"]["paths"] == change["after"]["paths"] == tuple(f"layers.{index}.attn.norm" for index in range(4))
     assert found["costs"]["after"]["parameters"] - found["costs"]["before"]["parameters"] == 4 * 16
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_any_two_models_can_be_compared(name: str) -> None:
+    """Each recipe of the zoo with the next, in both directions: nodes and edges, as text and as data."""
+    recipe, other = (composer.load(each, set=TINY.get(each, {})) for each in (name, ZOO[(ZOO.index(name) + 1) % len(ZOO)]))
+    for difference in (recipe.diff(other), other.diff(recipe)):
+        assert not difference.equal
+        assert str(difference).startswith(f"{difference.before} → {difference.after}: {len(difference.changes)} change")
+        assert json.dumps(difference.to_json())
+    for found in changed_edges(recipe.typed, other.typed):
+        assert found.severity == "warning" and "^" in full(found)
 
 
 def test_a_model_of_very_many_blocks_is_refused_before_it_is_unrolled() -> None:

@@ -102,7 +102,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
     """The same from a drawing: what comes in at a frame goes on to what reads it inside, what goes out comes from inside."""
     known = set(blocks)
     frames = {frame.about.path for frame in scene.frames} - known
-    repeats = {frame.about.path for frame in scene.frames if frame.pill is not None}
+    repeats = {frame.about.path for frame in scene.frames if frame.pill and frame.pill.text[2:].isdigit()}
     into: dict[str, list[str]] = {}
     lines: list[tuple[str, str, str]] = []
     for wire in scene.wires:
