@@ -33,14 +33,22 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--no-params", action="store_true", help="leave out the numbers of parameters")
     parser.add_argument("--no-shapes", action="store_true", help="leave out the shapes beside wires")
     parser.add_argument(
-        "--format", choices=("svg", "png", "pdf", "dot", "mermaid"), help="where the file's name does not tell (default: svg)"
+        "--engine",
+        choices=("structured", "dot"),
+        default="structured",
+        help="who lays it out: we, by the recipe's structure (default), or Graphviz",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("svg", "html", "png", "pdf", "dot", "mermaid"),
+        help="where the file's name does not tell (default: svg)",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         default="",
-        help="a file whose ending says what it is: .svg, .png, .pdf, .dot, .mmd (default: NAME.svg); - prints it",
+        help="a file whose ending says what it is: .svg, .html, .png, .pdf, .dot, .mmd (default: NAME.svg); - prints it",
     )
     parser.set_defaults(run=draw)
 
@@ -63,8 +71,9 @@ def draw(arguments: argparse.Namespace) -> int:
             title=arguments.title,
             params=not arguments.no_params,
             shapes=not arguments.no_shapes,
+            engine=arguments.engine,
         )
-    except NotDrawn as no:
+    except (Missing, NotDrawn) as no:
         raise Problem(f"arco draw: {no.message}", no.hint) from None
     ending = next(ending for ending, format in SUFFIXES.items() if format == (arguments.format or "svg"))
     output = Path(arguments.output or f"{recipe.name}{ending}")

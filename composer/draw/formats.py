@@ -15,9 +15,10 @@ from composer.draw.programs import Missing, graphviz
 if TYPE_CHECKING:
     from composer.draw.figure import Figure
 
-Format: TypeAlias = Literal["svg", "png", "pdf", "dot", "mermaid"]
+Format: TypeAlias = Literal["svg", "html", "png", "pdf", "dot", "mermaid"]
 SUFFIXES: dict[str, Format] = {
     ".svg": "svg",
+    ".html": "html",
     ".png": "png",
     ".pdf": "pdf",
     ".dot": "dot",
@@ -42,6 +43,10 @@ def written(figure: Figure, format: Format) -> bytes:
 
 def _svg(figure: Figure) -> bytes:
     return figure.svg().encode()
+
+
+def _html(figure: Figure) -> bytes:
+    return figure.html().encode()
 
 
 def _mermaid(figure: Figure) -> bytes:
@@ -81,6 +86,7 @@ def _pdf(figure: Figure) -> bytes:
 
 MAKERS: dict[Format, Callable[[Figure], bytes]] = {
     "svg": _svg,
+    "html": _html,
     "png": _png,
     "pdf": _pdf,
     "dot": _dot,

@@ -11,21 +11,24 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import composer
 from composer.cli import main
 from composer.draw.dot import dot
-from composer.draw.figure import NotDrawn
+from composer.draw.engine import problem
+from composer.draw.figure import NotDrawn, draw
 from composer.draw.formats import written
 from composer.draw.graph import Graph
 from composer.draw.marks import Curve, path, rectangle
 from composer.draw.mermaid import mermaid
 from composer.draw.programs import Missing, graphviz, pure
-from composer.draw.scene import Scene
+from composer.draw.scene import Area, Scene
 from tests.draw.cases import CASES, scenes
 from tests.draw.edges import Readers, mixed, place
 
@@ -264,3 +267,58 @@ def test_a_circle_is_a_rectangle_that_is_all_corners() -> None:
         four = points[start : start + 4]
         x, y = (sum(weight * p[axis] for weight, p in zip((1, 3, 3, 1), four, strict=True)) / 8 for axis in (0, 1))
         assert (x * x + y * y) ** 0.5 == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.skipif(pure() is None and shutil.which("dot") is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize("case", NAMED)
+def test_both_engines_draw_one_graph(case: str) -> None:
+    """What Graphviz answers, read anew, has the nodes, the clusters and the edges of our drawing, and of the typed graph."""
+    for name, typed, scene in scenes(case, "block"):
+        told = json.loads(graphviz(problem(Graph(scene)), "json", "-Kdot"))
+        names = [one["name"] for one in told["objects"]]
+        assert {key for key in names if not key.startswith("cluster_")} == {node.key for node in Graph(scene).nodes}, name
+        assert sum(key.startswith("cluster_") for key in names) == len(scene.frames)
+        held = held_by(told)
+        for node in Graph(scene).nodes:
+            assert held[node.key] == (enclosing(scene, node.thing.area) if node.thing is not None else set()), name
+        edges = Counter((names[edge["tail"]], names[edge["head"]]) for edge in told.get("edges", []))
+        assert edges == Counter((link.source, link.target) for link in Graph(scene).links)
+        other = draw(typed, engine="dot").scene
+        assert links(Graph(other)) == links(Graph(scene))
+        by_path = {one.about.path: one.area for one in (*scene.boxes, *scene.merges)}
+        for one in (*other.boxes, *other.merges):
+            assert 0 <= one.area.left < one.area.right <= other.width
+            if list(by_path).count(one.about.path) == 1 and not mixed(scene):
+                assert enclosing(other, one.area) == enclosing(scene, by_path[one.about.path]), name
+
+
+def links(graph: Graph) -> set[tuple[str, str, str]]:
+    """Which node reads which, at which port."""
+    return {(link.source, link.target, link.port) for link in graph.links}
+
+
+def held_by(told: dict[str, Any]) -> dict[str, set[int]]:
+    """The clusters around each node, by number, as Graphviz tells it."""
+    found: dict[str, set[int]] = {one["name"]: set() for one in told["objects"] if not one["name"].startswith("cluster_")}
+    for cluster in told["objects"]:
+        if cluster["name"].startswith("cluster_"):
+            for node in cluster.get("nodes", []):
+                found[told["objects"][node]["name"]].add(int(cluster["name"].removeprefix("cluster_")))
+    return found
+
+
+def enclosing(scene: Scene, area: Area) -> set[int]:
+    """The frames around a place, by number."""
+    return {
+        number
+        for number, frame in enumerate(scene.frames)
+        if frame.area.left <= area.left and area.right <= frame.area.right and frame.area.top <= area.top <= frame.area.bottom
+    }
+
+
+def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the line that installs it."""
+    monkeypatch.setattr("composer.draw.programs.pure", lambda: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    assert main(["draw", "gpt2", "--engine", "dot", "-o", "-"]) == 2
+    assert capsys.readouterr().err.splitlines() == ["arco draw: there is no Graphviz", "  = pip install graphviz-pure"]
