@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift
+from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift, stretch, turn_over
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
 from composer.draw.metrics import text_width
-from composer.draw.scene import FONTS, About, Pieces, Point, Scene, Text, Wire, straightened
-from composer.draw.shape import aside
+from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
+from composer.draw.shape import aside, bent, in_line
 from composer.draw.structure import Edge, Flow, Group, Leaf, Source
 
 MARGIN = 24.0
@@ -34,6 +34,8 @@ class Titles:
 def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
     """The scene of a model."""
     columns = by_name_where_needed(parts(with_ends(flow, titles)))
+    halves = bent(in_line(columns[0])) if len(columns) == 1 else None
+    columns = list(halves) if halves else columns
     usual = WIDTH if len(columns) == 1 else TWO_COLUMNS
     laid: list[Fragment] = []
     for number, column in enumerate(columns):
@@ -41,7 +43,10 @@ def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
         width = min(max([usual, *map(needed, leaves)]), WIDEST)
         side = -1 if number < len(columns) - 1 else 1
         laid.append(Column(column, width, Shown(shapes, side=side), sent_from(column, columns)).lay())
-    whole = beside_each_other(laid)
+    if halves:
+        turn_over(laid[0])
+        level(*laid)
+    whole = beside_each_other(laid, halves[1].items[0].about.path if halves else "")
     return with_head(whole, titles, "")
 
 
@@ -143,8 +148,16 @@ def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
     return frozenset((source.path, source.port) for source in read if source.path in own and not source.chip)
 
 
-def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
-    """Columns on one page, and the wires between them."""
+def level(down: Fragment, up: Fragment) -> None:
+    """Stretches the way down of a U, so that what is read on the way up stands at the height of its reader."""
+    for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
+        tap = down.taps[edge.source.path, edge.source.port][-1][1]
+        if tap > points[0][1] + 1 and len(points) == 1:
+            stretch(down, tap + 0.1, tap - points[0][1])
+
+
+def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
+    """Columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
     whole = Fragment(height=max(one.height for one in laid))
     taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
     gutters: list[float] = []
@@ -162,10 +175,14 @@ def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
             if column + 1 < number:  # over the columns between
                 over = min(-between.height for between in laid[column + 1 : number]) - 16 - 8 * order
                 level = min(level, over)
-                turn = gutters[column + 1] + aside_
-                way += [(turn, start[-1][1]), (turn, level)]
+                rise = gutters[column + 1] + aside_
+                way += [(rise, start[-1][1]), (rise, level)]
             way += [(gutter, level), (gutter, points[0][1]), *points]
-            whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, "cross"))
+            forked = sum(e.source == edge.source for e, _ in coming) > 1
+            if forked and abs(points[0][1] - level) > 1:
+                whole.pieces.dots.append(Dot(gutter, level))
+            style: Style = "main" if edge.target == turn else "cross"
+            whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
             label_above(whole, edge.source.shape, (start[-1][0], start[-1][1]), gutter, order)
         taps |= {net: (number, points) for net, points in one.taps.items()}
         x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
