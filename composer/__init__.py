@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from composer.compare.difference import Difference as Difference
     from composer.cost.summary import Summary as Summary
     from composer.diagnostics import Diagnostic as Diagnostic
     from composer.diagnostics import RecipeError as RecipeError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Diagnostic": "diagnostics",
+    "Difference": "compare.difference",
     "Model": "lower",
     "Recipe": "recipe",
     "RecipeError": "diagnostics",
@@ -24,7 +26,7 @@ _HOME = {
     "loss": "train",
     "param_groups": "train",
 }
-__all__ = ["Diagnostic", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
+__all__ = ["Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
 
 
 def __getattr__(name: str) -> object:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from composer.compare.difference import Difference
     from composer.cost.summary import Summary
-    from composer.draw.figure import Figure, ThemeName
+    from composer.draw.figure import Engine, Figure, ThemeName
     from composer.draw.outline import Level
     from composer.lower import Model
 
@@ -242,10 +242,12 @@ class Recipe:
         title: str = "",
         params: bool = True,
         shapes: bool = True,
+        engine: Engine = "structured",
     ) -> Figure:
         """The picture of the model: an `overview`, its layers opened once (`block`), or every linear map (`full`).
 
-        `expand` names nodes to be shown from inside, `highlight` those that stay bright while all else fades.
+        `expand` names nodes to be shown from inside, `highlight` those that stay bright while all else fades. `engine="dot"`
+        lets Graphviz lay it out. The figure's `save` writes SVG, HTML, PNG, PDF, DOT or Mermaid, by the name's ending.
         """
         from composer.draw.figure import draw
 
@@ -260,6 +262,7 @@ class Recipe:
             title=title,
             params=params,
             shapes=shapes,
+            engine=engine,
         )
 
     def _repr_svg_(self) -> str | None:

@@ -55,6 +55,8 @@ FUNCTIONS = {
         "highlight: Sequence[str] = (), width: str = , title: str = , params: bool = True, shapes: bool = True) -> Figure"
     ),
     "composer.Recipe.expand": "(self) -> str",
+    "composer.Recipe.diff": "(self, other: Recipe) -> Difference",
+    "composer.Recipe.to_networkx": "(self) -> nx.MultiDiGraph[str]",
     "composer.Recipe.export": "(self) -> str",
     "composer.Recipe.configured": "(self, config: Path | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.compile": (
@@ -85,7 +87,7 @@ def test_signatures_stay_as_they_are(path: str) -> None:
 
 def test_package_offers_these_names() -> None:
     """All that `import composer` gives, each found where it lives."""
-    offered = ["Diagnostic", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
+    offered = ["Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
     assert dir(composer) == offered
     assert [getattr(composer, name).__name__ for name in offered] == offered
     assert composer.loss is import_module("composer.train.losses").loss

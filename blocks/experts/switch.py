@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Paper, Size, leave, recall, torch
+from blocks.core import Paper, Probability, Size, leave, recall, torch
 from blocks.experts.router import Router, visiting
 
 
@@ -18,6 +18,8 @@ class Switch(Router, kind="switch_router"):
 
     capacity: Size
     """How many positions of a sequence an expert takes."""
+    jitter: Probability = 0.0
+    """In training, what the choice is made from is multiplied by random numbers within this of 1; 0.01 in the paper."""
 
     source = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
@@ -28,7 +30,10 @@ class Switch(Router, kind="switch_router"):
         return "time"
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
-        logits = moe.gate(x)  # [B, T, E]
+        seen = x
+        if self.jitter and moe.training:
+            seen = x * torch.empty_like(x).uniform_(1 - self.jitter, 1 + self.jitter)
+        logits = moe.gate(seen)  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         shares = wide.softmax(-1)
         weights, chosen = shares.max(-1, keepdim=True)  # [B, T, 1]

@@ -15,7 +15,7 @@ class OneHot(Block, kind="one_hot"):
 
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., classes]"}
-    buffers = {"one": Tensor((), "state", ONES)}  # ids have no precision to take; this is of the model's own
+    buffers = {"one": Tensor((), "table", ONES)}  # ids have no precision to take; this is of the model's own
 
     def forward(self: Any, ids: torch.Tensor) -> Any:
         return (ids[..., None] == torch.arange(self.classes, device=ids.device)) * self.one

@@ -19,7 +19,7 @@ COMMANDS = {
     "expand": ("expand", "a recipe written out, without shorthands"),
     "diff": ("diff", "what differs between two models, whatever their parts are called"),
     "import": ("published", "the recipe and the settings for a published config.json"),
-    "draw": ("draw", "the picture of a model, as SVG"),
+    "draw": ("draw", "the picture of a model: SVG, HTML, PNG, PDF, DOT or Mermaid"),
     "mask": ("mask", "a mask as a picture: which query sees which key"),
     "export": ("export", "a model as one Python file that needs nothing but torch"),
     "train": ("train", "train a model on a text"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from composer.cli.arguments import Problem, add_changes, sound_recipe
 from composer.cli.export import write_whole
+from composer.diagnostics import RecipeError, report
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -31,7 +32,10 @@ def diff(arguments: argparse.Namespace) -> int:
         before, after = sound_recipe(arguments.before, unchanged), sound_recipe(arguments.after, arguments)
     except Problem as problem:
         raise Problem(problem.message, problem.hint) from None  # 1 would say that they differ
-    found = before.diff(after)
+    try:
+        found = before.diff(after)
+    except RecipeError as error:
+        raise Problem(report(error.diagnostics)) from None
     if before.name == after.name:
         settings = f" with {', '.join(arguments.set)}" if arguments.set else ""
         found = replace(found, before=arguments.before, after=arguments.after + settings)

@@ -1,4 +1,4 @@
-"""`arco draw`: the picture of a model."""
+"""`arco draw`: the picture of a model, in any format."""
 
 from __future__ import annotations
 
@@ -32,13 +32,32 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--title", metavar="TEXT", default="", help="in place of the recipe's name")
     parser.add_argument("--no-params", action="store_true", help="leave out the numbers of parameters")
     parser.add_argument("--no-shapes", action="store_true", help="leave out the shapes beside wires")
-    parser.add_argument("-o", "--output", metavar="FILE", default="", help="an .svg file (default: NAME.svg); - prints it")
+    parser.add_argument(
+        "--engine",
+        choices=("structured", "dot"),
+        default="structured",
+        help="who lays it out: we, by the recipe's structure (default), or Graphviz",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("svg", "html", "png", "pdf", "dot", "mermaid"),
+        help="where the file's name does not tell (default: svg)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="",
+        help="a file whose ending says what it is: .svg, .html, .png, .pdf, .dot, .mmd (default: NAME.svg); - prints it",
+    )
     parser.set_defaults(run=draw)
 
 
 def draw(arguments: argparse.Namespace) -> int:
     """Write it."""
     from composer.draw.figure import NotDrawn
+    from composer.draw.formats import SUFFIXES, written
+    from composer.draw.programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)
     try:
@@ -52,17 +71,20 @@ def draw(arguments: argparse.Namespace) -> int:
             title=arguments.title,
             params=not arguments.no_params,
             shapes=not arguments.no_shapes,
+            engine=arguments.engine,
         )
-    except NotDrawn as no:
+    except (Missing, NotDrawn) as no:
         raise Problem(f"arco draw: {no.message}", no.hint) from None
-    if arguments.output == "-":
-        sys.stdout.write(figure.svg())
-        return 0
-    output = Path(arguments.output or f"{recipe.name}.svg")
-    if output.suffix != ".svg":
-        raise Problem(f"arco draw: -o {output}: a drawing is an .svg file", f"write -o {output.with_suffix('.svg')}")
+    ending = next(ending for ending, format in SUFFIXES.items() if format == (arguments.format or "svg"))
+    output = Path(arguments.output or f"{recipe.name}{ending}")
     try:
-        figure.save(output)
+        if arguments.output == "-":
+            sys.stdout.flush()
+            sys.stdout.buffer.write(written(figure, arguments.format or "svg"))
+            return 0
+        figure.save(output, arguments.format)
+    except (Missing, NotDrawn) as no:
+        raise Problem(f"arco draw: {no.message}", no.hint) from None
     except OSError as error:
         raise Problem(f"arco draw: {output}: {error.strerror}") from None
     print(output)

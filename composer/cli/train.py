@@ -85,7 +85,8 @@ def started(arguments: argparse.Namespace) -> Result:
     recipe = sized(recipe, tokeniser)
     settings = settings_of(arguments, Settings(context=context_of(recipe, Settings().context)))
     data = objective_of(task, tokeniser).tokenise(text, path=arguments.data)
-    if arguments.context is None and (doubt := long_context(settings, len(data.train))):
+    windows = task != "seq2seq_lm"  # pairs are read as they come
+    if windows and arguments.context is None and (doubt := long_context(settings, len(data.train))):
         print(f"warning: {doubt}", file=sys.stderr)
     return trained(recipe, tokeniser, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
 

@@ -80,7 +80,8 @@ def _alike(one: FlatNode, other: FlatNode) -> float:
 
 def _family(node: FlatNode) -> type:
     """The direct subclass of `Part` that a block belongs to, such as the norms."""
-    assert node.block is not None
+    if node.block is None:
+        return Block
     line = type(node.block.part).__mro__
     return line[[base.__name__ for base in line].index("Part") - 1]
 

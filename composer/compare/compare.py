@@ -8,7 +8,8 @@ from typing import Any
 
 from composer.compare import whole
 from composer.compare.difference import Added, Altered, Change, Difference, FieldChange, Removed, Replaced, Rewired
-from composer.compare.flat import INPUT, FlatModel, FlatNode, flatten
+from composer.compare.flat import INPUT, FlatModel, FlatNode
+from composer.compare.flatten import flatten
 from composer.compare.fold import Names, folded
 from composer.compare.forms import Form, PartForm, Value, shown
 from composer.compare.pair import Pairing, by_structure, pairings

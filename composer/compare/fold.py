@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from composer.compare.difference import Nodes
-from composer.compare.flat import FlatModel, Source
+from composer.compare.flat import INPUT, FlatModel, Source
 from composer.cost.summary import ranges
 from composer.graph.describe import phrases
 
 EVERY = "*"
+NAMED = 4
+"""Nodes that are written one by one and named in one change."""
 T = TypeVar("T", bound=Hashable)
 
 
@@ -44,8 +46,14 @@ class Names:
         return self.known[path][1]
 
     def called(self, paths: Sequence[str]) -> str:
-        """One name for nodes of one pattern."""
-        pattern = self.pattern(paths[0])
+        """The name of some nodes; where they are written one by one, the names of the first."""
+        alike: dict[str, list[str]] = {}
+        for path in paths:
+            alike.setdefault(self.pattern(path), []).append(path)
+        shown = [self._called(pattern, several) for pattern, several in alike.items()]
+        return " / ".join(shown if len(shown) <= NAMED else [*shown[: NAMED - 1], "…"])
+
+    def _called(self, pattern: str, paths: Sequence[str]) -> str:
         if len(paths) == 1:
             return paths[0]
         if len(paths) == self.count[pattern]:
@@ -66,7 +74,9 @@ class Names:
         place = self.model.places[path]
         node = self.model.nodes[place.end - 1]
         if node.path == path:
-            return ", ".join(phrases(node.block)) if node.block is not None else str(self.model.typed.inputs[path])
+            if place.kind == INPUT:
+                return str(self.model.typed.inputs[path])
+            return ", ".join(phrases(node.block)) if node.block is not None else ""
         blocks = f"{place.end - place.start} block{'s' * (place.end - place.start != 1)}"
         return f"{place.passes} passes, {blocks}" if place.passes else blocks
 

@@ -8,7 +8,7 @@ from typing import Any
 from composer.compare.difference import Change, FieldChange, Learned, Stated, Tied
 from composer.compare.flat import FlatModel, Source, Values
 from composer.compare.flat import Learned as Parameter
-from composer.compare.fold import EVERY, Names
+from composer.compare.fold import Names
 from composer.compare.pair import Pairing
 from composer.graph.dims import Dim, Symbolic, symbol
 from composer.language.evaluate import evaluate
@@ -145,22 +145,19 @@ def _starred(names: Names, path: str, one: Parameter) -> str:
 
 def _ties(pairing: Pairing, pairs: list[tuple[str, Parameter, Parameter]], names: Names) -> Iterator[Change]:
     """Tensors with several names in one model: each name with the first of them that both models have."""
-    first: dict[str, str] = {}
-    other_first: dict[str, str] = {}
-    ours, theirs = {}, {}
-    starred: dict[str, str] = {}
-    for path, one, other in pairs:
-        starred[one.full] = _starred(names, path, one)
-        ours[one.full] = first.setdefault(one.owner, one.full)
-        theirs[one.full] = other_first.setdefault(other.owner, one.full)
+    first: dict[str, tuple[str, Parameter]] = {}
+    other_first: dict[str, tuple[str, Parameter]] = {}
     found: dict[tuple[str, str], list[str]] = {}
-    for full, own in ours.items():
-        if own != theirs[full]:
-            values = tuple("" if name == full else _of(name, full, starred) for name in (own, theirs[full]))
-            found.setdefault((values[0], values[1]), []).append(starred[full])
+    for path, one, other in pairs:
+        mine, its = first.setdefault(one.owner, (path, one)), other_first.setdefault(other.owner, (path, one))
+        if (mine[0], mine[1].name) != (its[0], its[1].name):
+            own = path, one.name
+            seen = ["" if (home, each.name) == own else _seen(names, path, home, each) for home, each in (mine, its)]
+            found.setdefault((seen[0], seen[1]), []).append(_starred(names, path, one))
     yield from (Tied(*values, tuple(dict.fromkeys(full))) for values, full in found.items())
 
 
-def _of(name: str, full: str, starred: Mapping[str, str]) -> str:
-    """The tensor's name, starred where it is that of the same pass."""
-    return starred[name] if EVERY in starred[name].split(".") and starred[name] == starred[full] else name
+def _seen(names: Names, path: str, home: str, one: Parameter) -> str:
+    """A tensor seen from a node, starred where it is that of the same pass."""
+    same_pass = names.passes(home) and names.passes(home) == names.passes(path)
+    return _starred(names, home, one) if same_pass else f"{home}.{one.name}"

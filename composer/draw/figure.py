@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from composer.draw.formats import SUFFIXES, Format, save, written
 from composer.draw.outline import Depth, Level, outline
 from composer.draw.page import page
+from composer.draw.programs import Missing
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
@@ -18,6 +21,8 @@ from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
 ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
+Engine: TypeAlias = Literal["structured", "dot"]
+"""Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
 """Of a drawing at the level of blocks: where it would be larger, mixtures of experts are closed, and then repeats."""
 MOST_UNROLLED = 60
@@ -37,6 +42,11 @@ class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
 
     scene: Scene
+    typed: TypedProgram
+    """What it shows."""
+    level: Level
+    at: Callable[[Level, Sequence[str]], Figure]
+    """The same model at another level with other nodes opened, light and of natural size."""
     theme: ThemeName = "light"
     width: str = ""
     """Of the picture, with a unit: `240pt`; its natural size without."""
@@ -47,9 +57,28 @@ class Figure:
         """The text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width, highlight=self.highlight)
 
-    def save(self, path: str | Path) -> None:
-        """Writes an SVG file."""
-        Path(path).write_text(self.svg(), encoding="utf-8", newline="\n")
+    def html(self) -> str:
+        """The text of a page that shows every level."""
+        from composer.draw.interactive import html
+
+        return html(self)
+
+    def save(self, path: str | Path, format: Format | None = None) -> None:
+        """Writes a file; its format is that of the name's ending.
+
+        Raises:
+            Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
+            NotDrawn: where the ending is that of no format.
+        """
+        path = Path(path)
+        if format is None and path.suffix.lower() not in SUFFIXES:
+            raise NotDrawn(f"{path.name} is no drawing's name", f"let it end in {', '.join(SUFFIXES)}")
+        try:
+            save(path, written(self, format or SUFFIXES[path.suffix.lower()]))
+        except Missing as missing:
+            instead = path.with_suffix(".svg")
+            save(instead, written(self, "svg"))
+            raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -67,10 +96,12 @@ def draw(
     title: str = "",
     params: bool = True,
     shapes: bool = True,
+    engine: Engine = "structured",
 ) -> Figure:
     """The drawing of a model.
 
     Raises:
+        Missing: where Graphviz is to lay it out and is not there.
         NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
     """
     if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
@@ -95,7 +126,19 @@ def draw(
         smaller = page(outline(typed, smaller_depth), head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
-    return Figure(scene, theme, width, tuple(highlight if unroll else bright))
+    if engine == "dot":
+        from composer.draw.engine import laid_out_by_graphviz
+
+        scene = laid_out_by_graphviz(scene)
+    at = partial(another, typed, title, params, shapes, engine)
+    return Figure(scene, typed, level, at, theme, width, tuple(highlight if unroll else bright))
+
+
+def another(
+    typed: TypedProgram, title: str, params: bool, shapes: bool, engine: Engine, level: Level, opened: Sequence[str]
+) -> Figure:
+    """A model at some level."""
+    return draw(typed, level, expand=opened, title=title, params=params, shapes=shapes, engine=engine)
 
 
 def plain(path: str) -> str:

@@ -367,7 +367,7 @@ class Outline:
         ports: dict[str, Sources] = {}
         for passes in ordered:
             given = self.given(node, passes, values, path)
-            below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in passes))
+            below = list(dict.fromkeys(place + own(node, index, passes is ordered[0]) for place in places for index in passes))
             flow, gives = self.flow(node.passes[passes[0]], given, path, below)
             flows.append(without_parameters(flow) if flows and node.node.share is not None else flow)
             for port, sources in gives.items():
@@ -432,7 +432,7 @@ class Outline:
         for index, graph in enumerate(node.passes):
             inner: Values = {wire.port: {"": self.refs(wire.refs, around)} for wire in node.node.passes[index].wires}
             below = f"{path}.{index}."
-            self.graph(graph, inner, below, [f"{place}.{node.prefix(index)}" for place in places], drawn)
+            self.graph(graph, inner, below, [place + own(node, index, index == 0) for place in places], drawn)
             for port, ref in graph.graph.outputs:
                 ports[f"({index}){port}"] = self.refs((ref,), inner)
             ports[f"({index})"] = self.refs((graph.graph.outputs[0][1],), inner)
@@ -474,6 +474,11 @@ class Outline:
         if node.name == "decoder" or any(seen.double for seen in looks) or any("causal" in mask for mask in masks):
             return "Decoder layer"
         return "Encoder layer" if node.name == "encoder" or masks else "Layer"
+
+
+def own(repeat: TypedRepeat, index: int, first: bool) -> str:
+    """What follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
+    return f".{repeat.prefix(index)}" if first else f".{index}."
 
 
 def unvisited(flow: Flow) -> int:

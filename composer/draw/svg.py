@@ -207,7 +207,7 @@ class _Writer:
     # -- wires
 
     def wire(self, wire: Wire) -> Iterator[str]:
-        colour = self.colour(wire.style)
+        colour = wire_colour(self.palette, wire.style)
         port = f' data-port="{escape(wire.port)}"' if wire.port else ""
         dash = (
             ' stroke-dasharray="4 3"'
@@ -226,20 +226,6 @@ class _Writer:
         if wire.arrow:
             yield f'<polygon points="{arrowhead(wire.points)}" fill="{colour}"/>'
         yield "</g>"
-
-    def colour(self, style: Style) -> str:
-        match style:
-            case "side":
-                return self.palette.hues["pos"].stroke
-            case "cross":
-                return self.palette.hues["cross"].stroke
-            case "expert" | "idle":
-                return self.palette.hues["moe"].stroke
-            case "loss":
-                return self.palette.hues["loss"].stroke
-            case "loop":
-                return self.palette.hues["rec"].stroke
-        return self.palette.wire
 
     # -- icons
 
@@ -311,6 +297,22 @@ class _Writer:
         return f"{width * self.theme.stroke:g}"
 
 
+def wire_colour(palette: Palette, style: Style) -> str:
+    """What colour a wire has."""
+    match style:
+        case "side":
+            return palette.hues["pos"].stroke
+        case "cross":
+            return palette.hues["cross"].stroke
+        case "expert" | "idle":
+            return palette.hues["moe"].stroke
+        case "loss":
+            return palette.hues["loss"].stroke
+        case "loop":
+            return palette.hues["rec"].stroke
+    return palette.wire
+
+
 def rules(palette: Palette) -> str:
     """Every colour of a theme as rules of CSS, by the classes that things have."""
     found = [
@@ -322,9 +324,8 @@ def rules(palette: Palette) -> str:
         found.append(f".k-{hue}>.s{{fill:{paint.fill};stroke:{paint.stroke}}}.k-{hue} .i{{stroke:{paint.stroke}}}")
         solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
         found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
-    writer = _Writer(Theme(palette), ())
     for style in WIDTHS:
-        colour = writer.colour(style)
+        colour = wire_colour(palette, style)
         found.append(f".e-{style}>path{{stroke:{colour}}}.e-{style}>polygon{{fill:{colour}}}")
     return "".join(found)
 

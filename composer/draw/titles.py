@@ -14,7 +14,7 @@ from composer.draw.page import Titles
 from composer.draw.structure import Flow
 from composer.draw.words import counted, grouped, spoken
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, children
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 
 SHORT = 3
 """Words of a name."""
@@ -62,7 +62,7 @@ def passes(graph: TypedGraph) -> Iterator[int]:
     for node in graph.nodes:
         if isinstance(node, TypedRepeat):
             yield len(node.passes)
-        elif isinstance(node, TypedGroup) and not node.node.dropped:
+        elif isinstance(node, TypedGroup | TypedScan) and not node.node.dropped:
             yield from passes(node.graph)
 
 

@@ -258,7 +258,7 @@ class Inference:
         graph = self.graph(node.graph, types)
         for found in changes(node, types, graph.outputs, back):
             self._report(found)
-        outputs = outside(graph.outputs, axis, next(iter(steps.values())))
+        outputs = outside(graph.outputs, axis, next(iter(steps.values()))) if graph.outputs else {}  # a mistake leaves none
         return TypedScan(node, graph, axis, steps, back, widened, outputs)
 
     def _not_final(self, ref: Ref, around: TypedGraph, span: Span | None) -> None:

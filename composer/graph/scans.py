@@ -35,6 +35,9 @@ def walked(node: ScanNode, given: Given) -> tuple[Axis, dict[str, int]]:
         raise Unfit(
             Diagnostic("scan-axis", f"nothing that `{node.name}` is given has an axis `{node.axis}`", node.axis_span, hint=hint)
         )
+    if len(lengths := dict.fromkeys(axis.size for axis in known)) > 1:
+        message = f"several axes are called `{node.axis}`: {', '.join(map(str, lengths))}"
+        raise Unfit(Diagnostic("scan-axis", message, node.axis_span, hint="name the one that is meant by its length"))
     axis = known[0]
     places = {name: [i for i, one in enumerate(type_.axes) if _is(one, axis)] for name, type_ in single.items()}
     for name, found in places.items():

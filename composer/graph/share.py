@@ -42,10 +42,11 @@ def _below(node: TypedNode, seen: set[int]) -> Iterator[TypedRepeat | TypedScan]
 
 def _states(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
     """What outlives a call has one value there, and passes of one set of weights would each write their own."""
-    kept = buffers_of(repeat.graph if isinstance(repeat, TypedScan) else repeat.passes[0])
+    buffers = buffers_of(repeat.graph if isinstance(repeat, TypedScan) else repeat.passes[0])
+    kept = [name for name, buffer in buffers.items() if buffer.role == "state"]  # what stays as it is can be shared
     span = repeat.node.axis_span if isinstance(repeat, TypedScan) else repeat.node.share
     if kept and span is not None:
-        turn, name = "step" if isinstance(repeat, TypedScan) else "pass", next(iter(kept))
+        turn, name = "step" if isinstance(repeat, TypedScan) else "pass", kept[0]
         message = f"`{repeat.name}` has one set of weights, and in it `{name}` would change with every {turn}"
         yield Diagnostic("share", message, span, hint="keep the state outside")
 

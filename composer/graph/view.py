@@ -137,7 +137,7 @@ class _View:
                     value = _resolved(wire.refs, given, {**inside, node.name: passes}, node.name)
                     handed[wire.port].others.extend(value.others)
             step = EVERY if len(kinds) == 1 else str(indices[0])
-            below = [f"{place}.{index}." for place in places for index in indices]
+            below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in indices))
             for port, value in self._graph(graph, handed, f"{name}.{step}.", below).items():
                 returned[kind][port].others.append((value, False))
         return passes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -243,13 +243,18 @@ class Wiring:
             node = owner.nodes[edge.source]
         return self._node(owner, node, (), Scope(owner, {}), span)
 
+    def _outputs(self, node: NodeBuilder) -> Mapping[str, str]:
+        """A block's outputs by name, as they are declared."""
+        assert node.part is not None
+        match node.fields.get(node.part.named_by):
+            case Items(items=items):
+                return {item.value: item.value for item in items if isinstance(item, Known)}
+        return {name.rstrip("?"): name for name in node.part.outputs}
+
     def _block_port(self, node: NodeBuilder, steps: Sequence[Step]) -> str:
         assert node.part is not None
         step = steps[0]
-        known = {name.rstrip("?"): name for name in node.part.outputs}
-        match node.fields.get(node.part.named_by):
-            case Items(items=items):
-                known = {item.value: item.value for item in items if isinstance(item, Known)}
+        known = self._outputs(node)
         if len(steps) > 1 or step.name not in known:
             bad = steps[1] if step.name in known else step
             self.report.diagnostics.append(unknown("unknown-port", bad.span, f"output of {node.part.kind}", bad.name, known))
@@ -319,11 +324,14 @@ class Wiring:
         found = []
         for index in chosen:
             graph = node.passes[index].graph
-            if several and steps and not self._has(graph, steps[0].name):
+            if several and steps and not self._has(graph, steps):
                 continue
             port = self._port(graph, steps, scope, node) if steps else ""
             found.append(Ref(node.name, port, index))
         if steps and several and not found and (chosen or before is None):
+            partly = next((one.graph for one in node.passes if self._has(one.graph, steps[:1])), None)
+            if chosen and partly is not None:
+                self._port(partly, steps, scope, node)  # it says where the name ends that no pass has
             self.report.error(
                 "unknown-node",
                 steps[0].span,
@@ -337,8 +345,15 @@ class Wiring:
             raise Stop
         return tuple(found)
 
-    def _has(self, graph: GraphBuilder, name: str) -> bool:
-        return (name in graph.nodes and not graph.nodes[name].elided) or any(name == key for key, *_ in graph.outputs_pending)
+    def _has(self, graph: GraphBuilder, steps: Sequence[Step]) -> bool:
+        """Whether a graph has what the steps name, as far as that differs from pass to pass."""
+        name, rest = steps[0].name, steps[1:]
+        inner = graph.nodes.get(name)
+        if inner is None or inner.elided:
+            return any(name == key for key, *_ in graph.outputs_pending)
+        if inner.graph is not None and rest:
+            return self._has(inner.graph, rest)
+        return inner.part is None or not rest or rest[0].name in self._outputs(inner)
 
     def _chosen(self, node: NodeBuilder, first: Step | None, scope: Scope, before: int | None) -> tuple[Sequence[int], bool]:
         assert node.passes is not None

@@ -106,11 +106,12 @@ class _Text:
         lines: Lines = [(f"def forward({signature}):", None, "")]
         lines += [(f"    {line}", None, "") for line in self._defaults(names)]
 
-        losses = self._losses()
-        given = LOSSES if losses else "{}"
+        losses, held = self._losses(), "{}"
+        if losses:
+            held = names[LOSSES[0]] = safe("losses", names.values())
 
         def result(texts: Sequence[str]) -> str:
-            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={given})"
+            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={held})"
 
         body = self._body(written, names, keep=True, result=result, losses=losses)
         return [*lines, *((f"    {line}", span, node) for line, span, node in body)]

@@ -10,12 +10,12 @@ from typing import TypeAlias
 from composer.diagnostics import Span
 from composer.lower.names import STREAM, safe
 
-LOSSES = "losses"
-"""The variable that holds the recipe's own losses."""
 UNLESS_WRITING = "if self.cache is None:  # not while a text is being written"
 
 Key: TypeAlias = tuple[str, int, int | None]
 """A value: its node or input, which of its outputs, and the pass for a repeat; an input has output 0."""
+LOSSES: Key = ("", 0, None)
+"""The recipe's own losses, which `forward` collects under a name of their own."""
 
 
 @dataclass(slots=True)
@@ -117,8 +117,7 @@ class Writer:
             last[key] = len(statements)
         for position, statement in enumerate(statements):
             if asked and statement is asked[0]:
-                self.fixed.add(LOSSES)
-                self.lines += [(f"{LOSSES} = {{}}", None, ""), (UNLESS_WRITING, None, "")]
+                self.lines += [(f"{self.names[LOSSES]} = {{}}", None, ""), (UNLESS_WRITING, None, "")]
             before = len(self.lines)
             dying = [key for key in dict.fromkeys(statement.uses) if last[key] == position and key in self.names]
             if (
@@ -150,7 +149,8 @@ class Writer:
             there = [f"{self.names[key]} is not None" for key in loss.optional]
             if there:
                 self.lines.append((f"if {' and '.join(there)}:", statement.place, statement.node))
-            self.lines.append(("    " * bool(there) + f"{LOSSES}[{loss.name!r}] = {text}", statement.place, statement.node))
+            indent, held = "    " * bool(there), self.names[LOSSES]
+            self.lines.append((f"{indent}{held}[{loss.name!r}] = {text}", statement.place, statement.node))
             self._forget([self.names.pop(key) for key in dying])
             return
         free = [self.names.pop(key) for key in dying]

@@ -13,7 +13,7 @@ from composer.graph.dims import names, substitute
 from composer.graph.ir import Ref
 from composer.graph.patterns import declared, size
 from composer.graph.renewal import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat, children, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat, TypedScan, children, is_renewal
 from composer.graph.types import TensorType
 from composer.lower.model import Model
 from composer.train.problem import TrainingError
@@ -77,7 +77,7 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
 
 def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], batch: Batch) -> int:
     """Of how many things the number is the mean that a reference names."""
-    block, port = _source(typed.root, ref)
+    block, port = _source(typed.root, ref, name)
     if isinstance(block.part, Loss) and not isinstance(block.part, Scalar):
         return _judged(typed, name, block, lengths, batch)
     if port not in block.part.means:
@@ -104,16 +104,19 @@ def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[s
     return count
 
 
-def _source(graph: TypedGraph, ref: Ref) -> tuple[TypedBlock, str]:
+def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
     """The block that gives what a reference names, and the output."""
-    node = graph[ref.node]
+    node = graph.by_name.get(ref.node)
+    if node is None or isinstance(node, TypedScan):
+        how = "is given as one number" if node is None else "is made step by step"
+        _refuse(f"the loss `{name}` reads `{ref}`, which {how}, so it cannot be added up over batches", name)
     if node.node.dropped:
-        return _source(graph, node.node.wires[0].refs[0])  # type: ignore[union-attr]  # a repeat is never dropped
+        return _source(graph, node.node.wires[0].refs[0], name)  # type: ignore[union-attr]  # a repeat is never dropped
     if isinstance(node, TypedBlock):
         return node, ref.port or next(iter(node.outputs))
     inner = node.passes[-1 if ref.index is None else ref.index] if isinstance(node, TypedRepeat) else node.graph
     outputs = dict(inner.graph.outputs)
-    return _source(inner, outputs[ref.port] if ref.port in outputs else next(iter(outputs.values())))
+    return _source(inner, outputs[ref.port] if ref.port in outputs else next(iter(outputs.values())), name)
 
 
 def _lengths(typed: TypedProgram, batch: Batch) -> dict[str, int]:

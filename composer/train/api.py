@@ -43,7 +43,7 @@ def train(
     objective = objective_of(learnable(task_of(model)), tokeniser)
     objective.check(data, settings.context)
     check_vocabulary(model, tokeniser)
-    check_inputs(model, data, objective)
+    check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)
     folder = create(run, recipe=recipe, settings=settings, tokeniser=tokeniser, data=data)
     return fit(model, data, settings, folder, objective=objective, display=show or display())
@@ -83,9 +83,9 @@ def resume(
     return fit(model, text, settings, folder, objective=objective, display=show or display(), start=start)
 
 
-def check_inputs(model: nn.Module, data: Data, objective: Objective) -> None:
+def check_inputs(model: nn.Module, data: Data, settings: Settings, objective: Objective) -> None:
     """Raises: TrainingError where the model has no place for something that comes with every batch."""
-    batch = objective.draw(data, batch=1, context=2, generator=torch.Generator())
+    batch = objective.draw(data, batch=1, context=settings.context, generator=torch.Generator())
     known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
     for name in batch.keys() - known:
         raise TrainingError(

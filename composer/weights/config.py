@@ -10,10 +10,10 @@ from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
 from composer.language.document import Mapping, Scalar
-from composer.language.evaluate import evaluate
+from composer.language.evaluate import evaluate, evaluate_word
 from composer.language.express import parse_expression
 from composer.language.refusal import ExpressionError
-from composer.weights.config_forms import Config, Reader, Setting
+from composer.weights.config_forms import Config, Constant, Reader, Setting
 from composer.weights.mapping import counted, entry_of
 
 ABSENT: Any = object()
@@ -21,11 +21,7 @@ DEEPEST = 16
 """Objects and lists inside one another."""
 
 
-def settings(
-    weights: Mapping,
-    source: Source,
-    params: Callable[[Sequence[str]], abc.Mapping[str, Any]],
-) -> tuple[str, ...]:
+def settings(weights: Mapping, source: Source, params: Callable[[Sequence[str]], abc.Mapping[str, Any]]) -> tuple[str, ...]:
     """What a `config.json` sets, as `PATH=VALUE`; `params` gives the values that the recipe's params then have.
 
     Raises:
@@ -57,7 +53,7 @@ def parsed(source: Source) -> dict[str, Any]:
         RecipeError: where it holds none.
     """
     try:
-        value = json.loads(source.text)
+        value = json.loads(source.text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise RecipeError([Diagnostic("unreadable-file", f"this is no JSON: {error}", Span(source, 1, 1, 1, 1))]) from None
     if not isinstance(value, dict):
@@ -69,6 +65,14 @@ def parsed(source: Source) -> dict[str, Any]:
     if level:
         raise RecipeError([Diagnostic("unreadable-file", f"this JSON is nested deeper than {DEEPEST}", Span(source, 1, 1, 1, 1))])
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, each key once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
 
 
 def model_type_of(published: abc.Mapping[str, Any]) -> str | None:
@@ -87,11 +91,16 @@ def leaves(published: abc.Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 
 def at(published: abc.Mapping[str, Any], key: str) -> Any:
-    """The value of a key; null, an empty list and an empty object are as good as none."""
+    """The value of a key, `a.b` for what lies inside; one that says nothing is as good as none."""
     value: Any = published
     for name in key.split("."):
         value = value.get(name) if isinstance(value, dict) else None
-    return ABSENT if value is None or value in ([], {}) else value
+    return ABSENT if empty(value) else value
+
+
+def empty(value: Any) -> bool:
+    """Whether a value says nothing."""
+    return value is None or value == [] or value == {}
 
 
 def place(source: Source, key: str) -> Span:
@@ -114,9 +123,7 @@ def shown(value: Any) -> str:
 def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, span: Span) -> Iterator[Diagnostic]:
     """The keys that nothing speaks of."""
     extra = [
-        key
-        for key, value in leaves(published)
-        if not config.speaks_of(key) and not (at({"": value}, "") is ABSENT and config.speaks_within(key))
+        key for key, value in leaves(published) if not config.speaks_of(key) and not (empty(value) and config.speaks_within(key))
     ]
     if extra:
         message = (
@@ -158,21 +165,37 @@ def _broken(
     config: Config, published: abc.Mapping[str, Any], source: Source, params: abc.Mapping[str, Any]
 ) -> Iterator[Diagnostic]:
     """The constants that do not hold; a key that is not there has its usual value."""
-    for key, words in config.constants:
-        value = at(published, key)
-        if value is not ABSENT and not any(_same(value, word, params) for word in words):
-            needed = " or ".join(word.text for word in words)
-            labels = (Label(words[0].span, "needed here"),)
-            yield Diagnostic(
-                "config-value", f"{key} is {shown(value)}; this recipe needs {needed}", place(source, key), labels=labels
-            )
+    for constant in config.constants:
+        value = at(published, constant.key)
+        if value is not ABSENT and not _holds(value, constant, params):
+            needed = " or ".join(word.text for word in constant.words)
+            if constant.count is not None:
+                needed = f"{needed}, for each layer below {constant.count.text}"
+            message = f"{constant.key} is {shown(value)}; this recipe needs {needed}"
+            labels = (Label(constant.words[0].span, "needed here"),)
+            yield Diagnostic("config-value", message, place(source, constant.key), labels=labels)
+
+
+def _holds(value: Any, constant: Constant, params: abc.Mapping[str, Any]) -> bool:
+    if constant.count is None:
+        return any(_same(value, word, params) for word in constant.words)
+    try:
+        count = evaluate(parse_expression(constant.count), params)
+    except ExpressionError as no:
+        raise RecipeError([no.diagnostic]) from None
+    if not isinstance(value, list) or len(value) != count:
+        return False
+    return all(_same(item, constant.words[0], {**params, "layer": layer}) for layer, item in enumerate(value))
 
 
 def _same(value: Any, word: Scalar, params: abc.Mapping[str, Any]) -> bool:
     if shown(value) == word.text:
         return True
     try:
-        wanted = evaluate(parse_expression(word), params)
-    except ExpressionError:  # a word
+        expression = parse_expression(word)
+        if isinstance(value, str):
+            return evaluate_word(expression, params, [value]) == value
+        wanted = evaluate(expression, params)
+    except ExpressionError:  # another word
         return False
-    return not isinstance(value, str) and isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

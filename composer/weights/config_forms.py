@@ -9,18 +9,19 @@ from composer.language.document import Entry, Listing, Mapping, Node, Scalar
 from composer.weights.forms import Forms
 
 KEYS = ("params", "constants", "ignore")
+EACH = ("each", "count")
 HOW = ("from", "count", "values", "otherwise", "optional")
 ABOUT_THE_FILE = (
     "model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "_commit_hash",
     "_attn_implementation", "_attn_implementation_autoset", "attn_implementation", "torchscript", "use_bfloat16",
     "use_cache", "return_dict", "output_attentions", "output_hidden_states", "output_past", "tf_legacy_loss",
     "gradient_checkpointing", "chunk_size_feed_forward", "is_encoder_decoder", "id2label", "label2id", "problem_type",
-    "finetuning_task", "tokenizer_class", "prefix", "task_specific_params", "bos_token_id", "eos_token_id", "pad_token_id",
-    "sep_token_id", "max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams",
-    "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty",
-    "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "num_return_sequences",
-    "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values",
-    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+    "finetuning_task", "tokenizer_class", "prefix", "task_specific_params", "bos_token_id", "decoder_start_token_id",
+    "eos_token_id", "pad_token_id", "sep_token_id", "max_length", "min_length", "max_new_tokens", "do_sample",
+    "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p",
+    "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
+    "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id",
+    "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
 )  # fmt: skip
 """Keys of any model's `config.json` that say how it was saved, how it is run and how it writes, not what it computes."""
 
@@ -45,23 +46,33 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """What one key must hold."""
+
+    key: str
+    words: tuple[Scalar, ...]
+    """One of these: words, numbers, and expressions of the recipe's params."""
+    count: Scalar | None
+    """Of a list, how many items it has; what they are is the one expression, of their index `layer` too."""
+
+
+@dataclass(frozen=True)
 class Config:
     """What every key of a `config.json` means for a recipe."""
 
     settings: tuple[Setting, ...]
-    constants: tuple[tuple[str, tuple[Scalar, ...]], ...]
-    """Keys with what they must hold, one of several: words, numbers, and expressions of the recipe's params."""
+    constants: tuple[Constant, ...]
     ignore: tuple[str, ...]
 
     def speaks_of(self, key: str) -> bool:
         """Whether a key is read, or known to say nothing; so is what lies inside it."""
         inside = [one for each in self.settings if each.counted for one in each.keys]
-        plain = {one for each in self.settings for one in each.keys} | {one for one, _ in self.constants}
+        plain = {one for each in self.settings for one in each.keys} | {one.key for one in self.constants}
         return key in plain or any(key == one or key.startswith(f"{one}.") for one in (*self.ignore, *ABOUT_THE_FILE, *inside))
 
     def speaks_within(self, key: str) -> bool:
         """Whether something inside a key is read, so that it may be null as a whole."""
-        known = [*(one for each in self.settings for one in each.keys), *(one for one, _ in self.constants)]
+        known = [*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants)]
         return any(one.startswith(f"{key}.") for one in known)
 
 
@@ -80,7 +91,7 @@ class Reader(Forms):
         ignored = self.items(node.get("ignore"), "what is ignored is a list of keys", "[initializer_range]")
         return Config(
             tuple(self._setting(entry) for entry in params),
-            tuple((entry.key.text, self._words(entry.value)) for entry in constants),
+            tuple(self._constant(entry) for entry in constants),
             tuple(self.text(item, "a key is") for item in ignored),
         )
 
@@ -106,11 +117,25 @@ class Reader(Forms):
             self.flag(value.get("optional"), "optional"),
         )
 
+    def _constant(self, entry: Entry) -> Constant:
+        value = entry.value
+        if not isinstance(value, Mapping):
+            return Constant(entry.key.text, self._words(value), None)
+        self.keys(value, EACH, "constant of a config")
+        each, count = value.get("each"), value.get("count")
+        if not isinstance(each, Scalar) or not isinstance(count, Scalar):
+            self.error("weights-form", value.span, "a list has as many items as count says, each as each says",
+                       hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
+            return Constant(entry.key.text, (), None)
+        return Constant(entry.key.text, (each,), count)
+
     def _names(self, node: Node) -> tuple[str, ...]:
         return tuple(self.text(item, "a key is") for item in (node.items if isinstance(node, Listing) else (node,)))
 
     def _words(self, node: Node) -> tuple[Scalar, ...]:
         items = node.items if isinstance(node, Listing) else (node,)
+        if not items:
+            self.error("weights-form", node.span, "a constant holds one of the values beside it, and there is none")
         for item in items:
             self.text(item, "what a constant holds is")
         return tuple(item for item in items if isinstance(item, Scalar))

@@ -237,3 +237,18 @@ def test_what_only_losses_read_stays_behind_where_a_recipe_is_a_block(tmp_path: 
     tokens = torch.randint(7, (B, T))
     assert model(tokens).losses == {}
     torch.testing.assert_close(model(tokens).logits, alone(tokens).logits)
+
+
+@pytest.mark.parametrize(("given", "node"), [("losses", "last"), ("x", "losses")])
+def test_losses_and_nodes_and_inputs_of_one_name_do_not_meet(given: str, node: str) -> None:
+    """A loss and the mapping of all losses, called as the input is, or as a node that lives through `forward`."""
+    names = ["n0", "n1", "n2", "n3", "n4", node]
+    scaled = "".join(f"  {name}: {{type: scale, by: {i + 2}, in: {given}}}\n" for i, name in enumerate(names))
+    text = (
+        f'recipe: r\ninputs: {{{given}: "float[batch, 4]"}}\ngraph:\n{scaled}'
+        f"  map: {{type: linear, out: 4, in: n0}}\n  all: {{type: add, in: [{', '.join(names)}, map]}}\n"
+        f"losses: {{losses: {{type: mse, in: [{', '.join(names)}], target: {given}, reduce: sum}}}}\n"
+    )
+    x = torch.randn(3, 4)
+    found = composer.load(text).compile(seed=0)(**{given: x}).losses
+    torch.testing.assert_close(found["losses"], sum((i + 1) ** 2 * x.square().mean() for i in range(6)))

@@ -170,6 +170,23 @@ def test_noise_changes_who_is_visited_in_training_alone() -> None:
 
 
 @torch.no_grad()
+def test_jitter_moves_what_the_choice_is_made_from_in_training_alone() -> None:
+    """Each number by a factor within 0.3 of 1, drawn evenly; what the experts read stays as it is."""
+    recipe = mixture("switch").recipe.text.replace("capacity: 2", "capacity: 7, jitter: 0.3")
+    model, x, read = composer.load(recipe).compile(seed=0).double(), positions(64), []
+    model.moe.gate.register_forward_pre_hook(lambda _, given: read.append(given[0] / x))
+    model.moe.expert.register_forward_pre_hook(lambda _, given: read.append(given[0]))
+    model.train()(x)
+    factors, rows = read
+    assert 0.7 <= factors.min() < 0.71 and 1.29 < factors.max() <= 1.3
+    assert factors.std().item() == pytest.approx(0.6 / 12**0.5, rel=0.05)
+    assert {tuple(row) for row in rows.tolist()} == {tuple(row) for row in x.flatten(0, 1).tolist()}
+    read.clear()
+    model.eval()(x)
+    assert torch.equal(read[0], torch.ones_like(x))
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("router", ROUTERS)
 def test_no_position_visits_an_expert_that_it_was_not_sent_to(router: str) -> None:
     """Three maps for each visit, and none for what a full expert does not take."""

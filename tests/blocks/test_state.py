@@ -249,3 +249,13 @@ def test_one_hot_has_a_one_where_torchs_has_it() -> None:
     ids = torch.randint(5, (B, T))
     assert torch.equal(model(ids).y, F.one_hot(ids, 5).bfloat16())
     assert not model(torch.tensor([[-100, 5]])).y.any()
+
+
+def test_passes_of_one_set_of_weights_may_hold_a_one_hot_and_no_state() -> None:
+    """What stays as it is can be shared; what changes has one value in a call."""
+    shared = "  steps:\n    repeat: 2\n    share: true\n    graph:\n"
+    hot = "      hot: {type: one_hot, classes: 6, in: ids}\n      y: {type: add, in: [input, hot]}\n"
+    kept = "      hot: {type: state, shape: [6], next: hot}\n      y: {type: add, in: [input, hot]}\n"
+    inputs = 'inputs: {x: "float[batch, time, 6]", ids: "int[batch, time]"}'
+    assert not composer.load(f"recipe: r\n{inputs}\ngraph:\n{shared}{hot}").check()
+    assert "share" in {found.code for found in composer.load(f"recipe: r\n{inputs}\ngraph:\n{shared}{kept}").check()}

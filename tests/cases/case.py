@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import composer
+from composer.compare.edges import changed_edges
 from composer.cost.budget import budget
 from composer.diagnostics import Diagnostic, RecipeError, Span
 from composer.graph.parameters import parameters
@@ -33,6 +34,8 @@ class Case:
     config: str
     """A `config.json` above the recipe; nothing where there is none."""
     expected: Example
+    before: str = ""
+    """What the recipe was, in a block `before` above it; nothing where that is not asked."""
 
     @property
     def context(self) -> str:
@@ -57,19 +60,24 @@ def cases(file: Path) -> Iterator[Case]:
     settings: tuple[str, ...] = ()
     config = ""
     recipe: Example | None = None
+    before = ""
     for example in examples(file):
         match example.language:
             case "set":
                 settings = tuple(example.text.splitlines())
             case "json":
                 config = example.text
+            case "before":
+                before = example.text
             case "yaml":
                 recipe = example
             case "text":
                 assert recipe is not None, f"{example}: no recipe stands above these diagnostics"
                 title = max(number for number in titles if number < recipe.line)
-                yield Case(lines[title - 1].removeprefix("## "), _paragraph(lines[title:]), recipe, settings, config, example)
-                settings, config, recipe = (), "", None
+                yield Case(
+                    lines[title - 1].removeprefix("## "), _paragraph(lines[title:]), recipe, settings, config, example, before
+                )
+                settings, config, recipe, before = (), "", None, ""
     assert recipe is None, f"{recipe}: no diagnostics stand below this recipe"
 
 
@@ -86,6 +94,8 @@ def diagnose(case: Case) -> list[Diagnostic]:
     with chdir(FOLDER):
         recipe = composer.load(case.text, set=case.settings)
         found = recipe.check()
+    if case.before:
+        found.extend(changed_edges(composer.load(case.before).typed, recipe.typed))
     if "build" in case.recipe.words:
         found.extend(budget(recipe.typed))
     if case.config and not found:

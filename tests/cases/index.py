@@ -31,8 +31,10 @@ def page() -> str:
 def _section(case: Case) -> str:
     settings = "".join(f"\nWith `--set {setting}`:\n" for setting in case.settings)
     config = f"\nWith this `config.json`:\n\n```json\n{case.config}```\n" if case.config else ""
+    before = f"\nAgainst this:\n\n```yaml\n{case.before}```\n\nthe recipe is now:\n" if case.before else ""
     report = "\n".join(full(found).rstrip() for found in diagnose(case) if found.code == case.code)
-    return f"\n## {case.code}\n\n{case.meaning}\n{settings}{config}\n```yaml\n{case.recipe.text}```\n\n```text\n{report}\n```\n"
+    above = settings + config + before
+    return f"\n## {case.code}\n\n{case.meaning}\n{above}\n```yaml\n{case.recipe.text}```\n\n```text\n{report}\n```\n"
 
 
 def renewed(file: Path) -> str:

@@ -20,7 +20,7 @@ from tests.conformance.generator import generated
 
 EVERY_CASE = [case for file in FILES for case in cases(file)]
 OF_FORM = {
-    "empty-recipe", "init-form", "language-version", "missing-type", "node-form", "not-a-mapping", "not-built", "unknown-field",
+    "empty-recipe", "init-form", "language-version", "missing-type", "node-form", "not-a-mapping", "unknown-field",
     "unknown-init", "unknown-param-type", "unknown-task", "value-form",
 }  # fmt: skip
 """Mistakes that a schema sees wherever they stand, where the text is YAML at all."""

@@ -55,7 +55,7 @@ def mutations(text: str) -> Iterator[tuple[str, str]]:
             yield f"{'.'.join(map(str, path))}: {what}", write(other)
         if isinstance(value, dict) and path[-1:] == ("graph",):
             yield from _graph(path, value, whole)
-    for key in ("task", "init", "positions"):
+    for key in ("task", "init", "positions", "losses"):
         if key in whole:
             yield f"without {key}", write({name: value for name, value in whole.items() if name != key})
 

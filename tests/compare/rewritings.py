@@ -86,7 +86,7 @@ def _on_axes(value: Any, change: Callable[[str], str], key: str = "") -> Any:
             return {name: _on_axes(inner, change, name) for name, inner in value.items()}
         case list():
             return [_on_axes(item, change) for item in value]
-        case str() if key == "axis":
+        case str() if key in ("axis", "scan"):
             return change(value)
     return value
 
@@ -112,19 +112,25 @@ def _shuffled(value: Any, random: Random, *, nodes: bool, key: str = "") -> Any:
 def unrolled(recipe: composer.Recipe) -> str:
     """Every repeat at the top level as that many groups, one after the other."""
     whole = data(recipe.expand())
+    if "share:" in recipe.expand() or "losses" in whole:  # losses read passes
+        raise Unfit
     repeats = {name: int(node["repeat"]) for name, node in whole["graph"].items() if isinstance(node, dict) and "repeat" in node}
     if not repeats or re.search(r"\(\d*:\d*\)|\blayer\b", write({"graph": whole["graph"]})):
         raise Unfit
     graph: dict[str, Any] = {}
     for name, node in whole["graph"].items():
         if name in repeats:
-            graph |= {f"{name}_{index}": _layer(name, node, index) for index in range(repeats[name])}
+            graph |= {f"{name}_{index}": _of_layers(_layer(name, node, index), repeats) for index in range(repeats[name])}
         else:
             graph[name] = _of_layers(node, repeats)
     outputs = _of_layers({"outputs": whole["outputs"]}, repeats)["outputs"]
     rewritten = {**whole, "graph": graph, "outputs": outputs}
 
+    shared = {name for name in repeats if "share" in whole["graph"][name]}
+
     def path(steps: list[str]) -> str:
+        if steps[0] in shared:
+            return ".".join([f"{steps[0]}_0", *steps[1:]])
         return ".".join([f"{steps[0]}_{steps[1]}", *steps[2:]] if steps[0] in repeats else steps)
 
     return write(_with_starts(rewritten, recipe, path, {}))
@@ -132,7 +138,9 @@ def unrolled(recipe: composer.Recipe) -> str:
 
 def _layer(name: str, node: dict[str, Any], index: int) -> dict[str, Any]:
     each = {key: value[index % len(value)] if isinstance(value, list) else value for key, value in node.get("each", {}).items()}
-    layer = {key: _with_each(value, each) for key, value in node.items() if key not in ("repeat", "each")}
+    layer = {key: _with_each(value, each) for key, value in node.items() if key not in ("repeat", "each", "share")}
+    if index and "share" in node:
+        layer["tie"] = f"{name}_0"
     if index:
         before, given = f"{name}_{index - 1}", layer["in"]
         matched = [key for key in given if key in node.get("outputs", {})] if isinstance(given, dict) else []

@@ -62,6 +62,7 @@ TINY: Mapping[str, dict[str, Any]] = {
     },
     "transformer": {"vocab": 11, "d_model": 16, "n_layers": 2, "n_heads": 2, "hidden": 20},
     "rnn_lm": {"vocab": 11, "d_model": 2, "hidden": 3},
+    "seq2seq_rnn": {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4},
 }  # fmt: skip
 """Sizes for every recipe of the zoo; one that is not here runs as it is."""
 ZOO = zoo_names()

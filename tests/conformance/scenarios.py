@@ -427,7 +427,7 @@ def experts(draft: Draft) -> None:
             "scaling": "2.5",
         },
         {"type": "noisy_top_k_router", "top_k": draft.pick("1", "2")},
-        {"type": "switch_router", "capacity": draft.pick("1", "3")},
+        {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01"},
     ]
     if not draft.causal:
         routers.append({"type": "expert_choice_router", "capacity": draft.pick("1", "2")})
@@ -739,7 +739,7 @@ def one_set_of_weights(draft: Draft) -> None:
     last = f"{name}.{attn}.body"
     tied = {**draft.residual(draft.feed_mapping())}
     draft.add({"type": "add", "in": [before, f"{name}(1)", *draft.pick([], [last])]})
-    draft.add({"repeat": "2", "graph": draft.body({"repeat": "2", "share": "true", "graph": draft.body(tied)})})
+    draft.add({"repeat": "2", "graph": draft.body({"repeat": "2", "share": "true", "graph": draft.body(tied)}, "rmsnorm")})
 
 
 @scenario

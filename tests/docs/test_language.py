@@ -124,25 +124,3 @@ def test_lists_of_the_page_are_complete() -> None:
     shown = re.search(r"the functions are `([^`]*)`", section("Values"))
     assert shown is not None
     assert set(shown[1].split()) == FUNCTIONS
-
-
-REFUSED = [
-    (what, name, "not-built" if "`not-built`" in line else re.findall(r"`(unknown-\w+)`", line)[-1])
-    for line in section("Not read yet").splitlines()
-    if line.startswith("| ") and (what := line.split("|")[1]).strip() != "what"
-    for name in code_words(what)
-]
-
-
-@pytest.mark.parametrize(("what", "name", "code"), REFUSED, ids=lambda word: word if word.isidentifier() else "")
-def test_what_is_not_read_is_refused(what: str, name: str, code: str) -> None:
-    """Each name of the page's last list, where it belongs."""
-    start = 'recipe: example\ninputs: {x: "float[batch, time, 32]"}\n'
-    graph = "graph: {a: {type: linear, out: 8}}\n"
-    if "top level" in what:
-        text = f"{start}{graph}{name}: {{a: b}}\n"
-    elif "task" in what:
-        text = f"{start}{graph}task: {name}\n"
-    else:
-        text = f"{start}graph: {{a: {{type: {name}}}}}\n"
-    assert {mistake.code for mistake in composer.load(text).check()} == {code}

@@ -64,6 +64,13 @@ GRAPHS = {
     graph: {f: {type: linear, out: 8, in: left}, n: {type: silu, in: right}, m: {type: multiply, in: [f, n]}}
     outputs: {left: m, right: f}
   b: {type: add, in: [a, a.right]}""",
+    "a port that only some passes have, in a slot": """
+  a:
+    repeat: 4
+    each:
+      what: [{type: ffn, hidden: 6}, {type: moe, experts: 2, expert: ffn, router: {type: switch_router, capacity: 3}}]
+    graph: {f: {type: residual, body: what}}
+  b: {type: add, in: [a, "a(:).f.body.load_balancing"]}""",
     "masks that read inputs": """
   a: {type: attention, heads: 2, mask: causal and (window(wide) or first(1)) and valid(valid)}
   b:

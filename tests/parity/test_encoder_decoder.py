@@ -151,16 +151,16 @@ class ByThePaper:
 
     def __init__(self, weights: dict[str, Tensor], *, layers: int, heads: int) -> None:
         self.weights, self.layers, self.heads = weights, layers, heads
-        self.table = weights["encoder.embed.weight"]
+        self.table = weights["embed.weight"]
 
     def __call__(self, source: list[int], target: list[int]) -> Tensor:
         memory, stream = self.embedded(source), self.embedded(target)
         for layer in range(self.layers):
-            at = f"encoder.layers.{layer}"
+            at = f"encoder.{layer}"
             memory = self.added(f"{at}.attn", memory, self.attention(f"{at}.attn.body", memory, memory, causal=False))
             memory = self.added(f"{at}.ffn", memory, [self.ffn(f"{at}.ffn.body", x) for x in memory])
         for layer in range(self.layers):
-            at = f"decoder.layers.{layer}"
+            at = f"decoder.{layer}"
             stream = self.added(f"{at}.attn", stream, self.attention(f"{at}.attn.body", stream, stream, causal=True))
             stream = self.added(f"{at}.cross", stream, self.attention(f"{at}.cross.body", stream, memory, causal=False))
             stream = self.added(f"{at}.ffn", stream, [self.ffn(f"{at}.ffn.body", x) for x in stream])

@@ -123,6 +123,8 @@ losses: {near: {type: mse, in: kept, target: kept}}""",
     in: {scores: head, words: tokens}
     graph: {far: {type: cross_entropy, in: {input: scores, target: words}}}
 losses: {made: {in: group}}""",
+    "the loss `outside` reads `given`, which is given as one number": """
+losses: {outside: {in: given}}""",
     "the loss `both` reads means over unequal numbers": """
   one: {type: mean, axis: time, in: embed}
   near: {type: mse, in: {input: one, target: one}}
@@ -132,7 +134,7 @@ losses: {both: {in: [near, far]}}""",
 BASE = """
 recipe: whole
 task: causal_lm
-inputs: {tokens: "int[batch, time]"}
+inputs: {tokens: "int[batch, time]", given: "float[]?"}
 outputs: {logits: head}
 graph:
   embed: {type: embedding, vocab: 20, dim: 8}

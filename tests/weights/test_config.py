@@ -11,14 +11,21 @@ from typing import Any
 import pytest
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
     MixtralConfig,
     MixtralForCausalLM,
+    SwitchTransformersForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
     ViTConfig,
     ViTForImageClassification,
 )
@@ -28,6 +35,7 @@ import composer
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
 from composer.weights import load_published
+from composer.zoo import zoo
 from tests.parity.reference import REFERENCE, perturbed
 
 LLAMA31 = {
@@ -53,14 +61,32 @@ TINY: dict[str, tuple[str, Any]] = {
             rope_parameters={"rope_type": "default", "rope_theta": 70.0}, **WIDTHS,
         ),
     ),
+    "gemma3": (
+        "gemma3",
+        Gemma3TextConfig(
+            vocab_size=53, intermediate_size=40, num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=8, sliding_window=4,
+            **{**WIDTHS, "num_hidden_layers": 7},
+        ),
+    ),
+    "albert": (
+        "albert",
+        AlbertConfig(
+            vocab_size=53, embedding_size=10, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1,
+            hidden_dropout_prob=0, attention_probs_dropout_prob=0, **WIDTHS,
+        ),
+    ),
     "bert": ("bert", BertConfig(vocab_size=53, intermediate_size=40, max_position_embeddings=16, layer_norm_eps=0.1, **WIDTHS)),
 }  # fmt: skip
 MODELS: dict[str, type[Published]] = {
     "gpt2": GPT2LMHeadModel,
     "llama3": LlamaForCausalLM,
     "mixtral": MixtralForCausalLM,
+    "gemma3": Gemma3ForCausalLM,
     "bert": BertForMaskedLM,
+    "albert": AlbertForMaskedLM,
     "vit": ViTForImageClassification,
+    "t5": T5ForConditionalGeneration,
+    "switch": SwitchTransformersForConditionalGeneration,
 }
 
 
@@ -111,6 +137,7 @@ def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
         ("gpt2", GPT2Config(n_embd=1600, n_layer=48, n_head=25), 1_557_611_200),  # GPT-2 XL
         ("llama3", LlamaConfig(), 6_738_415_616),  # Llama 2 7B
         ("mixtral", MixtralConfig(num_local_experts=4), 24_153_690_112),
+        ("t5", T5Config(), 60_506_624),  # T5 small
         ("bert", BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096), 335_174_458),
         ("vit", ViTConfig(patch_size=32, num_labels=10), 87_462_922),
     ],
@@ -179,6 +206,31 @@ def test_what_the_recipe_does_not_do_is_an_error_at_its_line(change: dict[str, A
     assert (wrong.code, wrong.span.source.name) == (code, "config.json")
     text = wrong.span.source.lines[wrong.span.line - 1]
     assert text[wrong.span.column - 1 : wrong.span.end_column - 1] == line
+
+
+@pytest.mark.parametrize(
+    "types",
+    [["sliding_attention"] * 7, ["sliding_attention"] * 5 + ["full_attention"], "sliding_attention", [1] * 7],
+    ids=["none is full", "too short", "no list", "no words"],
+)
+def test_layers_in_another_order_are_an_error(types: object) -> None:
+    """The list of kinds of layer is worked out layer by layer, as in the recipe's `each`."""
+    config = TINY["gemma3"][1].to_dict()
+    assert config["layer_types"] == [*["sliding_attention"] * 5, "full_attention", "sliding_attention"]
+    with pytest.raises(RecipeError) as error:
+        configured("gemma3", {**config, "layer_types": types})
+    assert [(wrong.code, wrong.message.partition(" is ")[0]) for wrong in error.value.diagnostics] == [
+        ("config-value", "layer_types")
+    ]
+
+
+def test_a_count_of_nothing_known_is_an_error_of_the_recipe() -> None:
+    """At its place there."""
+    text = (zoo() / "gemma3.yaml").read_text(encoding="utf-8").replace("count: n_layers}", "count: layers}")
+    with pytest.raises(RecipeError) as error:
+        composer.load(text).configured(TINY["gemma3"][1].to_dict())
+    (wrong,) = error.value.diagnostics
+    assert wrong.span.source.lines[wrong.span.line - 1].lstrip().startswith("layer_types:")
 
 
 def test_a_size_that_the_recipe_refuses_is_an_error_of_the_setting() -> None:

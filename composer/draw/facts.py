@@ -1,0 +1,84 @@
+"""What a page tells about each node: the shapes it reads and gives, its parameters, its FLOPs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from composer.cost.flops import FlopCounter
+from composer.cost.lengths import lengths_of
+from composer.cost.units import in_flops
+from composer.draw.counts import Counts
+from composer.draw.words import shape
+from composer.graph.dims import substitute
+from composer.graph.purpose import growing
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.types import Type
+
+Facts = Mapping[str, str]
+"""What is said, by what it is about, in order."""
+
+
+def facts(typed: TypedProgram) -> dict[str, Facts]:
+    """Of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
+    found: dict[str, Facts] = {}
+    for path, told in _Facts(typed).graph(typed.root, "", ""):
+        found.setdefault(path, told)
+    return found
+
+
+class _Facts:
+    def __init__(self, typed: TypedProgram) -> None:
+        lengths = lengths_of(typed, {})
+        axis = growing(typed.program.recipe.task, typed.inputs)
+        self.positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
+        self.counts, self.flops = Counts(typed), FlopCounter(lengths)
+
+    def graph(self, graph: TypedGraph, path: str, place: str) -> Iterator[tuple[str, Facts]]:
+        for node in graph.nodes:
+            if not node.node.dropped:
+                yield from self.node(node, path + node.name, place + node.name)
+
+    def node(self, node: TypedNode, path: str, place: str) -> Iterator[tuple[str, Facts]]:
+        reads: Mapping[str, Type | tuple[Type, ...]]
+        gives: Mapping[str, Type | tuple[Type, ...]]
+        match node:
+            case TypedBlock():
+                wanted = {*list(node.outputs)[:1], *node.node.wanted}
+                reads, gives = node.inputs, {name: type_ for name, type_ in node.outputs.items() if name in wanted}
+            case TypedGroup():
+                reads, gives = {one.name: node.graph.inputs[one.name] for one in node.graph.graph.inputs}, node.graph.outputs
+            case TypedRepeat():
+                first = node.passes[0]
+                reads, gives = {one.name: first.inputs[one.name] for one in first.graph.inputs}, node.passes[-1].outputs
+            case TypedScan():
+                reads, gives = {name: node.graph.inputs[name] for name in node.steps}, node.outputs
+        told = {"reads": ports(reads), "gives": ports(gives)}
+        if count := self.counts.owned.get(place, 0):
+            told["parameters"] = f"{count:,}"
+        elif place in self.counts.tied:
+            told["parameters"] = f"those of {self.counts.tied[place]}"
+        if flops := self.flops.node(node).masked:
+            told |= {"FLOPs": in_flops(flops)} if self.positions is None else {"per token": in_flops(flops // self.positions)}
+        yield path, {name: text for name, text in told.items() if text}
+        match node:
+            case TypedBlock():
+                for name, slot in node.slots.items():
+                    if slot is not None:
+                        yield from self.node(slot, f"{path}.{name}", f"{place}.{name}")
+            case TypedGroup() | TypedScan():
+                yield from self.graph(node.graph, f"{path}.", f"{place}.")
+            case TypedRepeat():
+                for index, graph in enumerate(node.passes):
+                    yield from self.graph(graph, f"{path}.", f"{place}.{index}.")
+
+
+def ports(types: Mapping[str, Type | tuple[Type, ...]]) -> str:
+    """Shapes by port; one port's alone."""
+    said = {name: shape(type_) or written(type_) for name, type_ in types.items()}
+    said = {name: text for name, text in said.items() if text}
+    return next(iter(said.values())) if len(said) == 1 else ", ".join(f"{name}: {text}" for name, text in said.items())
+
+
+def written(type_: Type | tuple[Type, ...]) -> str:
+    """What is not one tensor."""
+    return " + ".join(filter(None, map(shape, type_))) if isinstance(type_, tuple) else str(type_)

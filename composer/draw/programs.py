@@ -1,0 +1,37 @@
+"""Graphviz as a program: what is installed of it, and how it is called."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sysconfig
+
+PURE, INSTALL = "graphviz-pure", "pip install graphviz-pure"
+
+
+class Missing(RuntimeError):
+    """A program or a package that a file needs; `hint` is how it is installed."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+def pure() -> str | None:
+    """The program that comes with our own dependencies, also where the environment is not activated."""
+    return shutil.which(PURE, path=sysconfig.get_path("scripts")) or shutil.which(PURE)
+
+
+def graphviz(text: str, format: str, *options: str, program: str | None = None) -> bytes:
+    """What Graphviz makes of a DOT text; the one that draws the same on every machine is preferred.
+
+    Raises:
+        Missing: where there is no Graphviz.
+    """
+    program = program or pure() or shutil.which("dot")
+    if program is None:
+        raise Missing("there is no Graphviz", INSTALL)
+    run = subprocess.run([program, f"-T{format}", *options], input=text.encode(), capture_output=True)
+    if run.returncode:
+        raise RuntimeError(f"{program} ends with {run.returncode}: {run.stderr.decode(errors='replace')[-500:]}")
+    return run.stdout

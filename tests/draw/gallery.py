@@ -1,0 +1,50 @@
+"""Writes docs/gallery.md and its pictures as they are now: `python -m tests.draw.gallery`, after a look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import composer
+from composer.recipe import zoo_names
+
+PAGE = Path(__file__).parents[2] / "docs" / "gallery.md"
+PICTURES = PAGE.with_suffix("")
+HEAD = """# Gallery
+
+Every recipe that comes with the package, as `arco draw NAME --theme auto` draws it. `--level overview` shows a model at a
+glance, `--level full` every linear map of it; `-o NAME.html` makes a page in which blocks open, wires can be followed, and
+the recipe stands beside the picture. This page is generated: `python -m tests.draw.gallery`.
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    return "\n".join([HEAD, *entries()])
+
+
+def entries() -> Iterator[str]:
+    """A heading, a sentence, its source and a picture for each recipe."""
+    for name in zoo_names():
+        recipe = composer.load(name)
+        source = recipe.typed.program.recipe.source
+        yield f"## {name}\n\n{recipe.doc}{f' From {source}.' if source else ''}\n\n![{name}](gallery/{name}.svg)\n"
+
+
+def picture(name: str) -> str:
+    """The drawing of a recipe; it follows the reader's dark mode."""
+    return composer.load(name).draw(theme="auto").svg()
+
+
+def write() -> None:
+    """Writes the page and the pictures, and takes away those of recipes that are gone."""
+    PICTURES.mkdir(exist_ok=True)
+    for old in PICTURES.glob("*.svg"):
+        old.unlink()
+    for name in zoo_names():
+        (PICTURES / f"{name}.svg").write_text(picture(name), encoding="utf-8", newline="\n")
+    PAGE.write_text(page(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,324 @@
+"""Drawings as files of every format."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import composer
+from composer.cli import main
+from composer.draw.dot import dot
+from composer.draw.engine import problem
+from composer.draw.figure import NotDrawn, draw
+from composer.draw.formats import written
+from composer.draw.graph import Graph
+from composer.draw.marks import Curve, path, rectangle
+from composer.draw.mermaid import mermaid
+from composer.draw.programs import Missing, graphviz, pure
+from composer.draw.scene import Area, Scene
+from tests.draw.cases import CASES, scenes
+from tests.draw.edges import Readers, mixed, place
+
+NAMED = [case for case in CASES if not case.startswith("chunk")]
+HOSTILE = [
+    "</svg><script>alert(1)</script>\"'",
+    '\\"]; } end -->|x| %%{init: {}}%% `b` &amp; #35;',
+    "\u202eabc\u2067שלום",
+    "x" * 10_000,
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_links_are_the_edges_of_the_graph(case: str) -> None:
+    """Through all borders, what reads what is what the typed graph says, wherever passes do not differ."""
+    for name, typed, scene in scenes(case, "block"):
+        truth = Readers(typed, quiet=True)
+        blocks = {place(node.about.path, truth.blocks) for node in Graph(scene).nodes}
+        links = set()
+        for link in Graph(scene).links:
+            source, target = (place(re.sub(r"#\d+$", "", end), truth.blocks) for end in (link.source, link.target))
+            if source != target or source not in truth.blocks:
+                links.add((source, target))
+        inside = mixed(scene)
+        wanted = {(maker, reader) for maker, reader, _ in truth.pairs if maker != reader and {maker, reader} <= blocks}
+        wanted = {pair for pair in wanted if not next_pass(scene, *pair)}
+        assert {pair for pair in wanted - links if not any(end.startswith(inside) for end in pair)} == set(), name
+        known = {(maker, reader) for maker, reader, _ in truth.pairs}
+        extra = {pair for pair in links - known if set(pair) <= truth.blocks}
+        assert {pair for pair in extra if not any(end.startswith(inside) for end in pair)} == set(), name
+
+
+def next_pass(scene: Scene, maker: str, reader: str) -> bool:
+    """Whether a block reads what stands above it in the same repeat: what the pass before has made."""
+    tops = {thing.about.path: thing.area.top for thing in (*scene.boxes, *scene.merges)}
+    repeats = [f"{frame.about.path}." for frame in scene.frames if frame.pill is not None]
+    same = any(maker.startswith(path) and reader.startswith(path) for path in repeats)
+    return same and tops.get(maker, 0) < tops.get(reader, 0)
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_mermaid_says_all_nodes_clusters_and_links(case: str) -> None:
+    """Each once, and every subgraph ends."""
+    for name, _, scene in scenes(case, "block"):
+        text, graph = mermaid(scene), Graph(scene)
+        assert len(re.findall(r'^ +n\d+\(+"', text, re.MULTILINE)) == len(graph.nodes), name
+        assert text.count("subgraph ") == len(re.findall(r"^ +end$", text, re.MULTILINE)) == len(scene.frames)
+        assert len(re.findall(r"^  n\d+ -", text, re.MULTILINE)) == len(graph.links)
+
+
+def read_back(text: str) -> dict[str, list[dict[str, str]]]:
+    """What Graphviz understands of a DOT text, without laying it out."""
+    told: dict[str, list[dict[str, str]]] = json.loads(graphviz(text, "json", "-Kneato", "-n2"))
+    return told
+
+
+@pytest.mark.skipif(pure() is None, reason="graphviz-pure is not installed")
+@pytest.mark.parametrize("case", NAMED)
+def test_graphviz_reads_the_dot_file_as_it_is_meant(case: str) -> None:
+    """Nodes at their places with their sizes, clusters with their borders, an edge for each link."""
+    for name, _, scene in scenes(case, "block"):
+        told, graph = read_back(dot(scene)), Graph(scene)
+        objects = {one["name"]: one for one in told["objects"]}
+        for node in graph.nodes:
+            if node.thing is not None:
+                x, y = map(float, objects[node.key]["pos"].split(","))
+                area = node.thing.area
+                assert (x, scene.height - y) == pytest.approx(
+                    ((area.left + area.right) / 2, (area.top + area.bottom) / 2), abs=0.1
+                )
+        names = [one["name"] for one in told["objects"]]
+        edges = [(names[int(edge["tail"])], names[int(edge["head"])]) for edge in told["edges"]]
+        assert sorted(edges) == sorted((link.source, link.target) for link in graph.links), name
+        assert sum(one.startswith("cluster") for one in objects) == len(scene.frames)
+
+
+@pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
+def test_hostile_titles_stay_text(title: str) -> None:
+    """In every format that is text: nothing of them is read as anything else."""
+    figure = composer.load("gpt2").draw(title=title)
+    nodes = len(Graph(figure.scene).nodes)
+    assert len(re.findall(r'^ +n\d+\(+"', mermaid(figure.scene), re.MULTILINE)) == nodes
+    assert "<script" not in dot(figure.scene).replace("&lt;script", "")
+    if pure():
+        names = {one["name"] for one in read_back(dot(figure.scene))["objects"]}
+        assert {node.key for node in Graph(figure.scene).nodes} <= names
+        assert written(figure, "png").startswith(b"\x89PNG")
+    assert written(figure, "pdf").startswith(b"%PDF")
+
+
+def with_title(title: str) -> Scene:
+    """A model with a block that has such a title."""
+    scene = composer.load("gpt2").draw().scene
+    texts = tuple(replace(text, text=title) for text in scene.boxes[1].texts)
+    return replace(scene, boxes=(scene.boxes[0], replace(scene.boxes[1], texts=texts), *scene.boxes[2:]))
+
+
+@pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
+def test_hostile_blocks_stay_text(title: str) -> None:
+    """The same for what stands in a box."""
+    scene = with_title(title)
+    assert mermaid(scene).count("\n") == mermaid(composer.load("gpt2").draw().scene).count("\n")
+    assert max(map(len, mermaid(scene).splitlines())) < 2000
+    if pure():
+        assert len(read_back(dot(scene))["objects"]) == len(read_back(dot(composer.load("gpt2").draw().scene))["objects"])
+
+
+@pytest.mark.skipif(pure() is None, reason="graphviz-pure is not installed")
+def test_png_is_twice_the_natural_size(tmp_path: Path) -> None:
+    """Its middle has the colours of the drawing: the fill of the embedding stands where its box is."""
+    figure = composer.load("gpt2").draw()
+    figure.save(tmp_path / "a.png")
+    width, height, rows = pixels((tmp_path / "a.png").read_bytes())
+    assert (width, height) == pytest.approx((2 * figure.scene.width, 2 * figure.scene.height), abs=2)
+    box = next(box for box in figure.scene.boxes if box.hue == "embed")
+    assert rows[int(2 * (box.y + 4))][int(2 * (box.x + 60))] == (0xFB, 0xD6, 0x93)
+
+
+def pixels(data: bytes) -> tuple[int, int, list[list[tuple[int, ...]]]]:
+    """A PNG of eight bits, read by its specification."""
+    width, height, _, kind = struct.unpack(">IIBB", data[16:26])
+    depth, at, packed = {2: 3, 6: 4}[kind], 8, b""
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        packed += data[at + 8 : at + 8 + length] if data[at + 4 : at + 8] == b"IDAT" else b""
+        at += 12 + length
+    raw, rows, before = zlib.decompress(packed), [], bytes(width * depth)
+    for row in range(height):
+        start = row * (width * depth + 1)
+        line = bytearray(raw[start + 1 : start + 1 + width * depth])
+        for i in range(len(line)):
+            left, up, corner = (line[i - depth] if i >= depth else 0), before[i], (before[i - depth] if i >= depth else 0)
+            guess = left + up - corner
+            paeth = min((left, up, corner), key=lambda value: abs(guess - value))
+            line[i] = (line[i] + (0, left, up, (left + up) // 2, paeth)[raw[start]]) % 256
+        before = bytes(line)
+        rows.append([tuple(line[i : i + 3]) for i in range(0, len(line), depth)])
+    return width, height, rows
+
+
+def test_pdf_embeds_its_fonts_and_holds_its_texts(tmp_path: Path) -> None:
+    """The page has the width that was asked for; no font stands in it by its name alone."""
+    data = written(composer.load("gpt2").draw(width="240pt"), "pdf")
+    assert re.search(rb"/MediaBox \[ 0 0 240(\.0\d*)? ", data)
+    fonts = re.findall(rb"/Type /Font\b", data) + re.findall(rb"/Subtype /Type1\b", data)
+    assert len(fonts) == len(re.findall(rb"/FontFile2 ", data)) == 2
+    assert data == written(composer.load("gpt2").draw(width="240pt"), "pdf")
+
+
+def test_missing_program_gives_an_svg_and_the_install_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Never a failure without a file."""
+    monkeypatch.setattr("composer.draw.programs.pure", lambda: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    assert main(["draw", "gpt2", "-o", str(tmp_path / "a.png")]) == 2
+    told = capsys.readouterr().err
+    assert "pip install graphviz-pure" in told
+    assert "a.svg is written instead" in told
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == composer.load("gpt2").draw().svg()
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_missing_package_for_pdf_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where `dot` is not installed either."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(Missing, match=r"a\.svg is written instead") as missing:
+        composer.load("gpt2").draw().save(tmp_path / "a.pdf")
+    assert missing.value.hint == 'pip install "arco-composer[pdf]"'
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+def test_dot_makes_a_pdf_where_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With embedded fonts as well."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    data = written(composer.load("gpt2").draw(), "pdf")
+    assert data.startswith(b"%PDF")
+    assert b"/FontFile" in data or b"/ObjStm" in data
+
+
+def test_files_are_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure leaves the old file, and nothing beside it."""
+    (tmp_path / "a.svg").write_text("old", encoding="utf-8")
+    figure = composer.load("gpt2").draw()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        figure.save(tmp_path / "a.svg")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.svg"]
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == "old"
+
+
+def test_unknown_endings_are_refused(tmp_path: Path) -> None:
+    """By name, with those that are known."""
+    with pytest.raises(NotDrawn) as no:
+        composer.load("gpt2").draw().save(tmp_path / "a.bmp")
+    assert ".mmd" in no.value.hint
+
+
+@pytest.mark.parametrize("format", ["svg", "mermaid", "dot", "pdf"])
+def test_command_pipes_any_format(format: str) -> None:
+    """The bytes of the file, and nothing else; the same in processes whose sets have other orders."""
+    command = [sys.executable, "-m", "composer", "draw", "mixtral", "--format", format, "-o", "-"]
+    told = {
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("1", "2")
+    }
+    assert told == {written(composer.load("mixtral").draw(), format)}  # type: ignore[arg-type]  # a literal
+
+
+def test_arcs_of_a_path_are_round() -> None:
+    """Three quarters of a circle, as the icon of recurrence has it: every point is as far from the middle."""
+    (curve,) = path("M6 -7A9 9 0 1 0 9 1")
+    middle = centre(curve)
+    far = [((x - middle[0]) ** 2 + (y - middle[1]) ** 2) ** 0.5 for x, y in curve.points[::3]]
+    assert far == pytest.approx([9] * len(far))
+    assert len(far) == 5
+
+
+def centre(curve: Curve) -> tuple[float, float]:
+    """The middle of the circle through three points of a curve."""
+    (ax, ay), (bx, by), (cx, cy) = curve.points[0], curve.points[3], curve.points[6]
+    d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))
+    a, b, c = ax**2 + ay**2, bx**2 + by**2, cx**2 + cy**2
+    return (a * (by - cy) + b * (cy - ay) + c * (ay - by)) / d, (a * (cx - bx) + b * (ax - cx) + c * (bx - ax)) / d
+
+
+def test_a_circle_is_a_rectangle_that_is_all_corners() -> None:
+    """A quarter's middle is as far away as its ends, within a thousandth."""
+    points = rectangle(-1, -1, 2, 2, 1).points
+    for start in range(0, len(points) - 3, 3):
+        four = points[start : start + 4]
+        x, y = (sum(weight * p[axis] for weight, p in zip((1, 3, 3, 1), four, strict=True)) / 8 for axis in (0, 1))
+        assert (x * x + y * y) ** 0.5 == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.skipif(pure() is None and shutil.which("dot") is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize("case", NAMED)
+def test_both_engines_draw_one_graph(case: str) -> None:
+    """What Graphviz answers, read anew, has the nodes, the clusters and the edges of our drawing, and of the typed graph."""
+    for name, typed, scene in scenes(case, "block"):
+        told = json.loads(graphviz(problem(Graph(scene)), "json", "-Kdot"))
+        names = [one["name"] for one in told["objects"]]
+        assert {key for key in names if not key.startswith("cluster_")} == {node.key for node in Graph(scene).nodes}, name
+        assert sum(key.startswith("cluster_") for key in names) == len(scene.frames)
+        held = held_by(told)
+        for node in Graph(scene).nodes:
+            assert held[node.key] == (enclosing(scene, node.thing.area) if node.thing is not None else set()), name
+        edges = Counter((names[edge["tail"]], names[edge["head"]]) for edge in told.get("edges", []))
+        assert edges == Counter((link.source, link.target) for link in Graph(scene).links)
+        other = draw(typed, engine="dot").scene
+        assert links(Graph(other)) == links(Graph(scene))
+        by_path = {one.about.path: one.area for one in (*scene.boxes, *scene.merges)}
+        for one in (*other.boxes, *other.merges):
+            assert 0 <= one.area.left < one.area.right <= other.width
+            if list(by_path).count(one.about.path) == 1 and not mixed(scene):
+                assert enclosing(other, one.area) == enclosing(scene, by_path[one.about.path]), name
+
+
+def links(graph: Graph) -> set[tuple[str, str, str]]:
+    """Which node reads which, at which port."""
+    return {(link.source, link.target, link.port) for link in graph.links}
+
+
+def held_by(told: dict[str, Any]) -> dict[str, set[int]]:
+    """The clusters around each node, by number, as Graphviz tells it."""
+    found: dict[str, set[int]] = {one["name"]: set() for one in told["objects"] if not one["name"].startswith("cluster_")}
+    for cluster in told["objects"]:
+        if cluster["name"].startswith("cluster_"):
+            for node in cluster.get("nodes", []):
+                found[told["objects"][node]["name"]].add(int(cluster["name"].removeprefix("cluster_")))
+    return found
+
+
+def enclosing(scene: Scene, area: Area) -> set[int]:
+    """The frames around a place, by number."""
+    return {
+        number
+        for number, frame in enumerate(scene.frames)
+        if frame.area.left <= area.left and area.right <= frame.area.right and frame.area.top <= area.top <= frame.area.bottom
+    }
+
+
+def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the line that installs it."""
+    monkeypatch.setattr("composer.draw.programs.pure", lambda: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    assert main(["draw", "gpt2", "--engine", "dot", "-o", "-"]) == 2
+    assert capsys.readouterr().err.splitlines() == ["arco draw: there is no Graphviz", "  = pip install graphviz-pure"]

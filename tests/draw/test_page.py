@@ -1,0 +1,270 @@
+"""The HTML page in a real browser: by events, and by what is on the page afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import composer
+from composer.draw.facts import facts
+from composer.recipe import zoo_names
+from tests.draw.browser import browser, needs_browser
+from tests.draw.edges import Readers
+from tests.draw.test_formats import HOSTILE
+
+ATTENTION, FEED_FORWARD = "layers.attn.body", "layers.ffn.body"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    yield from browser(tmp_path_factory.mktemp("profile"))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of llama3."""
+    path = tmp_path_factory.mktemp("page") / "llama3.html"
+    composer.load("llama3").draw().save(path)
+    return path
+
+
+@pytest.fixture
+def page(chromium: Any, llama: Path) -> Any:
+    """The page, opened anew."""
+    chromium.get(llama.as_uri())
+    return chromium
+
+
+def find(page: Any, css: str) -> Any:
+    return page.find_element("css selector", css)
+
+
+def paths(page: Any, css: str) -> set[str]:
+    """Paths of all that a selector finds."""
+    return {one.get_attribute("data-id") for one in page.find_elements("css selector", css)}
+
+
+def wires(page: Any, css: str) -> set[tuple[str, str]]:
+    """Both ends of all wires that a selector finds."""
+    found = page.find_elements("css selector", css)
+    return {(one.get_attribute("data-a"), one.get_attribute("data-b")) for one in found}
+
+
+def keys(page: Any, *words: str) -> None:
+    """Types keys where the focus is."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(page).send_keys(*words).perform()
+
+
+def test_page_is_small_and_reaches_for_nothing(llama: Path) -> None:
+    """Under 150 KB; the only address in it is the name of SVG's namespace."""
+    text = llama.read_text(encoding="utf-8")
+    assert len(text.encode()) < 150_000
+    assert set(re.findall(r"https?://[^\s\"'<>\\]+", text)) <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<link|src=|@import|url\(|fetch\(|XMLHttpRequest", text)
+
+
+@pytest.mark.parametrize("name", zoo_names())
+def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
+    """Each view leads to others that exist, and every level is there; what is shown first stands in the page itself."""
+    data = data_of(composer.load(name).draw().html())
+    assert {"overview", "block", "full"} <= set(data["views"])
+    for view in data["views"].values():
+        assert {*view["opens"].values(), *view["closes"].values()} <= set(data["views"])
+        edges = view["svg"].count('<g class="edge')
+        assert all(wire < edges for _, _, wires in view["links"] for wire in wires)
+        assert all(path in facts(composer.load(name).typed) for path in view["opens"])
+
+
+class Script(HTMLParser):
+    """Finds the page's data as a browser would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.text, self.scripts = False, "", 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside = ("id", "data") in attrs
+        self.scripts += tag == "script"
+
+    def handle_data(self, data: str) -> None:
+        self.text += data if self.inside else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = False
+
+
+def data_of(html: str) -> Any:
+    """The data in a page."""
+    script = Script()
+    script.feed(html)
+    assert script.scripts == 2
+    return json.loads(script.text)
+
+
+@pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
+def test_hostile_names_stay_text_in_the_page(title: str) -> None:
+    """Two scripts, ours, whatever a name says."""
+    figure = composer.load("gpt2").draw(title=title)
+    assert title[:40] in data_of(figure.html())["views"]["block"]["svg"].replace("&lt;", "<").replace("&gt;", ">").replace(
+        "&amp;", "&"
+    ).replace("&quot;", '"').replace("&#x27;", "'")
+
+
+def test_facts_are_those_of_the_summary() -> None:
+    """FLOPs per token of all top-level nodes sum to the model's; parameters are the model's where nothing is tied."""
+    recipe = composer.load("llama3")
+    told = facts(recipe.typed)
+    assert told[ATTENTION]["parameters"] == f"{4096 * 4096 * 2 + 2 * 4096 * 1024:,}"
+    assert told[ATTENTION]["reads"].startswith("x: B × T × 4096")
+    # 2 FLOPs a weight, and 4 × 4096 for each of the (8192 + 1) / 2 keys that a query sees on average
+    assert told[ATTENTION]["per token"] == f"{round((2 * 41_943_040 + 4 * 4096 * 8193 / 2) / 1e6)} MFLOPs"
+
+
+@needs_browser
+def test_hover_tells_shapes_parameters_flops_and_marks_the_recipe(page: Any) -> None:
+    """The tip is there while the mouse is, and the lines beside the picture are those of the block."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(page).move_to_element(find(page, f'[data-id="{ATTENTION}"]')).perform()
+    said = find(page, "#tip").text
+    assert find(page, "#tip").is_displayed()
+    for part in ("Grouped-query attention", "B × T × 4096", "41,943,040", "MFLOPs", ATTENTION):
+        assert part in said
+    marked = [line.text for line in page.find_elements("css selector", "#recipe .marked")]
+    assert "type: attention" in "\n".join(marked)
+    assert "type: gated_ffn" not in "\n".join(marked)
+    ActionChains(page).move_to_element(find(page, "header")).perform()
+    assert not find(page, "#tip").is_displayed()
+    assert not page.find_elements("css selector", "#recipe .marked")
+
+
+@needs_browser
+def test_click_follows_the_data(page: Any) -> None:
+    """What lies before it, what comes after it, and what goes past it are told apart; what touches it is bold."""
+    find(page, f'[data-id="{ATTENTION}"]').click()
+    truth = Readers(composer.load("llama3").typed, quiet=True).pairs
+    before = {maker for maker, reader, _ in truth if reader == ATTENTION}
+    assert {"layers.attn.norm"} <= before & paths(page, ".node.near.up")
+    assert paths(page, ".node.near.down") == {"layers.attn.add"}
+    assert {"embed", "tokens"} <= paths(page, ".node.up")
+    assert {FEED_FORWARD, "head", "outputs.logits"} <= paths(page, ".node.down")
+    assert ("layers", "layers.attn.add") in wires(page, ".edge.dim")
+    assert (ATTENTION, "layers.attn.add") in wires(page, ".edge.near.down")
+    assert paths(page, '#picture [aria-pressed="true"]') == {ATTENTION}
+    keys(page, "\ue00c")
+    assert not page.find_elements("css selector", "#picture .dim, #picture .up, #picture .chosen")
+
+
+@needs_browser
+def test_levels_open_and_close(page: Any) -> None:
+    """By buttons, by signs in the picture, by keys and by double click; the path stays chosen."""
+    find(page, "[data-level=overview]").click()
+    assert "layers" in paths(page, ".node")
+    find(page, "#picture [aria-label='open layers']").click()
+    assert find(page, "[data-level=block]").get_attribute("aria-pressed") == "true"
+    find(page, f"#picture [aria-label='open {ATTENTION}']").click()
+    assert f"{ATTENTION}.q" in paths(page, ".node")
+    assert f"{FEED_FORWARD}.up" not in paths(page, ".node")
+    assert page.switch_to.active_element.get_attribute("data-id").startswith(ATTENTION)
+    keys(page, "-")
+    assert ATTENTION in paths(page, ".node")
+    assert page.switch_to.active_element.get_attribute("data-id") == ATTENTION
+    keys(page, "+")
+    assert f"{ATTENTION}.q" in paths(page, ".node")
+    find(page, "[data-level=full]").click()
+    assert {f"{ATTENTION}.q", f"{FEED_FORWARD}.up"} <= paths(page, ".node")
+    find(page, "[data-level=block]").click()
+    find(page, "#picture [aria-label='close layers']").click()
+    assert find(page, "[data-level=overview]").get_attribute("aria-pressed") == "true"
+
+
+@needs_browser
+def test_search_finds_by_title_and_path(page: Any) -> None:
+    """The slash goes to the field, Enter to the next one found."""
+    keys(page, "/")
+    keys(page, "rope")
+    assert find(page, "#hits").text == "1 found"
+    assert len(paths(page, ".hit")) == 1
+    keys(page, "\ue007")
+    assert paths(page, ".chosen") == paths(page, ".hit")
+    find(page, "#search").clear()
+    find(page, "#search").send_keys("rmsnorm")
+    assert find(page, "#hits").text == "3 found"
+
+
+@needs_browser
+def test_keyboard_walks_along_the_wires(page: Any) -> None:
+    """Upwards with the data, down against it; Enter chooses; every block can be reached and says what it is."""
+    page.execute_script("document.querySelector('[data-id=tokens]').focus()")
+    keys(page, "\ue013")
+    assert page.switch_to.active_element.get_attribute("data-id") == "embed"
+    keys(page, "\ue007")
+    assert paths(page, ".chosen") == {"embed"}
+    keys(page, "\ue015")
+    assert page.switch_to.active_element.get_attribute("data-id") == "tokens"
+    nodes = page.find_elements("css selector", "#picture .node")
+    assert all(node.get_attribute("tabindex") == "0" and node.get_attribute("role") == "button" for node in nodes)
+    assert all(node.accessible_name for node in nodes)
+    assert find(page, f'[data-id="{ATTENTION}"]').accessible_name.startswith("Grouped-query attention")
+
+
+@needs_browser
+def test_a_line_of_the_recipe_chooses_its_block(page: Any) -> None:
+    """The innermost one that is written there."""
+    line = next(line for line in page.find_elements("css selector", "#recipe li") if "type: gated_ffn" in line.text)
+    line.click()
+    assert paths(page, ".chosen") == {FEED_FORWARD}
+
+
+@needs_browser
+def test_dark_mode_changes_the_picture_and_the_page(page: Any) -> None:
+    """And back again; text stays readable on its box."""
+    box = f'[data-id="{ATTENTION}"] > .s'
+    light = find(page, box).value_of_css_property("fill")
+    find(page, "#theme").click()
+    dark = find(page, box).value_of_css_property("fill")
+    assert (light, dark) == ("rgb(169, 207, 255)", "rgb(0, 70, 107)")
+    assert find(page, "body").value_of_css_property("background-color") == "rgba(13, 17, 23, 1)"
+    assert find(page, f'[data-id="{ATTENTION}"] text').value_of_css_property("fill") == "rgb(243, 244, 246)"
+    find(page, "#theme").click()
+    assert find(page, box).value_of_css_property("fill") == light
+
+
+@needs_browser
+def test_copy_gives_the_svg_that_is_shown(page: Any) -> None:
+    """That of the level, byte by byte, as the command writes it."""
+    page.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+    find(page, "[data-level=overview]").click()
+    find(page, "#copy").click()
+    copied = page.execute_async_script("navigator.clipboard.readText().then(arguments[0], error => arguments[0](String(error)))")
+    assert copied == composer.load("llama3").draw("overview").svg()
+
+
+@needs_browser
+def test_the_page_asks_the_network_for_nothing(page: Any) -> None:
+    """One request: the page itself; and it complains of nothing."""
+    page.get_log("performance")
+    page.get_log("browser")
+    page.refresh()
+    find(page, "[data-level=full]").click()
+    events = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith("file:") or not url.endswith("llama3.html")] == []
+    assert page.get_log("browser") == []
+
+
+@needs_browser
+def test_hostile_titles_run_nothing(chromium: Any, tmp_path: Path) -> None:
+    """The heading reads as it was given."""
+    composer.load("gpt2").draw(title=HOSTILE[0]).save(tmp_path / "a.html")
+    chromium.get((tmp_path / "a.html").as_uri())
+    assert chromium.title == " ".join(HOSTILE[0].split())
+    assert HOSTILE[0] in [text.text for text in chromium.find_elements("css selector", "#picture svg > text")]
