@@ -41,7 +41,8 @@ def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
     for number, column in enumerate(columns):
         leaves = [leaf for leaf in column.leaves() if isinstance(leaf, Leaf)]
         width = min(max([usual, *map(needed, leaves)]), WIDEST)
-        side = -1 if number < len(columns) - 1 else 1
+        ports = any(e.source.port and not e.source.chip for e in column.edges)  # these leave at the right
+        side = -1 if number < len(columns) - 1 and not ports else 1
         laid.append(Column(column, width, Shown(shapes, side=side), sent_from(column, columns)).lay())
     if halves:
         turn_over(laid[0])
@@ -161,6 +162,7 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
     whole = Fragment(height=max(one.height for one in laid))
     taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
     gutters: list[float] = []
+    turns: dict[Net, list[Point]] = {}
     x = 0.0
     for number, one in enumerate(laid):
         shift(one, x + one.left, 0)
@@ -178,15 +180,15 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
                 rise = gutters[column + 1] + aside_
                 way += [(rise, start[-1][1]), (rise, level)]
             way += [(gutter, level), (gutter, points[0][1]), *points]
-            forked = sum(e.source == edge.source for e, _ in coming) > 1
-            if forked and abs(points[0][1] - level) > 1:
-                whole.pieces.dots.append(Dot(gutter, level))
+            turns.setdefault((edge.source.path, edge.source.port), []).append((gutter, level))
             style: Style = "main" if edge.target == turn else "cross"
             whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
             label_above(whole, edge.source.shape, (start[-1][0], start[-1][1]), gutter, order)
         taps |= {net: (number, points) for net, points in one.taps.items()}
         x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
     whole.right = x
+    for corners in turns.values():  # the last one to turn off leaves no fork behind
+        whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
     return whole
 
 
@@ -196,7 +198,7 @@ def label_above(whole: Fragment, shape: str, start: Point, gutter: float, order:
         return
     text = Text((start[0] + gutter) / 2, start[1] - 6, shape, "shape")
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
-    if not any(text.area.meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
+    if not any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
         whole.pieces.texts.append(text)
 
 
