@@ -51,7 +51,7 @@ class Names:
         for path in paths:
             alike.setdefault(self.pattern(path), []).append(path)
         shown = [self._called(pattern, several) for pattern, several in alike.items()]
-        return ", ".join(shown if len(shown) <= NAMED else [*shown[: NAMED - 1], "…"])
+        return " / ".join(shown if len(shown) <= NAMED else [*shown[: NAMED - 1], "…"])
 
     def _called(self, pattern: str, paths: Sequence[str]) -> str:
         if len(paths) == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source
 
@@ -30,6 +31,36 @@ def in_line(flow: Flow) -> Flow:
         placed.append(min(going_on or ready, key=rank.__getitem__))
         left.remove(placed[-1])
     return replace(flow, items=tuple(items[path] for path in placed))
+
+
+def bent(flow: Flow) -> tuple[Flow, Flow] | None:
+    """The way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read once
+    more on the way up, the last one first. None for any other form.
+    """
+    paths = [item.about.path for item in flow.items]
+    place = {path: index for index, path in enumerate(paths)}
+    if not all(isinstance(item, Leaf) for item in flow.items):
+        return None
+    wires = [(place[e.source.path], place[e.target]) for e in flow.edges if e.upward and e.main and e.source.path in place]
+    skips = sorted((a, b) for a, b in wires if b > a + 1)
+    nested = all(a < c and d < b for (a, b), (c, d) in pairwise(skips))
+    plain = all((index, index + 1) in wires for index in range(len(paths) - 1))
+    if len(skips) < 2 or not nested or not plain or any(e.source.port or e.back for e in flow.edges):
+        return None
+    turn = skips[-1][0] + 1
+    down, up = flow.items[:turn], flow.items[turn:]
+    return _half(flow, down), _half(flow, up)
+
+
+def _half(flow: Flow, items: tuple[Item, ...]) -> Flow:
+    paths = {item.about.path for item in items}
+    return replace(
+        flow,
+        items=items,
+        edges=tuple(e for e in flow.edges if e.target in paths),
+        exits=tuple((name, source) for name, source in flow.exits if source.path in paths),
+        sinks=tuple(sink for sink in flow.sinks if sink.edges[0].source.path in paths),
+    )
 
 
 def inner_edges(item: Item) -> list[Edge]:

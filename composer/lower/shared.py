@@ -59,3 +59,7 @@ def shared_modules(graph: TypedGraph, path: str = "") -> Iterator[str]:
                 for module, one in passes_of(node).items():
                     yield from [f"{path}{module}"] * (node.node.share is not None)
                     yield from shared_modules(one, f"{path}{module}.")
+            case TypedBlock(slots=slots):
+                filled = (slot for slot in slots.values() if slot is not None)
+                for slot in filled:
+                    yield from shared_modules(TypedGraph(graph.graph, {}, (slot,), {}), f"{path}{node.name}.")

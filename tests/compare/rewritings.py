@@ -120,13 +120,17 @@ def unrolled(recipe: composer.Recipe) -> str:
     graph: dict[str, Any] = {}
     for name, node in whole["graph"].items():
         if name in repeats:
-            graph |= {f"{name}_{index}": _layer(name, node, index) for index in range(repeats[name])}
+            graph |= {f"{name}_{index}": _of_layers(_layer(name, node, index), repeats) for index in range(repeats[name])}
         else:
             graph[name] = _of_layers(node, repeats)
     outputs = _of_layers({"outputs": whole["outputs"]}, repeats)["outputs"]
     rewritten = {**whole, "graph": graph, "outputs": outputs}
 
+    shared = {name for name in repeats if "share" in whole["graph"][name]}
+
     def path(steps: list[str]) -> str:
+        if steps[0] in shared:
+            return ".".join([f"{steps[0]}_0", *steps[1:]])
         return ".".join([f"{steps[0]}_{steps[1]}", *steps[2:]] if steps[0] in repeats else steps)
 
     return write(_with_starts(rewritten, recipe, path, {}))
@@ -134,7 +138,9 @@ def unrolled(recipe: composer.Recipe) -> str:
 
 def _layer(name: str, node: dict[str, Any], index: int) -> dict[str, Any]:
     each = {key: value[index % len(value)] if isinstance(value, list) else value for key, value in node.get("each", {}).items()}
-    layer = {key: _with_each(value, each) for key, value in node.items() if key not in ("repeat", "each")}
+    layer = {key: _with_each(value, each) for key, value in node.items() if key not in ("repeat", "each", "share")}
+    if index and "share" in node:
+        layer["tie"] = f"{name}_0"
     if index:
         before, given = f"{name}_{index - 1}", layer["in"]
         matched = [key for key in given if key in node.get("outputs", {})] if isinstance(given, dict) else []

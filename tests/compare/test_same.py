@@ -33,6 +33,16 @@ PAIRS = {
         "  one: {graph: {p: {type: linear, out: 8}, q: {type: linear, out: 8}}}\n"
         "  two: {type: linear, out: 16}\n  three: {type: linear, out: 8}",
     ),
+    "one set of weights and passes that are tied": (
+        "  a: {repeat: 3, share: true, graph: {f: {type: linear, out: 8}}}",
+        "  a: {repeat: 3, graph: {f: {type: linear, out: 8, tie: none if layer == 0 else a(0).f}}}",
+    ),
+    "a value that is carried by its name or as the first": (
+        "  z: {type: zeros, shape: [8]}\n"
+        "  a: {scan: time, in: {h: z, s: x}, graph: {c: {type: rnn_cell, hidden: 8, in: {x: s, h: h}}}}",
+        "  z: {type: zeros, shape: [8]}\n"
+        "  a: {scan: time, in: {s: x, h: z}, graph: {c: {type: rnn_cell, hidden: 8, in: {x: s, h: h}}}, outputs: {h: c}}",
+    ),
     "a default and the same written": ("  a: rmsnorm", "  a: {type: rmsnorm, eps: 1e-6}"),
     "a width computed and written": ("  a: {type: ffn, hidden: 4 * dim}", "  a: {type: ffn, hidden: 32}"),
     "what follows from the width, and written": (
