@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from composer.draw.metrics import fitted, text_width
-from composer.draw.scene import ICON, RADIUS, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Text, Wire
+from composer.draw.scene import FONTS, ICON, RADIUS, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Text, Wire
 from composer.draw.structure import Edge, Leaf, Sink
 
 WIDTH, WIDEST = 268.0, 430.0
@@ -334,3 +334,57 @@ def shift(found: Fragment, dx: float, dy: float) -> None:
 
 def _moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
     return tuple((x + dx, y + dy) for x, y in points)
+
+
+def turn_over(found: Fragment) -> None:
+    """Lets a column without frames flow downwards; what is written stays upright."""
+    high = found.height
+    pieces = found.pieces
+
+    def over(y: float) -> float:
+        return -high - y
+
+    def text(one: Text) -> Text:
+        middle = one.y - 0.35 * FONTS[one.role].size  # of its letters
+        return replace(one, y=one.y + over(middle) - middle)
+
+    def points(old: Sequence[Point]) -> tuple[Point, ...]:
+        return tuple((x, over(y)) for x, y in old)
+
+    def box(one: Box) -> Box:
+        dy = over(one.y + one.height) - one.y
+        icons = tuple(replace(icon, y=icon.y + dy) for icon in one.icons)
+        return replace(one, y=one.y + dy, texts=tuple(replace(t, y=t.y + dy) for t in one.texts), icons=icons)
+
+    pieces.boxes = [box(one) for one in pieces.boxes]
+    pieces.merges = [replace(one, y=over(one.y)) for one in pieces.merges]
+    pieces.dots = [replace(one, y=over(one.y)) for one in pieces.dots]
+    pieces.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
+    pieces.texts = [text(one) for one in pieces.texts]
+    pieces.chips = [replace(one, text=text(one.text)) for one in pieces.chips]
+    found.ends = {edge: points(old) for edge, old in found.ends.items()}
+    found.taps = {key: points(old) for key, old in found.taps.items()}
+
+
+def stretch(found: Fragment, y: float, by: float) -> None:
+    """Moves everything above a height further up; wires that cross it become longer."""
+
+    def moved(old: float) -> float:
+        return old - by if old <= y else old
+
+    def points(old: Sequence[Point]) -> tuple[Point, ...]:
+        return tuple((a, moved(b)) for a, b in old)
+
+    above, rest = Pieces(), Pieces()
+    pieces = found.pieces
+    for box in pieces.boxes:
+        (above if box.y + box.height <= y else rest).boxes.append(box)
+    rest.take(above, 0, -by)
+    rest.merges = [replace(one, y=moved(one.y)) for one in pieces.merges]
+    rest.dots = [replace(one, y=moved(one.y)) for one in pieces.dots]
+    rest.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
+    rest.texts = [replace(one, y=moved(one.y)) for one in pieces.texts]
+    rest.chips = [replace(one, text=replace(one.text, y=moved(one.text.y))) for one in pieces.chips]
+    found.pieces = rest
+    found.taps = {key: points(old) for key, old in found.taps.items()}
+    found.height += by

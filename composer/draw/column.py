@@ -285,7 +285,10 @@ class Column:
                 offset += room / 2 - 6
         if (source, "") in self.sent and below.item:
             offset = max(offset + STUB, TAP + 8)
-            self.found.taps[source, ""] = ((0, top), (0, top - offset))
+            goes_on = any(e.source.path == source and e.upward for e in self.flow.edges)
+            fork = [Dot(0, top - offset)] if goes_on else []
+            self.found.pieces.dots += fork
+            self.found.taps[source, ""] = ((0, top - offset),) if goes_on else ((0, top), (0, top - offset))
         if above.fed is not None:
             offset = max(offset + STUB, TAP)
             above.feed_y = top - offset

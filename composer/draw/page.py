@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift
+from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift, stretch, turn_over
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
 from composer.draw.metrics import text_width
-from composer.draw.scene import FONTS, About, Pieces, Point, Scene, Text, Wire, straightened
-from composer.draw.shape import aside
+from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
+from composer.draw.shape import aside, bent, in_line
 from composer.draw.structure import Edge, Flow, Group, Leaf, Source
 
 MARGIN = 24.0
@@ -34,14 +34,20 @@ class Titles:
 def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
     """The scene of a model."""
     columns = by_name_where_needed(parts(with_ends(flow, titles)))
+    halves = bent(in_line(columns[0])) if len(columns) == 1 else None
+    columns = list(halves) if halves else columns
     usual = WIDTH if len(columns) == 1 else TWO_COLUMNS
     laid: list[Fragment] = []
     for number, column in enumerate(columns):
         leaves = [leaf for leaf in column.leaves() if isinstance(leaf, Leaf)]
         width = min(max([usual, *map(needed, leaves)]), WIDEST)
-        side = -1 if number < len(columns) - 1 else 1
+        ports = any(e.source.port and not e.source.chip for e in column.edges)  # these leave at the right
+        side = -1 if number < len(columns) - 1 and not ports else 1
         laid.append(Column(column, width, Shown(shapes, side=side), sent_from(column, columns)).lay())
-    whole = beside_each_other(laid)
+    if halves:
+        turn_over(laid[0])
+        level(*laid)
+    whole = beside_each_other(laid, halves[1].items[0].about.path if halves else "")
     return with_head(whole, titles, "")
 
 
@@ -143,11 +149,20 @@ def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
     return frozenset((source.path, source.port) for source in read if source.path in own and not source.chip)
 
 
-def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
-    """Columns on one page, and the wires between them."""
+def level(down: Fragment, up: Fragment) -> None:
+    """Stretches the way down of a U, so that what is read on the way up stands at the height of its reader."""
+    for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
+        tap = down.taps[edge.source.path, edge.source.port][-1][1]
+        if tap > points[0][1] + 1 and len(points) == 1:
+            stretch(down, tap + 0.1, tap - points[0][1])
+
+
+def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
+    """Columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
     whole = Fragment(height=max(one.height for one in laid))
     taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
     gutters: list[float] = []
+    turns: dict[Net, list[Point]] = {}
     x = 0.0
     for number, one in enumerate(laid):
         shift(one, x + one.left, 0)
@@ -162,14 +177,18 @@ def beside_each_other(laid: Sequence[Fragment]) -> Fragment:
             if column + 1 < number:  # over the columns between
                 over = min(-between.height for between in laid[column + 1 : number]) - 16 - 8 * order
                 level = min(level, over)
-                turn = gutters[column + 1] + aside_
-                way += [(turn, start[-1][1]), (turn, level)]
+                rise = gutters[column + 1] + aside_
+                way += [(rise, start[-1][1]), (rise, level)]
             way += [(gutter, level), (gutter, points[0][1]), *points]
-            whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, "cross"))
+            turns.setdefault((edge.source.path, edge.source.port), []).append((gutter, level))
+            style: Style = "main" if edge.target == turn else "cross"
+            whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
             label_above(whole, edge.source.shape, (start[-1][0], start[-1][1]), gutter, order)
         taps |= {net: (number, points) for net, points in one.taps.items()}
         x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
     whole.right = x
+    for corners in turns.values():  # the last one to turn off leaves no fork behind
+        whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
     return whole
 
 
@@ -179,7 +198,7 @@ def label_above(whole: Fragment, shape: str, start: Point, gutter: float, order:
         return
     text = Text((start[0] + gutter) / 2, start[1] - 6, shape, "shape")
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
-    if not any(text.area.meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
+    if not any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
         whole.pieces.texts.append(text)
 
 

@@ -129,7 +129,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
         return [one for each in before for one in origins(each)]
 
     inner = [line for line in lines if not line[1].endswith((" in", " out"))]
-    return Counter((one, target, port) for source, target, port in inner for one in origins(source))
+    return Counter((one, target, port) for source, target, port in inner for one in set(origins(source)))
 
 
 def mixed(scene: Scene) -> tuple[str, ...]:

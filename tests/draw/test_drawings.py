@@ -15,7 +15,7 @@ from tests.draw.checks import overlaps
 from tests.draw.edges import Readers, drawn, mixed
 
 SVG = "{http://www.w3.org/2000/svg}"
-BUDGET = {"overview": 8, "block": 16, "full": 25}
+BUDGET = {"overview": 8, "block": 16, "full": 30}
 """Boxes above each other."""
 
 
@@ -78,8 +78,9 @@ def test_zoo_fits_on_a_page(recipe: str, level: Level) -> None:
         middle = round(box.x + box.width / 2)
         columns[middle] = columns.get(middle, 0) + 1
     assert max(columns.values()) <= BUDGET[level]
-    assert scene.width <= 1200
-    assert scene.height <= 1650
+    if level != "full":  # which is looked at piece by piece
+        assert scene.width <= 1200
+        assert scene.height <= 1500
     assert not [text.text for box in scene.boxes for text in box.texts if text.text.endswith("…")]
 
 
