@@ -26,6 +26,24 @@ def facts(typed: TypedProgram) -> dict[str, Facts]:
     return found
 
 
+def implied(typed: TypedProgram) -> dict[str, tuple[str, ...]]:
+    """The ports of every block for which the recipe writes nothing, so that they read the node above; no name for the first."""
+    return dict(_implied(typed.root, ""))
+
+
+def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for node in graph.nodes:
+        match node:
+            case TypedBlock():
+                ports = [wire.port for wire in node.node.wires if wire.implied]
+                first = next(iter(node.part.inputs), "").rstrip("?*")
+                yield path + node.name, (*ports, *([""] if first in ports else []))
+            case TypedGroup(graph=inner) | TypedScan(graph=inner):
+                yield from _implied(inner, f"{path}{node.name}.")
+            case TypedRepeat(passes=passes):
+                yield from _implied(passes[0], f"{path}{node.name}.")
+
+
 class _Facts:
     def __init__(self, typed: TypedProgram) -> None:
         lengths = lengths_of(typed, {})

@@ -123,7 +123,10 @@ def draw(
         fits = scene.width <= WIDEST_PAGE and (level == "full" or scene.height <= HIGHEST_PAGE)
         if level == "overview" or unroll or fits or (level == "full" and not smaller_depth.layers):
             break
-        smaller = page(outline(typed, smaller_depth), head, shapes=shapes)
+        closed = outline(typed, smaller_depth)
+        if closed == flow:
+            continue
+        smaller = page(closed, head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
     if engine == "dot":

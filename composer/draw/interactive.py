@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from composer.draw.facts import facts
+from composer.draw.facts import facts, implied
 from composer.draw.graph import Graph
 from composer.draw.outline import LEVELS, Level
 from composer.draw.palette import DARK
@@ -49,7 +49,7 @@ def html(figure: Figure) -> str:
     source = figure.typed.program.recipe.name_scalar.span.source
     told = {
         "first": figure.level,
-        "views": {key: view_data(view) for key, view in views.items()},
+        "views": {key: view_data(view, implied(figure.typed)) for key, view in views.items()},
         "facts": facts(figure.typed),
     }
     page = (WEB / "page.html").read_text(encoding="utf-8")
@@ -135,14 +135,17 @@ def frames(scene: Scene) -> set[str]:
     return {frame.about.path for frame in scene.frames}
 
 
-def view_data(view: View) -> dict[str, Any]:
-    """A picture as the script takes it: its text, and which wires each link goes through."""
+def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """A picture as the script takes it: its text, which wires each link goes through, and whether the recipe writes it."""
     scene = view.figure.scene
     graph = Graph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
     merges_first = sorted(graph.nodes, key=lambda node: (node.thing is None, isinstance(node.thing, Box)))
     names = {node.key: number for number, node in enumerate(merges_first)}
-    links = [[names[link.source], names[link.target], [numbers[id(wire)] for wire in link.wires]] for link in graph.links]
+    links = []
+    for link in graph.links:
+        plain = link.port in unwritten.get(link.target, ())
+        links.append([names[link.source], names[link.target], [numbers[id(wire)] for wire in link.wires], int(plain)])
     return {
         "svg": view.figure.svg(),
         "level": view.level,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeAlias
 
 from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source
 
 MOST_BRANCHES = 4
+Steps: TypeAlias = Mapping[str, Sequence[str]]
+"""From blocks to blocks, by an edge each."""
 
 
 def in_line(flow: Flow) -> Flow:
@@ -71,22 +74,26 @@ def inner_edges(item: Item) -> list[Edge]:
 def branched(flow: Flow) -> Flow:
     """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
     forks = [flow.owner, *(item.about.path for item in flow.items), ""]
+    items = {item.about.path: item for item in flow.items}
+    readers, read = _readers(flow, items)
     for fork in forks:
-        found = _branches(flow, fork)
+        found = _branches(flow, fork, items, readers, read)
         if found is not None:
             return branched(found)
     return flow
 
 
-def _branches(flow: Flow, fork: str) -> Flow | None:
+def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, read: Steps) -> Flow | None:
     """The flow with the branches that start at a fork; the fork of no name are the inputs of the model."""
-    items = {item.about.path: item for item in flow.items}
-    after = _after(flow, fork, items)
-    join = _meeting(flow, fork, after, items)
+    if fork and len(set(readers.get(fork, ()))) < 2:
+        return None
+    after = set(items) if fork == "" else _reached(readers, fork) - {fork}
+    join = _meeting(fork, after, items, readers, read)
     if join is None:
         return None
     end = items[join]
-    between = [path for path in items if path in after and join in _reached(flow, path) and path != join]
+    before = _reached(read, join)
+    between = [path for path in items if path in after and path in before and path != join]
     parts = _components(flow, between)
     if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES:
         return None
@@ -123,35 +130,36 @@ def _branches(flow: Flow, fork: str) -> Flow | None:
     return replace(flow, items=kept, edges=tuple(edges))
 
 
-def _after(flow: Flow, fork: str, items: Mapping[str, Item]) -> set[str]:
-    """All that depends on the fork; on the fork of no name, all."""
-    if fork == "":
-        return set(items)
-    found: set[str] = set()
-    for path in items:
-        if any(e.target == path and e.upward and (e.source.path == fork or e.source.path in found) for e in flow.edges):
-            found.add(path)
+def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:
+    """What each block is read by, and what each reads."""
+    readers: dict[str, list[str]] = {}
+    read: dict[str, list[str]] = {}
+    for edge in flow.edges:
+        if edge.upward and edge.target in items:
+            readers.setdefault(edge.source.path, []).append(edge.target)
+            read.setdefault(edge.target, []).append(edge.source.path)
+    return readers, read
+
+
+def _reached(steps: Steps, path: str) -> set[str]:
+    """A block and all to which steps lead from it."""
+    found, waiting = {path}, [path]
+    while waiting:
+        for other in steps.get(waiting.pop(), ()):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
     return found
 
 
-def _reached(flow: Flow, path: str) -> set[str]:
-    """A block and all that depends on it."""
-    found = {path}
-    for item in flow.items:
-        if any(e.target == item.about.path and e.source.path in found and e.upward for e in flow.edges):
-            found.add(item.about.path)
-    return found
-
-
-def _meeting(flow: Flow, fork: str, after: set[str], items: Mapping[str, Item]) -> str | None:
+def _meeting(fork: str, after: set[str], items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
     """The first block through which every way from the fork goes."""
-    wired = [e for e in flow.edges if e.upward]
-    starts = [p for p in items if p in after and any(e.target == p and e.source.path == fork for e in wired)]
+    starts = {path for path in readers.get(fork, ()) if path in after}
     if fork == "":
-        starts = [p for p in items if not any(e.target == p and e.source.path in items for e in wired)]
+        starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
     if len(starts) < 2:
         return None
-    common = set.intersection(*(_reached(flow, start) for start in starts))
+    common = set.intersection(*(_reached(readers, start) for start in starts))
     return next((path for path in items if path in common and path not in starts), None)
 
 

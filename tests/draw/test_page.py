@@ -79,7 +79,7 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
     for view in data["views"].values():
         assert {*view["opens"].values(), *view["closes"].values()} <= set(data["views"])
         edges = view["svg"].count('<g class="edge')
-        assert all(wire < edges for _, _, wires in view["links"] for wire in wires)
+        assert all(wire < edges for _, _, wires, _ in view["links"] for wire in wires)
         assert all(path in facts(composer.load(name).typed) for path in view["opens"])
 
 
@@ -168,9 +168,9 @@ def test_levels_open_and_close(page: Any) -> None:
     """By buttons, by signs in the picture, by keys and by double click; the path stays chosen."""
     find(page, "[data-level=overview]").click()
     assert "layers" in paths(page, ".node")
-    find(page, "#picture [aria-label='open layers']").click()
+    find(page, "#picture [data-sign='open layers']").click()
     assert find(page, "[data-level=block]").get_attribute("aria-pressed") == "true"
-    find(page, f"#picture [aria-label='open {ATTENTION}']").click()
+    find(page, f"#picture [data-sign='open {ATTENTION}']").click()
     assert f"{ATTENTION}.q" in paths(page, ".node")
     assert f"{FEED_FORWARD}.up" not in paths(page, ".node")
     assert page.switch_to.active_element.get_attribute("data-id").startswith(ATTENTION)
@@ -182,7 +182,7 @@ def test_levels_open_and_close(page: Any) -> None:
     find(page, "[data-level=full]").click()
     assert {f"{ATTENTION}.q", f"{FEED_FORWARD}.up"} <= paths(page, ".node")
     find(page, "[data-level=block]").click()
-    find(page, "#picture [aria-label='close layers']").click()
+    find(page, "#picture [data-sign='close layers']").click()
     assert find(page, "[data-level=overview]").get_attribute("aria-pressed") == "true"
 
 
@@ -236,6 +236,19 @@ def test_dark_mode_changes_the_picture_and_the_page(page: Any) -> None:
     assert find(page, f'[data-id="{ATTENTION}"] text').value_of_css_property("fill") == "rgb(243, 244, 246)"
     find(page, "#theme").click()
     assert find(page, box).value_of_css_property("fill") == light
+
+
+@needs_browser
+def test_implied_edges_are_shown_apart(page: Any) -> None:
+    """Those that the recipe does not write: the head reads the norm above it, while attention is told which positions count."""
+    dotted = {"head", "norm", "embed"}
+    assert find(page, '[data-b="head"] > path').value_of_css_property("stroke-dasharray") == "none"
+    find(page, "#implied").click()
+    for path in dotted:
+        assert find(page, f'[data-b="{path}"] > path').value_of_css_property("stroke-dasharray") != "none", path
+    assert find(page, '[data-b="outputs.logits"] > path').value_of_css_property("stroke-dasharray") == "none"
+    find(page, "#implied").click()
+    assert find(page, '[data-b="head"] > path').value_of_css_property("stroke-dasharray") == "none"
 
 
 @needs_browser

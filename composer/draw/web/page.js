@@ -19,6 +19,8 @@ function show(key, focused = "") {
   const chips = [...picture.querySelectorAll(".chip")];
   for (const path of view.nodes.slice(nodes.length)) nodes.push(chips.find(chip => chip.dataset.id === path));
   edges = [...picture.querySelectorAll(".edge")];
+  const written = new Set(view.links.flatMap(([, , wires, implied]) => implied ? [] : wires));
+  for (const wire of view.links.flatMap(link => link[2])) edges[wire].classList.toggle("implied", !written.has(wire));
   nodes.forEach((node, index) => {
     node.setAttribute("tabindex", "0");
     node.setAttribute("role", "button");
@@ -31,7 +33,7 @@ function show(key, focused = "") {
     node.onmouseleave = leave;
     node.onfocus = () => { const box = node.getBoundingClientRect(); point(index, { clientX: box.right, clientY: box.top }); };
     node.onblur = leave;
-    if (view.opens[view.nodes[index]]) { node.setAttribute("aria-expanded", "false"); sign(node, view.opens[view.nodes[index]], "+"); }
+    if (view.opens[view.nodes[index]]) { node.setAttribute("aria-expanded", "false"); node.setAttribute("aria-keyshortcuts", "+"); sign(node, view.opens[view.nodes[index]], "+"); }
   });
   for (const frame of picture.querySelectorAll(".frame")) {
     const target = view.closes[frame.dataset.id];
@@ -50,8 +52,8 @@ function sign(thing, target, text) {
   const area = thing.querySelector("rect, circle").getBBox();
   const made = document.createElementNS(SVG, "g");
   made.setAttribute("class", "sign");
-  made.setAttribute("role", "button");
-  made.setAttribute("aria-label", (text === "+" ? "open " : "close ") + thing.dataset.id);
+  made.setAttribute("aria-hidden", "true");  // the keys + and −, and the buttons beside the picture, do the same
+  made.dataset.sign = (text === "+" ? "open " : "close ") + thing.dataset.id;
   made.innerHTML = `<circle cx="${area.x}" cy="${area.y}" r="7"/><path d="M${area.x - 3.5} ${area.y}h7${text === "+" ? `m-3.5 -3.5v7` : ""}"/>`;
   made.onclick = event => { event.stopPropagation(); show(target, thing.dataset.id); };
   thing.append(made);
@@ -114,7 +116,7 @@ function leave() { tip.hidden = true; mark(chosen); }
 function mark(index) {
   const [first, last] = index >= 0 && nodes[index].dataset.lines ? nodes[index].dataset.lines.split("-").map(Number) : [0, -1];
   document.querySelectorAll("#recipe li").forEach((line, at) => line.classList.toggle("marked", first <= at + 1 && at + 1 <= last));
-  if (first) document.getElementById("line" + first).scrollIntoView({ block: "nearest" });
+  for (const line of first ? [last, first] : []) document.getElementById("line" + line).scrollIntoView({ block: "nearest" });
 }
 
 // The way of the data through a node
@@ -226,6 +228,11 @@ function dress(dark) {
   theme.setAttribute("aria-pressed", String(dark));
 }
 theme.onclick = () => dress(document.documentElement.dataset.theme !== "dark");
+
+const implied = document.getElementById("implied");
+implied.onclick = () => {
+  implied.setAttribute("aria-pressed", String(picture.classList.toggle("apart")));
+};
 
 const copy = document.getElementById("copy");
 copy.onclick = async () => {
