@@ -65,7 +65,7 @@ def test_links_are_the_edges_of_the_graph(case: str) -> None:
 
 def next_pass(scene: Scene, maker: str, reader: str) -> bool:
     """Whether a block reads what stands above it in the same repeat: what the pass before has made."""
-    tops = {thing.about.path: thing.area.top for thing in (*scene.boxes, *scene.merges)}
+    tops = {thing.about.path: thing.area.top for thing in (*scene.frames, *scene.boxes, *scene.merges)}
     repeats = [f"{frame.about.path}." for frame in scene.frames if frame.pill is not None]
     same = any(maker.startswith(path) and reader.startswith(path) for path in repeats)
     return same and tops.get(maker, 0) < tops.get(reader, 0)
