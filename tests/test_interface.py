@@ -52,7 +52,8 @@ FUNCTIONS = {
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
     "composer.Recipe.draw": (
         "(self, level: Level = block, *, theme: ThemeName = light, expand: Sequence[str] = (), unroll: bool = False, "
-        "highlight: Sequence[str] = (), width: str = , title: str = , params: bool = True, shapes: bool = True) -> Figure"
+        "highlight: Sequence[str] = (), width: str = , title: str = , params: bool = True, shapes: bool = True, "
+        "engine: Engine = structured) -> Figure"
     ),
     "composer.Recipe.expand": "(self) -> str",
     "composer.Recipe.diff": "(self, other: Recipe) -> Difference",

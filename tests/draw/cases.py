@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def programs(case: str) -> tuple[tuple[str, TypedProgram], ...]:
     return tuple((f"generated {seed}", composer.load(generated(seed)).typed) for seed in range(int(name), COUNT, CHUNKS))
 
 
-def scenes(case: str, level: Level) -> Iterator[tuple[str, TypedProgram, Scene]]:
+@cache
+def scenes(case: str, level: Level) -> tuple[tuple[str, TypedProgram, Scene], ...]:
     """The drawings of a case."""
-    for name, typed in programs(case):
-        yield name, typed, draw(typed, level).scene
+    return tuple((name, typed, draw(typed, level).scene) for name, typed in programs(case))

@@ -56,32 +56,31 @@ def crosses(a: Point, b: Point, area: Area) -> bool:
 
 def overlaps(scene: Scene) -> Iterator[str]:
     """Everything that lies on something else."""
-    said = texts(scene)
+    said = [(text.text, text.area) for text in texts(scene)]
     page = Area(0, 0, scene.width, scene.height).grown(-EDGE)
-    for text in said:
-        area = text.area
-        if area.left < page.left or area.right > page.right or area.top < page.top or area.bottom > page.bottom:
-            yield f"`{text.text}` leaves the page"
-    for one, other in combinations(said, 2):
-        if one.area.meets(other.area):
-            yield f"`{one.text}` lies on `{other.text}`"
-    solid = [(thing.about.path, thing.area) for thing in (*scene.boxes, *scene.merges)]
-    for (path, area), (other_path, other_area) in combinations(solid, 2):
-        if area.grown(-TOUCH).meets(other_area):
-            yield f"{path} lies on {other_path}"
+    for name, area in said:
+        if not inside(area, page):
+            yield f"`{name}` leaves the page"
+    for (name, area), (other, other_area) in combinations(said, 2):
+        if area.meets(other_area):
+            yield f"`{name}` lies on `{other}`"
+    solid = [(thing.about.path, thing.area.grown(-TOUCH)) for thing in (*scene.boxes, *scene.merges)]
+    for (path, area), (other, other_area) in combinations(solid, 2):
+        if area.meets(other_area.grown(TOUCH)):
+            yield f"{path} lies on {other}"
+    own = set()
     for box in scene.boxes:
-        for text in box.texts:
-            if not inside(text.area, box.area):
-                yield f"`{text.text}` leaves its box"
-    own = {id(text) for box in scene.boxes for text in box.texts}
-    for text in said:
-        if id(text) not in own:
-            yield from (f"`{text.text}` lies on {path}" for path, area in solid if text.area.meets(area))
+        own |= {(text.text, text.area) for text in box.texts}
+        yield from (f"`{text.text}` leaves its box" for text in box.texts if not inside(text.area, box.area))
+    for name, area in said:
+        if (name, area) not in own:
+            yield from (f"`{name}` lies on {path}" for path, other_area in solid if area.meets(other_area))
+    letters = [(name, area.grown(-0.5)) for name, area in said]
     for wire in scene.wires:
         name = f"{wire.source} → {wire.target}"
         for a, b in pieces(wire):
-            yield from (f"{name} crosses `{text.text}`" for text in said if crosses(a, b, text.area.grown(-0.5)))
-            yield from (f"{name} crosses {path}" for path, area in solid if crosses(a, b, area.grown(-TOUCH)))
+            yield from (f"{name} crosses `{text}`" for text, area in letters if crosses(a, b, area))
+            yield from (f"{name} crosses {path}" for path, area in solid if crosses(a, b, area))
             if not wire.curved and abs(a[0] - b[0]) > 0.05 and abs(a[1] - b[1]) > 0.05:
                 yield f"{name} is not upright"
     for one_wire, other_wire in combinations(scene.wires, 2):
