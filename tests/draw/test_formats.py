@@ -50,6 +50,8 @@ def test_links_are_the_edges_of_the_graph(case: str) -> None:
         blocks = {place(node.about.path, truth.blocks) for node in Graph(scene).nodes}
         links = set()
         for link in Graph(scene).links:
+            if link.style == "loop":
+                continue  # what a state becomes is read in the next call
             source, target = (place(re.sub(r"#\d+$", "", end), truth.blocks) for end in (link.source, link.target))
             if source != target or source not in truth.blocks:
                 links.add((source, target))
