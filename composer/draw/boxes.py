@@ -295,7 +295,8 @@ def _chip(
 ) -> float:
     """The name of a value with an arrow; gives how far it reaches."""
     start = (bend[0][0] + side * 10) if bend else border + side * 16
-    text = Text(start + side * 4, y + 3.5, name + ("*" if edge.partial else ""), "chip", "end" if side < 0 else "start")
+    said = name + ("*" if edge.partial else "") + edge.source.word
+    text = Text(start + side * 4, y + 3.5, said, "chip", "end" if side < 0 else "start")
     about = About(edge.source.path, f"{name}, from elsewhere")
     found.pieces.chips.append(Chip(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *bend, (border, target))

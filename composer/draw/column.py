@@ -320,12 +320,16 @@ class Column:
         return station.item is None or station.fragment.left <= self.width / 2 + 1
 
     def label(self, station: Station) -> str:
-        """The shape to write above a station."""
-        if not self.shown.shapes or not isinstance(station.item, Leaf | Branches):
+        """What to write above a station: the shape of what it gives, and the dropout of that."""
+        item = station.item.join if isinstance(station.item, Branches) else station.item
+        if item is None:
             return ""
-        leaf = station.item if isinstance(station.item, Leaf) else station.item.join
-        read = any(e.source.path == leaf.about.path and not e.source.port for e in self.flow.edges)
-        return leaf.shape if read or (self.flow.outlet and self.flow.outlet.path == leaf.about.path) else ""
+        path = item.about.path
+        read = any(e.source.path == path and not e.source.port for e in self.flow.edges)
+        if not read and not (self.flow.outlet and self.flow.outlet.path == path):
+            return ""
+        shape = item.shape if self.shown.shapes and isinstance(item, Leaf) else ""
+        return " · ".join(filter(None, (shape, item.after)))
 
     def plain_exits(self, station: Station) -> list[tuple[str, Source]]:
         """Outputs of the model that are what an item gives first, where it also goes on or other outputs do."""

@@ -49,6 +49,7 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
     if dots is not None:
         found.pieces.dots += [Dot(dots + step, row - HIGH / 2) for step in (-8.0, 0.0, 8.0)]
     found.pieces.merges.append(Merge(About(f"{path}.sum", "weighed sum of what the visited experts give"), 0, sum_y, "Σ"))
+    found.pieces.texts.append(Text(-RADIUS - 6, sum_y + 3.5, "weighted by the router", "shape", "end"))
     reach = max(half, router.left)
     left, right = reach + PADDING, reach + PADDING
     if item.shared is not None:

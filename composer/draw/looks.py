@@ -90,6 +90,8 @@ class Look:
     """Whether a picture of the architecture leaves it out: it does nothing but in training."""
     short: str = ""
     """A few letters for the overview: `GQA`."""
+    after: str = ""
+    """What happens in training to what it gives."""
 
     @property
     def detail(self) -> str:
@@ -119,8 +121,8 @@ def _(part: Embedding, block: TypedBlock) -> Look:
         root = abs(part.scale - part.dim**0.5) < 1e-6 * part.scale
         facts.append(f"× √{grouped(part.dim)}" if root else f"× {part.scale:.4g}")
     ids = block.node.wires[0].refs[0].node if block.node.wires else ""
-    tokens = ids in ("tokens", "source", "target", "input")
-    return Look("Token embedding" if tokens else "Embedding", tuple(facts), "embed")
+    names = {"tokens": "Token", "input": "Token", "source": "Source", "target": "Target", "token_types": "Token-type"}
+    return Look(f"{names[ids]} embedding" if ids in names else "Embedding", tuple(facts), "embed")
 
 
 @_look.register
@@ -138,7 +140,8 @@ def _(part: LearnedPositions, block: TypedBlock) -> Look:
 @_look.register
 def _(part: SinusoidalPositions, block: TypedBlock) -> Look:
     base = () if part.base == 10000 else (f"base {grouped(part.base)}",)
-    return Look("Add sinusoidal positions", sides=(SideLook("base", "Sinusoidal positions", base),), sign="+")
+    side = SideLook("base", "Sinusoidal positions", base)
+    return Look("Add sinusoidal positions", sides=(side,), sign="+", after="".join(_dropout(part)))
 
 
 @_look.register
@@ -213,7 +216,7 @@ def _(part: Conv1d, block: TypedBlock) -> Look:
 def _(part: FeedForward, block: TypedBlock) -> Look:
     return Look(
         "Feed-forward",
-        (_widths(part, block), *_curve(part)),
+        (_widths(part, block), *_curve(part), *_dropout(part)),
         "ffn",
         curve_icon(part.activation),
         short=f"{_short_curve(part)} FFN",
@@ -224,8 +227,12 @@ def _(part: FeedForward, block: TypedBlock) -> Look:
 def _(part: GatedFeedForward, block: TypedBlock) -> Look:
     name = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU", "sigmoid": "GLU"}.get(part.activation.kind)
     title = f"{name} feed-forward" if name else "Gated feed-forward"
-    curve = () if name else _curve(part)
+    curve = () if name and part.activation.kind != "gelu_tanh" else _curve(part)
     return Look(title, (_widths(part, block), *curve), "ffn", curve_icon(part.activation), short=name or "GLU")
+
+
+def _dropout(part: Any) -> tuple[str, ...]:
+    return (f"dropout {part.dropout:g}",) if part.dropout else ()
 
 
 def _widths(part: Any, block: TypedBlock) -> str:
@@ -285,6 +292,7 @@ def _(part: MultiHead, block: TypedBlock) -> Look:
     facts += ["sinks"] if part.sinks else []
     facts += [f"{part.output_gate.kind} gate"] if part.output_gate is not None else []
     facts += ["no output map"] if part.out is None else []
+    facts += _dropout(part)
     words, icon = _mask(part.mask, block)
     sides = () if part.positions is None else (positions_look(part.positions),)
     return Look(name, tuple(facts), "cross" if cross else "attn", icon, words, sides, double=cross, short=short)
@@ -371,7 +379,9 @@ def _(part: Loss, block: TypedBlock) -> Look:
     facts += [f"shift {shift}"] if (shift := getattr(part, "shift", 0)) else []
     facts += ["summed"] if part.reduce == "sum" else []
     kind = "" if part.kind == "scalar" else spoken(part.kind)
-    return Look(spoken(block.name.removeprefix("losses.")), tuple([kind, *facts] if kind else facts), "loss")
+    name = spoken(block.name.removeprefix("losses."))
+    title = name if "loss" in name.lower() else f"{name} loss"
+    return Look(title, tuple([kind, *facts] if kind else facts), "loss")
 
 
 @_look.register
@@ -380,6 +390,7 @@ def _(part: Recurrent, block: TypedBlock) -> Look:
     facts = [f"{size(block.sizes['dim'])} → {grouped(part.hidden)}"]
     facts += [f"{part.layers} layers"] if part.layers > 1 else []
     facts += ["both directions"] if part.bidirectional else []
+    facts += [f"dropout {part.dropout:g} between"] if part.dropout else []
     name = names.get(part.kind, spoken(part.kind))
     return Look(name, tuple(facts), "rec", Loop(), short=name)
 

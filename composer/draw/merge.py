@@ -113,6 +113,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
     shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
+    first = replace(first, after=first.after if len({leaf.after for leaf in leaves}) == 1 else "")
     if len(kinds) == 1:
         return replace(first, params=shared, shape=shape)
     looks = list(kinds)

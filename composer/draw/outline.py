@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from blocks.experts.moe import MixtureOfExperts
 from blocks.losses.loss import Loss
+from blocks.primitives.pointwise import Dropout
 from blocks.residual.residual import Residual
 from composer.diagnostics import Span
 from composer.draw.counts import Counts
@@ -17,12 +18,13 @@ from composer.draw.merge import merged
 from composer.draw.overview import of_group, without_norms
 from composer.draw.passes import earlier, named, runs, with_earlier, without_parameters
 from composer.draw.scene import About
-from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
 from composer.draw.visits import visited
 from composer.draw.words import counted, shape, size, spoken
-from composer.graph.ir import Ref, Wire
+from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.renewal import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.types import TensorType
 
 Level: TypeAlias = Literal["overview", "block", "full"]
 LEVELS: tuple[Level, ...] = ("overview", "block", "full")
@@ -72,7 +74,11 @@ class Outline:
         self.counts = Counts(typed, said=depth.params)
         self.source = typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
+        self.blocks = {node.name: node for node in typed.root.nodes if isinstance(node, TypedBlock)}
+        """Those that stand in no group or repeat, which are known by their titles."""
         self.quiet = depth.level != "full"
+        self.routed: set[str] = set()
+        """Paths of mixtures of experts."""
         self.alone: set[str] = set()
         """Paths of groups that are all there is in a pass of a repeat."""
 
@@ -80,8 +86,8 @@ class Outline:
         """The whole model."""
         root = self.typed.root
         values: Values = {
-            one.name: {"": (Source(one.name, shape=shape(self.typed.inputs[one.name]), given=True),)}
-            for one in self.typed.program.inputs
+            name: {"": (Source(name, shape=shape(type_), given=True, word=self.word(type_)),)}
+            for name, type_ in self.typed.inputs.items()
         }
         drawn = _Drawn()
         self.graph(root, values, "", [""], drawn)
@@ -97,8 +103,12 @@ class Outline:
         for node in graph.nodes:
             if node.node.dropped:
                 values[node.name] = {"": self.refs(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
-            else:
-                values[node.name] = self.node(node, values, prefix, places, drawn)
+                continue
+            values[node.name] = self.node(node, values, prefix, places, drawn)
+            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout) and node.part.p and self.depth.level == "block":
+                (ref,) = node.node.wires[0].refs
+                if read_once(ref, graph):
+                    said_after(self.refs((ref,), values), f"dropout {node.part.p:g}", drawn)
 
     def node(self, node: TypedNode, values: Values, prefix: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
         """Adds a node, and gives what can be read of it."""
@@ -160,6 +170,7 @@ class Outline:
         shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
         if isinstance(node.part, MixtureOfExperts) and shown:
             item = self.fan(node, node.part, path, places)
+            self.routed.add(path)
         else:
             item = self.leaf(node, seen, path, places)
         drawn.items.append(item)
@@ -183,16 +194,21 @@ class Outline:
         edges = tuple(Edge(source, path, port, False) for port, sources in given.items() for source in sources)
         if is_renewal(node):
             return Sink(None, path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
+        if edges[0].source.path in self.routed:
+            seen = replace(seen, facts=("from each router" if edges[0].source.chip else "from the router", *seen.facts))
         return Sink(self.leaf(node, seen, path, places), path, node.name, edges)
 
     def leaf(self, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
         """A block as a box."""
         params = self.counts.shown(places[0])
+        if partner := self.partner(places[0]):
+            seen = replace(seen, facts=(*seen.facts, f"weight = {partner}"))
         stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
         came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
         gives = shape(next(iter(node.outputs.values()), ()))
         about = self.about(node, path, places, (seen.title, seen.detail, seen.mask))
-        return Leaf(about, seen, params, gives if gives != came else "")
+        after = "" if self.depth.level == "overview" else seen.after
+        return Leaf(about, seen, params, gives if gives != came else "", after=after)
 
     def fan(self, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Fan:
         """A mixture of experts with its router, its experts and what all visit."""
@@ -201,8 +217,10 @@ class Outline:
         seen = look(expert)
         count = visited(part)
         whole = self.counts.total([f"{places[0]}.expert"])
-        header = (f"{part.experts} × {seen.short or seen.title}" + (f" {counted(whole // part.experts)}" if whole else ""),)
+        each = f" {counted(whole // part.experts)}" if whole else ""
+        header = (f"{part.experts} × {seen.short or seen.title}{each}", *seen.facts)
         facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
+        some = ", for example these" if count < part.experts else ""
         gates = [f"{place}.{name}" for place in places for name in part.router.maps]
         router = Leaf(
             replace(self.about(node, f"{path}.router", places, ("Router", *facts)), parameters=self.counts.total(gates)),
@@ -223,7 +241,7 @@ class Outline:
             replace(about, parameters=own),
             router,
             seen,
-            ("Sparse MoE", *header, f"{count} active"),
+            ("Sparse MoE", *header, f"{count} of {part.experts} active{some}"),
             part.experts,
             min(count, part.experts),
             visited_by_all,
@@ -441,6 +459,17 @@ class Outline:
 
     # -- what is said
 
+    def partner(self, place: str) -> str:
+        """The block whose weights are also those of the block at a place, by its title where no other has that; or none."""
+        owner = self.counts.tied.get(place, "") if self.depth.params else ""
+        holders = {path: block for path, block in self.blocks.items() if owner.startswith(f"{path}.")}
+        if not holders:
+            return owner
+        path = max(holders, key=len)
+        titles = [look(block).title for block in self.blocks.values()]
+        title = look(holders[path]).title
+        return title.lower() if titles.count(title) == 1 else path
+
     def about(self, node: TypedNode, path: str, places: Sequence[str], said: Sequence[str]) -> About:
         """What a thing stands for."""
         total = self.counts.total(places)
@@ -457,6 +486,11 @@ class Outline:
         if name.source != self.source:
             return None
         return name.line, max(name.line, whole.end_line if whole.source == self.source else name.line)
+
+    def word(self, input_: TensorType) -> str:
+        """What stands behind the name of an input; nothing at a glance."""
+        shown = self.depth.level != "overview" and self.depth.layers
+        return "" if not shown else " (optional input)" if input_.optional else " (input)"
 
     def head(self, path: str) -> str:
         """What a map is called that gives the model's logits; nothing for others."""
@@ -491,6 +525,19 @@ def unvisited(flow: Flow) -> int:
 def first_input(graph: TypedGraph) -> str:
     """The name of what a graph is handed first; nothing where it only reads what is around it."""
     return next((one.name for one in graph.graph.inputs[:1] if not one.captured), "")
+
+
+def read_once(ref: Ref, graph: TypedGraph) -> bool:
+    """Whether there is one reader of a value in a graph."""
+    read = [one for node in graph.nodes for wire in wires_of(node.node) for one in wire.refs]
+    return [*read, *(one for _, one in graph.graph.outputs)].count(ref) == 1
+
+
+def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
+    """Says above an item what happens to what it gives."""
+    for index, item in enumerate(drawn.items):
+        if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
+            drawn.items[index] = replace(item, after=said)
 
 
 def holds_layers(node: TypedNode) -> bool:

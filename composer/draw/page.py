@@ -12,6 +12,7 @@ from composer.draw.metrics import text_width
 from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
 from composer.draw.shape import aside, bent, in_line
 from composer.draw.structure import Edge, Flow, Group, Leaf, Source
+from composer.draw.words import spoken
 
 MARGIN = 24.0
 COLUMN_GAP = 56.0
@@ -183,7 +184,10 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
             turns.setdefault((edge.source.path, edge.source.port), []).append((gutter, level))
             style: Style = "main" if edge.target == turn else "cross"
             whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
-            label_above(whole, edge.source.shape, (start[-1][0], start[-1][1]), gutter, order)
+            name = spoken(edge.source.path.partition(".")[0]).lower()
+            for said in (f"{name} output · {edge.source.shape}", edge.source.shape) if edge.source.shape else ():
+                if label_above(whole, said, (start[-1][0], start[-1][1]), gutter, order):
+                    break
         taps |= {net: (number, points) for net, points in one.taps.items()}
         x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
     whole.right = x
@@ -192,14 +196,16 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
     return whole
 
 
-def label_above(whole: Fragment, shape: str, start: Point, gutter: float, order: int) -> None:
-    """Writes the shape above a wire between columns, where there is room."""
-    if not shape or order or gutter - start[0] < text_width(shape, 10) + 24:
-        return
-    text = Text((start[0] + gutter) / 2, start[1] - 6, shape, "shape")
+def label_above(whole: Fragment, said: str, start: Point, gutter: float, order: int) -> bool:
+    """Writes above a wire between columns what it carries; whether there is room."""
+    if order or gutter - start[0] < text_width(said, 10) + 24:
+        return False
+    text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape")
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
-    if not any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
-        whole.pieces.texts.append(text)
+    if any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
+        return False
+    whole.pieces.texts.append(text)
+    return True
 
 
 def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:

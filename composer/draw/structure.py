@@ -20,6 +20,8 @@ class Source:
     shape: str = ""
     given: bool = False
     """Whether it is an input of the model."""
+    word: str = ""
+    """What is said behind its name: that it is an input, and may be left out."""
     chip: str = ""
     """What it is called where no wire leads to it."""
 
@@ -66,6 +68,8 @@ class Leaf:
     """Of what it gives, where it is not that of what it reads."""
     rows: tuple[Row, ...] = ()
     """Where passes differ."""
+    after: str = ""
+    """What happens in training to what it gives: `dropout 0.1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ class Fan:
     shared: Leaf | None = None
     outputs: tuple[str, ...] = ()
     """What is read of it beside its output."""
+    after: str = ""
+    """What happens in training to what it gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,8 @@ class Group:
     """How many passes or steps, for a repeat or a scan."""
     kinds: tuple[int, ...] = ()
     """Where passes differ, which kind each is; 0 is the most frequent."""
+    after: str = ""
+    """What happens in training to what it gives."""
 
 
 @dataclass(frozen=True, slots=True)
