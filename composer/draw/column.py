@@ -327,7 +327,7 @@ class Column:
         path = item.about.path
         read = any(e.source.path == path and not e.source.port for e in self.flow.edges)
         if not read and not (self.flow.outlet and self.flow.outlet.path == path):
-            return ""
+            return item.after if (path, "") in self.sent else ""  # the wire to another column tells the shape
         shape = item.shape if self.shown.shapes and isinstance(item, Leaf) else ""
         return " · ".join(filter(None, (shape, item.after)))
 

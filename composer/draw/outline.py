@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -24,7 +24,7 @@ from composer.draw.words import counted, shape, size, spoken
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.renewal import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.graph.types import TensorType
+from composer.language.recipe import InputDecl
 
 Level: TypeAlias = Literal["overview", "block", "full"]
 LEVELS: tuple[Level, ...] = ("overview", "block", "full")
@@ -74,8 +74,8 @@ class Outline:
         self.counts = Counts(typed, said=depth.params)
         self.source = typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
-        self.blocks = {node.name: node for node in typed.root.nodes if isinstance(node, TypedBlock)}
-        """Those that stand in no group or repeat, which are known by their titles."""
+        self.blocks = dict(blocks_outside_repeats(typed.root))
+        """Those that are known by their titles."""
         self.quiet = depth.level != "full"
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
@@ -86,8 +86,8 @@ class Outline:
         """The whole model."""
         root = self.typed.root
         values: Values = {
-            name: {"": (Source(name, shape=shape(type_), given=True, word=self.word(type_)),)}
-            for name, type_ in self.typed.inputs.items()
+            one.name: {"": (Source(one.name, shape=shape(self.typed.inputs[one.name]), given=True, word=self.word(one)),)}
+            for one in self.typed.program.inputs
         }
         drawn = _Drawn()
         self.graph(root, values, "", [""], drawn)
@@ -487,10 +487,10 @@ class Outline:
             return None
         return name.line, max(name.line, whole.end_line if whole.source == self.source else name.line)
 
-    def word(self, input_: TensorType) -> str:
+    def word(self, input_: InputDecl) -> str:
         """What stands behind the name of an input; nothing at a glance."""
         shown = self.depth.level != "overview" and self.depth.layers
-        return "" if not shown else " (optional input)" if input_.optional else " (input)"
+        return "" if not shown else " (optional input)" if input_.optional or input_.default else " (input)"
 
     def head(self, path: str) -> str:
         """What a map is called that gives the model's logits; nothing for others."""
@@ -538,6 +538,15 @@ def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
     for index, item in enumerate(drawn.items):
         if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
             drawn.items[index] = replace(item, after=said)
+
+
+def blocks_outside_repeats(graph: TypedGraph, prefix: str = "") -> Iterator[tuple[str, TypedBlock]]:
+    """Blocks that are there once, by their paths."""
+    for node in graph.nodes:
+        if isinstance(node, TypedBlock):
+            yield prefix + node.name, node
+        elif isinstance(node, TypedGroup):
+            yield from blocks_outside_repeats(node.graph, f"{prefix}{node.name}.")
 
 
 def holds_layers(node: TypedNode) -> bool:

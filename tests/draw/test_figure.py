@@ -13,6 +13,7 @@ import composer
 from composer.cli import main
 from composer.draw.figure import NotDrawn
 from composer.draw.metrics import text_width
+from composer.draw.scene import Text
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "hidden": 48, "vocab": 61}
 
@@ -146,3 +147,48 @@ def test_widths_are_those_of_helvetica() -> None:
     """Adobe's metrics: H 722, e 556, l 222, o 556 in Helvetica; H 722, e 556, l 278, o 611 in Helvetica-Bold."""
     assert text_width("Hello", 10) == pytest.approx(22.78)
     assert text_width("Hello", 10, bold=True) == pytest.approx(24.45)
+
+
+def test_tied_box_names_its_partner() -> None:
+    """By title where no other block has that, also where it is inside of a part of the model."""
+    assert "50\u00a0257" in detail("gpt2", "head") and "weight = token embedding" in detail("gpt2", "head")
+    assert "weight = source embedding" in detail("transformer", "target_embed")
+    assert "weight = token embedding" in detail("captioner", "head")
+    assert "weight" not in detail("llama3", "head")
+
+
+def test_dropout_is_said_where_it_acts() -> None:
+    """Beside the wire that it acts on, once for each place of the recipe; nothing where there is none."""
+    assert [text.text for text in shapes("gpt2")].count("dropout 0.1") == 3  # of the embeddings and of both branches
+    assert "dropout 0.1" in detail("gpt2", "layers.attn.body")  # of the weights
+    assert not [text for text in shapes("gpt2", dropout=0) if "dropout" in text.text]
+    assert "dropout" not in detail("llama3", "layers.attn.body")
+
+
+def test_inputs_beside_the_stream_are_called_inputs() -> None:
+    """And optional where they may be left out."""
+    chips = {chip.text.text for chip in composer.load("transformer").draw().scene.chips}
+    assert chips == {"valid (optional input)", "source_valid (optional input)"}
+    chips = {chip.text.text for chip in composer.load("bert").draw().scene.chips}
+    assert chips == {"valid (optional input)", "token_types (optional input)"}  # which has a default
+
+
+def test_mixture_tells_what_an_expert_is() -> None:
+    """How wide, how many of them a token visits, and what their sum is weighed by."""
+    scene = composer.load("mixtral").draw().scene
+    said = " · ".join(text.text for frame in scene.frames for text in frame.texts)
+    assert "4096 → 14\u00a0336 → 4096" in said
+    assert "2 of 8 active" in said
+    assert "weighted by the router" in {text.text for text in scene.texts}
+    assert "from each router · × 0.02" in detail("mixtral", "losses.balance")
+
+
+def detail(recipe: str, path: str) -> str:
+    """What stands below the title of a box."""
+    (box,) = (box for box in composer.load(recipe).draw().scene.boxes if box.about.path == path)
+    return next(text.text for text in box.texts if text.role == "detail")
+
+
+def shapes(recipe: str, **params: float) -> list[Text]:
+    """What stands beside wires."""
+    return [text for text in composer.load(recipe, set=params).draw().scene.texts if text.role == "shape"]
