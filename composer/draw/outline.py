@@ -74,8 +74,8 @@ class Outline:
         self.counts = Counts(typed, said=depth.params)
         self.source = typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
-        self.blocks = dict(blocks_outside_repeats(typed.root))
-        """Those that are known by their titles."""
+        self.titles = dict(titles(typed.root))
+        """What every block is called, by its places in the model and in the drawing."""
         self.quiet = depth.level != "full"
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
@@ -202,7 +202,7 @@ class Outline:
         """A block as a box."""
         params = self.counts.shown(places[0])
         if partner := self.partner(places[0]):
-            seen = replace(seen, facts=(*seen.facts, f"weight = {partner}"))
+            seen = replace(seen, facts=(*seen.facts, partner))
         stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
         came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
         gives = shape(next(iter(node.outputs.values()), ()))
@@ -460,15 +460,14 @@ class Outline:
     # -- what is said
 
     def partner(self, place: str) -> str:
-        """The block whose weights are also those of the block at a place, by its title where no other has that; or none."""
+        """Whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""
         owner = self.counts.tied.get(place, "") if self.depth.params else ""
-        holders = {path: block for path, block in self.blocks.items() if owner.startswith(f"{path}.")}
-        if not holders:
-            return owner
-        path = max(holders, key=len)
-        titles = [look(block).title for block in self.blocks.values()]
-        title = look(holders[path]).title
-        return title.lower() if titles.count(title) == 1 else path
+        if not owner:
+            return ""
+        holder, path = max((one for one in self.titles if owner.startswith(f"{one[0]}.")), key=lambda one: len(one[0]))
+        title = self.titles[holder, path]
+        alone = len({other for (_, other), called in self.titles.items() if called == title}) == 1
+        return f"{'weight' if f'{place}.weight' in self.counts.tied else 'weights'} = {title.lower() if alone else path}"
 
     def about(self, node: TypedNode, path: str, places: Sequence[str], said: Sequence[str]) -> About:
         """What a thing stands for."""
@@ -540,13 +539,17 @@ def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
             drawn.items[index] = replace(item, after=said)
 
 
-def blocks_outside_repeats(graph: TypedGraph, prefix: str = "") -> Iterator[tuple[str, TypedBlock]]:
-    """Blocks that are there once, by their paths."""
+def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:
+    """The titles of all blocks, by their places with passes of repeats, and without."""
     for node in graph.nodes:
-        if isinstance(node, TypedBlock):
-            yield prefix + node.name, node
-        elif isinstance(node, TypedGroup):
-            yield from blocks_outside_repeats(node.graph, f"{prefix}{node.name}.")
+        match node:
+            case TypedBlock():
+                yield (place + node.name, path + node.name), look(node).title
+            case TypedGroup() | TypedScan():
+                yield from titles(node.graph, f"{place}{node.name}.", f"{path}{node.name}.")
+            case TypedRepeat(passes=passes):
+                for index, inner in enumerate(passes):
+                    yield from titles(inner, f"{place}{node.name}.{node.prefix(index)}", f"{path}{node.name}.")
 
 
 def holds_layers(node: TypedNode) -> bool:
