@@ -157,6 +157,29 @@ def test_tied_box_names_its_partner() -> None:
     assert "weight" not in detail("llama3", "head")
 
 
+def test_tied_block_among_its_like_names_a_path(tmp_path: Path) -> None:
+    """A title that two blocks have would not tell which of them it is; passes of a repeat are all drawn as one."""
+    recipe = tmp_path / "twins.yaml"
+    recipe.write_text(
+        """recipe: twins
+language: 1
+task: causal_lm
+inputs: {tokens: "int[batch, time]"}
+graph:
+  embed: {type: embedding, vocab: 61, dim: 32}
+  layers:
+    repeat: 3
+    graph:
+      one: {type: ffn, hidden: 48}
+      two: {type: ffn, hidden: 48, tie: one}
+  head: {type: linear, out: 61}
+outputs: {logits: head}
+""",
+        encoding="utf-8",
+    )
+    assert detail(recipe, "layers.two").endswith("weights = layers.one")
+
+
 def test_dropout_is_said_where_it_acts() -> None:
     """Beside the wire that it acts on, once for each place of the recipe; nothing where there is none."""
     assert [text.text for text in shapes("gpt2")].count("dropout 0.1") == 3  # of the embeddings and of both branches
@@ -183,7 +206,7 @@ def test_mixture_tells_what_an_expert_is() -> None:
     assert "from each router · × 0.02" in detail("mixtral", "losses.balance")
 
 
-def detail(recipe: str, path: str) -> str:
+def detail(recipe: str | Path, path: str) -> str:
     """What stands below the title of a box."""
     (box,) = (box for box in composer.load(recipe).draw().scene.boxes if box.about.path == path)
     return next(text.text for text in box.texts if text.role == "detail")
