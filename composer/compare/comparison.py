@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
+from typing import TypeAlias
 
 from composer.compare.difference import Difference
 from composer.compare.places import Count, Found, Spot, Thing, path_of, places
@@ -56,6 +58,10 @@ APART = 11.0
 """Between two notes."""
 INDENT = 36.0
 """Of a note's text, which stands beside its badge."""
+
+
+Note: TypeAlias = list[tuple[str, Role]]
+"""Lines of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +138,14 @@ class _Page:
         wide = [area.right - area.left for area in self.areas]
         heads = [self.column_head(picture, width) for picture, width in zip(self.pictures, wide, strict=True)]
         notes = [note(*told(one.change)) for one in self.found]
-        length = sum(LINE * len(lines) + APART for lines in notes)
-        starts = [MARGIN, MARGIN + wide[0] + 2 * GAP + (NOTE if notes else 0)]
+        tallest = max(area.bottom - area.top for area in self.areas)
+        columns = in_columns([LINE * len(lines) + APART for lines in notes], 1.2 * tallest)
+        room = len(columns) * (NOTE + APART)
+        starts = [MARGIN, MARGIN + wide[0] + 2 * GAP + room]
         right = starts[1] + wide[1]
         said, top = self.head(right - MARGIN)
         inner = top + 22 + 15 * max(map(len, heads)) + 14
-        foot = inner + max(length - APART, *(area.bottom - area.top for area in self.areas))
+        foot = inner + max([tallest, *(sum(LINE * len(notes[n]) + APART for n in column) for column in columns)])
         moves = [(start - area.left, foot - area.bottom) for start, area in zip(starts, self.areas, strict=True)]
         names = self.difference.before, self.difference.after
         for side, (name, lines, start) in enumerate(zip(names, heads, starts, strict=True)):
@@ -146,8 +154,8 @@ class _Page:
             self.pieces.take(renamed(self.pictures[side].scene, SIDES[side]), *moves[side])
             self.pieces.texts += [title, *facts]
             self.mark(side, moves[side], title)
-        if notes:
-            self.note(notes, MARGIN + wide[0] + GAP, inner, foot)
+        for number, column in enumerate(columns):
+            self.note(notes, column, MARGIN + wide[0] + GAP + number * (NOTE + APART), inner, foot)
         pieces = self.pieces
         page_width = max([right + MARGIN, *(text.area.right + MARGIN for text in said)])
         faint = frozenset(self.faint() if self.found else ())
@@ -235,7 +243,7 @@ class _Page:
                 path = path_of(spot)
                 if isinstance(spot, Wire):
                     self.rewire(spot, prefix)
-                elif path not in rings or (one.node(spot, side) and not rings[path][0].node(spot, side)):
+                elif path not in rings or (one.weight(spot, side) > rings[path][0].weight(spot, side)):
                     rings[path] = one, spot
                 node = one.node(spot, side) or path
                 if node in told_at:  # another part of it, such as an expert
@@ -280,10 +288,10 @@ class _Page:
 
     # -- notes
 
-    def note(self, notes: Sequence[Sequence[tuple[str, Role]]], x: float, top: float, foot: float) -> None:
-        """Writes the notes, each as near to the height of what it is about as the others let it."""
-        heights = [LINE * len(lines) for lines in notes]
-        wanted = [foot + self.height(one) for one in self.found]
+    def note(self, notes: Sequence[Note], column: Sequence[int], x: float, top: float, foot: float) -> None:
+        """Writes a column of notes, each as near to the height of what it is about as the others let it."""
+        heights = [LINE * len(notes[number]) for number in column]
+        wanted = [foot + self.height(self.found[number]) for number in column]
         tops: list[float] = []
         y = top
         for want, height in zip(wanted, heights, strict=True):
@@ -293,10 +301,11 @@ class _Page:
         for index in reversed(range(len(tops))):
             tops[index] = min(tops[index], limit - heights[index])
             limit = tops[index] - APART
-        for number, (one, start, lines) in enumerate(zip(self.found, tops, notes, strict=True), 1):
-            self.badges.append(Badge(one.happened, "", Text(x + 13, start + 11, f"{SIGNS[one.happened]} {number}", "badge")))
+        for number, start in zip(column, tops, strict=True):
+            happened = self.found[number].happened
+            self.badges.append(Badge(happened, "", Text(x + 13, start + 11, f"{SIGNS[happened]} {number + 1}", "badge")))
             self.pieces.texts += [
-                Text(x + INDENT, start + 11 + LINE * line, text, role, "start") for line, (text, role) in enumerate(lines)
+                Text(x + INDENT, start + 11 + LINE * line, text, role, "start") for line, (text, role) in enumerate(notes[number])
             ]
 
 
@@ -309,12 +318,25 @@ def on(dot: Dot, a: Point, b: Point) -> bool:
     return min(a[0], b[0]) - 1 < dot.x < max(a[0], b[0]) + 1 and min(a[1], b[1]) - 1 < dot.y < max(a[1], b[1]) + 1
 
 
-def note(name: str, words: str) -> list[tuple[str, Role]]:
+def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
+    """Notes in as few columns as there is room for, all about as high."""
+    if not heights:
+        return []
+    share = sum(heights) / ceil(sum(heights) / room)
+    columns: list[list[int]] = []
+    above = 0.0
+    for number, height in enumerate(heights):
+        if not columns or above + height / 2 > share * len(columns):
+            columns.append([])
+        columns[-1].append(number)
+        above += height
+    return columns
+
+
+def note(name: str, words: str) -> Note:
     """A change in lines that are as wide as the notes."""
-    lines: list[tuple[str, Role]] = []
-    for text, role in ((name, "row"), (words, "detail")):
-        lines += [(line, role) for line in wrapped(text, role)]  # type: ignore[misc, arg-type]  # roles are literals
-    return lines
+    said: Note = [(name, "row"), (words, "detail")]
+    return [(line, role) for text, role in said for line in wrapped(text, role)]
 
 
 def wrapped(text: str, role: Role) -> list[str]:
@@ -343,6 +365,8 @@ def content(scene: Scene) -> Area:
     blocks: tuple[Frame | Box | Merge, ...] = (*scene.frames, *scene.boxes, *scene.merges)
     areas = [one.area.grown(8) for one in blocks]
     areas += [chip.text.area.grown(8) for chip in scene.chips]
+    areas += [tick.area for frame in scene.frames if frame.strip for tick in frame.strip.ticks]
+    areas += [Area(one.x, one.y, one.x + one.width, one.y) for one in (frame.strip for frame in scene.frames) if one]
     areas += [Area(x, y, x, y).grown(4) for wire in scene.wires for x, y in wire.points]
     areas += [text.area for text in scene.texts if text.role not in ("heading", "facts")]
     return Area(

@@ -170,6 +170,11 @@ class Found:
         names = map(plain, nodes.paths) if isinstance(nodes, Nodes) else ()
         return next((name for name in names if path == name or path.startswith(f"{name}.")), None)
 
+    def weight(self, spot: Spot, side: int) -> int:
+        """How many of the nodes that a thing stands for have changed so; none where the change is inside it."""
+        nodes = getattr(self.change, ("before", "after")[side], None)
+        return len(nodes.paths) if isinstance(nodes, Nodes) and self.node(spot, side) is not None else 0
+
     def ring(self, spot: Spot, side: int) -> Happened:
         """What became of a thing: one that holds a change, and is no part of it, has other values."""
         shown = self.node(spot, side) is not None or isinstance(spot, Count) or self.happened == "shared"
