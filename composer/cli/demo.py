@@ -37,7 +37,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, summarise, train, compare with counting, write."""
+    """Check, summarise, train, compare with counting, draw, write."""
     from composer.recipe import load
 
     recipe = load(RECIPE)
@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     with refusals():
         result = train(recipe, arguments)
         compare(result)
+        draw(recipe, result)
         listen(result, arguments)
     return 0
 
@@ -85,6 +86,14 @@ def compare(result: Result) -> None:
     for name, nats in zip(names, witten_bell(kept, held_out), strict=True):
         print(f"  {name:<24}{nats:.2f}")
     print(f"  {RECIPE:<24}{result.validation.per_character:.2f}")
+
+
+def draw(recipe: Recipe, result: Result) -> None:
+    """The figure of what was trained, beside its measurements."""
+    path = result.run / f"{RECIPE}.svg"
+    heading(f"arco draw {RECIPE} -o {path}")
+    recipe.draw().save(path)
+    print(path)
 
 
 def listen(result: Result, arguments: argparse.Namespace) -> None:

@@ -56,7 +56,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 def draw(arguments: argparse.Namespace) -> int:
     """Write it."""
     from composer.draw.figure import NotDrawn
-    from composer.draw.formats import SUFFIXES, written
+    from composer.draw.formats import BINARY, SUFFIXES, written
     from composer.draw.programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)
@@ -79,8 +79,11 @@ def draw(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output or f"{recipe.name}{ending}")
     try:
         if arguments.output == "-":
-            sys.stdout.flush()
-            sys.stdout.buffer.write(written(figure, arguments.format or "svg"))
+            content = written(figure, arguments.format or "svg")
+            if arguments.format in BINARY:
+                sys.stdout.buffer.write(content)
+            else:
+                sys.stdout.write(content.decode())
             return 0
         figure.save(output, arguments.format)
     except (Missing, NotDrawn) as no:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from composer.draw.boxes import NARROW, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift, sink_at
+from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift, sink_at
 from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
-from composer.draw.scene import Area, Dot, Point, Style, Text, Wire, straightened
+from composer.draw.looks import Look, SideLook
+from composer.draw.scene import About, Area, Chip, Dot, Point, Style, Text, Wire, straightened
 from composer.draw.shape import aside, branched, in_line
 from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
 
@@ -182,11 +183,8 @@ class Column:
                 return frame(item, self.width, self.shown.narrow, self.leaving(item), self.lay_inside, self.shown.side)
         return self.branches(item, lanes, [*asides, *chips, *far])
 
-    def own_side(self, item: Leaf, side: object, chips: Sequence[Beside]) -> Beside:
+    def own_side(self, item: Leaf, side: SideLook, chips: Sequence[Beside]) -> Beside:
         """What a block has beside it by itself, such as rotary positions."""
-        from composer.draw.looks import Look, SideLook
-
-        assert isinstance(side, SideLook)
         about = replace(
             item.about,
             path=f"{item.about.path}.{side.name}",
@@ -338,9 +336,6 @@ class Column:
 
     def name_exit(self, station: Station, name: str, y: float) -> None:
         """An arrow to the name of an output."""
-        from composer.draw.boxes import SIDE_GAP
-        from composer.draw.scene import About, Chip
-
         assert station.item is not None
         path, target = station.item.about.path, f"outputs.{name}"
         side = self.shown.side

@@ -49,7 +49,7 @@ class _Writer:
         for node in self.graph.nodes:
             if node.thing is None:
                 self.by_name(node)
-        for link in self.graph.links:
+        for link in self.graph.ways:
             self.link(link)
         for number, spot in enumerate(self.scene.dots):
             size = {"width": f"{5.2 / INCH:.3f}", "height": f"{5.2 / INCH:.3f}"}

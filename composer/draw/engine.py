@@ -47,7 +47,8 @@ def problem(graph: Graph) -> str:
     _held(out, graph, *graph.top)
     for number, link in enumerate(graph.links):
         weight = "8" if link.style == "main" else "1"
-        out.edge(quoted(link.source), quoted(link.target), id=str(number), weight=weight)
+        above = "false" if link.style == "loop" else "true"
+        out.edge(quoted(link.source), quoted(link.target), id=str(number), weight=weight, constraint=above)
     return str(out.source)
 
 

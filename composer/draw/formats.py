@@ -27,6 +27,8 @@ SUFFIXES: dict[str, Format] = {
     ".mmd": "mermaid",
     ".mermaid": "mermaid",
 }
+BINARY: tuple[Format, ...] = ("png", "pdf")
+"""What is no text."""
 POINTS = {"px": 0.75, "pt": 1.0, "pc": 12.0, "mm": 72 / 25.4, "cm": 720 / 25.4, "in": 72.0, "em": 12.0, "": 0.75}
 """Of a unit of length."""
 DENSITY = 192

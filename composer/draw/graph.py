@@ -95,8 +95,18 @@ class Graph:
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """Each value once for each port that reads it, in the order of the drawing."""
-        return tuple({(link.source, link.target, link.port): link for link in self._links()}.values())
+        """Each value once for each port that reads it, in the order of the drawing; by a wire rather than by its name."""
+        found: dict[tuple[str, str, str], Link] = {}
+        for link in self.ways:
+            key = (link.source, link.target, link.port)
+            if key not in found or found[key].style == "far":
+                found[key] = link
+        return tuple(found.values())
+
+    @cached_property
+    def ways(self) -> tuple[Link, ...]:
+        """All of them, also where several values of a closed repeat go from one block to another."""
+        return tuple(self._links())
 
     def _links(self) -> Iterator[Link]:
         copies: dict[str, list[Node]] = {}

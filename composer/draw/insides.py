@@ -104,8 +104,6 @@ def _(part: MultiHead, block: TypedBlock) -> Sequence[Piece]:
         pieces.append(Piece(last.name, last.look, last.reads, last.parameters, (name,) if name != "q" else (), last.shape))
     pieces.append(_scores(part, block, ends, wired))
     above = "attend"
-    if part.dropout:
-        pass  # on the weights, inside of the box
     if part.output_gate is not None:
         pieces.append(linear(block, "gate", "Linear gate", "$x", "attn"))
         pieces.append(curve(block, "output_gate", "gate"))

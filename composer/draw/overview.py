@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from composer.draw.looks import Look
 from composer.draw.scene import About
-from composer.draw.structure import Edge, Fan, Flow, Item, Leaf, Source
+from composer.draw.structure import Edge, Fan, Flow, Leaf, Source
 
 
 def of_group(flow: Flow, about: About, title: str, params: str) -> Leaf:
@@ -61,6 +61,3 @@ def _without(edges: Iterable[Edge], gone: str, reader: str) -> Iterable[Edge]:
             yield edge
     for source in into:
         yield Edge(source, reader, "", True)
-
-
-__all__ = ["Item", "of_group", "without_norms"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sysconfig
+from pathlib import Path
 
 PURE, INSTALL = "graphviz-pure", "pip install graphviz-pure"
 
@@ -26,12 +27,13 @@ def graphviz(text: str, format: str, *options: str, program: str | None = None) 
     """What Graphviz makes of a DOT text; the one that draws the same on every machine is preferred.
 
     Raises:
-        Missing: where there is no Graphviz.
+        Missing: where there is no Graphviz, or one that cannot draw this.
     """
     program = program or pure() or shutil.which("dot")
     if program is None:
         raise Missing("there is no Graphviz", INSTALL)
     run = subprocess.run([program, f"-T{format}", *options], input=text.encode(), capture_output=True)
     if run.returncode:
-        raise RuntimeError(f"{program} ends with {run.returncode}: {run.stderr.decode(errors='replace')[-500:]}")
+        said = run.stderr.decode(errors="replace").strip().splitlines() or [f"it ends with {run.returncode}"]
+        raise Missing(f"{Path(program).name} cannot draw it: {said[-1][:200]}", INSTALL)
     return run.stdout

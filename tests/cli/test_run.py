@@ -146,7 +146,7 @@ def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatc
     done = arco("demo", "--steps", 3, "--run", "small", "--device", "cpu")
     assert (done.code, done.err) == (0, "")
     headings = [line.split()[2] for line in done.out.splitlines() if line.startswith("$ arco ")]
-    assert headings == ["check", "summary", "train", "generate"]
+    assert headings == ["check", "summary", "train", "draw", "generate"]
     shown = done.out.partition("less is better:")[2].partition("$ arco")[0]
     table = [line.rsplit(maxsplit=1) for line in shown.splitlines() if line]
     names = [name.strip() for name, _ in table]
@@ -156,6 +156,7 @@ def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatc
     written = done.out.partition("--temperature 0.8\n\n")[2].partition("\nThe run is in small: ")[0]
     assert written.startswith("HAMLET") and len(written) == len("HAMLET") + 500 + 1
     assert RunFolder(Path("small")).recipe.exists()
+    assert Path("small/gpt_mini.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 def surprise(seen: str, held_out: str) -> float:

@@ -1010,6 +1010,7 @@ def block_of_blocks(draft: Draft) -> None:
     draft.add({"repeat": "2", "graph": {"both": {"type": "pair", "wide": draft.pick("layer + 1", "2")}}})
     last = draft.add("pair")
     draft.outputs["between"] = f"{last}.middle"
+    draft.add("rmsnorm")  # what three sums have made large would decide every softmax behind it
 
 
 @scenario

@@ -10,7 +10,7 @@ from dataclasses import replace
 from blocks.primitives.pointwise import Dropout
 from composer.draw.scene import Scene
 from composer.graph.ir import Ref, Wire, wires_of
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
 
 Made = frozenset[str]
 """The blocks and inputs that a value comes from; several, where passes of a repeat differ."""
@@ -144,6 +144,3 @@ def place(path: str, blocks: set[str]) -> str:
         if ".".join(steps[:end]) in blocks:
             return ".".join(steps[:end])
     return path
-
-
-__all__ = ["Readers", "TypedNode", "drawn", "mixed"]

@@ -100,12 +100,12 @@ def test_every_file_of_both_packages_and_every_recipe_is_in_the_wheel(wheel: Pat
         file
         for source in homes
         for file in (ROOT / source).rglob("*")
-        if file.suffix in {".py", ".typed", ".yaml", ".txt", ".md"}
+        if file.suffix in {".py", ".typed", ".yaml", ".txt", ".md", ".ttf", ".html", ".css", ".js"}
     ]
     for file in files:
         source, *rest = file.relative_to(ROOT).parts
         assert held.read("/".join([homes[source], *rest])) == file.read_bytes()
-    assert {file.name for file in files} >= {"__main__.py", "part.py", "py.typed", "gpt2.yaml", "shakespeare.txt"}
+    assert {file.name for file in files} >= {"__main__.py", "part.py", "py.typed", "gpt2.yaml", "shakespeare.txt", "page.js"}
 
 
 def test_installed_package_is_the_one_that_answers(environment: Environment, tmp_path: Path) -> None:
