@@ -147,13 +147,14 @@ class _Page:
         inner = top + 22 + 15 * max(map(len, heads)) + 14
         foot = inner + max([tallest, *(sum(LINE * len(notes[n]) + APART for n in column) for column in columns)])
         moves = [(start - area.left, foot - area.bottom) for start, area in zip(starts, self.areas, strict=True)]
+        paper = Area(0, 0, right + MARGIN, foot + MARGIN)
         names = self.difference.before, self.difference.after
         for side, (name, lines, start) in enumerate(zip(names, heads, starts, strict=True)):
             title = Text(start, top + 18, name, "title", "start")
             facts = [Text(start, top + 35 + 15 * number, line, "facts", "start") for number, line in enumerate(lines)]
             self.pieces.take(renamed(self.pictures[side].scene, SIDES[side]), *moves[side])
             self.pieces.texts += [title, *facts]
-            self.mark(side, moves[side], title)
+            self.mark(side, moves[side], title, paper)
         for number, column in enumerate(columns):
             self.note(notes, column, MARGIN + wide[0] + GAP + number * (NOTE + APART), inner, foot)
         pieces = self.pieces
@@ -223,13 +224,18 @@ class _Page:
 
     # -- marks
 
-    def mark(self, side: int, move: Point, title: Text) -> None:
+    def mark(self, side: int, move: Point, title: Text, paper: Area) -> None:
         """Rings and badges of one drawing."""
         prefix, pieces = SIDES[side], self.pieces
         blocks: tuple[Box | Merge, ...] = (*pieces.boxes, *pieces.merges)
         solid = {one.about.path: one.area for one in blocks}
         icons = (Area(icon.x, icon.y, icon.x + ICON, icon.y + ICON) for box in pieces.boxes for icon in box.icons)
-        taken = [*(text.area for text in self.texts()), *(one.area for one in self.badges), *icons]
+        beyond = (
+            Area(-1e4, -1e4, 3, 1e4),
+            Area(-1e4, paper.bottom - 3, 1e4, 1e4),
+            Area(paper.right - 3, -1e4, 1e4, 1e4),
+        )
+        taken = [*(text.area for text in self.texts()), *(one.area for one in self.badges), *icons, *beyond]
         beside = title.area.right + 24.0
         rings: dict[str, tuple[Found, Spot]] = {}
         for number, one in enumerate(self.found, 1):
@@ -436,7 +442,7 @@ def along(spot: Spot, move: Point) -> list[Point]:
 
 def around(place: Point) -> Iterator[Point]:
     """Where a badge may stand if there is no room at the thing itself: ever farther from it."""
-    for far in range(1, 13):
+    for far in range(1, 25):
         steps = range(-far, far + 1)
         yield from sorted(
             ((place[0] + 12 * x, place[1] + 9 * y) for x in steps for y in steps if max(abs(x), abs(y)) == far),

@@ -19,7 +19,7 @@ from composer.compare.comparison import SIDES, draw
 from composer.compare.difference import Difference, Nodes
 from composer.draw.figure import NotDrawn, plain
 from composer.draw.outline import Level
-from composer.draw.scene import Badge, Ring, Scene, Wire
+from composer.draw.scene import Area, Badge, Ring, Scene, Wire
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 
 SWIGLU = """
@@ -77,7 +77,7 @@ def test_badges_hide_nothing(pair: int, level: Level) -> None:
         assert [text.text for text in texts(page) if badge.area.meets(text.area)] == []
         others = [one for one in (*page.boxes, *page.merges) if one.about.path != badge.path]
         assert [one.about.path for one in others if badge.area.grown(-1.5).meets(one.area)] == []
-        assert badge.area.left >= 2 and badge.area.top >= 2 and badge.area.right <= page.width - 2
+        assert inside(badge.area, Area(0, 0, page.width, page.height).grown(-2))
     assert [(a.text.text, b.text.text) for a, b in combinations(page.badges, 2) if a.area.meets(b.area)] == []
 
 
