@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Problem, add_changes, sound_recipe
 from composer.cli.export import write_whole
 from composer.diagnostics import RecipeError, report
+
+if TYPE_CHECKING:
+    from composer.compare.comparison import Comparison
+    from composer.draw.formats import Format
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -20,13 +26,29 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("before", metavar="A", help="a name from `arco list`, or the path of a .yaml file")
     parser.add_argument("after", metavar="B", help="the same; what --set changes, it changes here")
     add_changes(parser)
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="for people or for programs (default: text)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: the terminal)")
+    parser.add_argument(
+        "--format", choices=("text", "json", "svg", "png", "pdf"), help="where the file's name does not tell (default: text)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="a file; .svg, .png or .pdf makes it a picture (default: the terminal)"
+    )
+    parser.add_argument(
+        "--level", choices=("overview", "block", "full"), default="block", help="how deep a picture goes (default: block)"
+    )
+    parser.add_argument(
+        "--theme", choices=("light", "dark", "auto", "slide"), default="light", help="how a picture looks (default: light)"
+    )
     parser.set_defaults(run=diff)
 
 
 def diff(arguments: argparse.Namespace) -> int:
     """Print it."""
+    from composer.draw.formats import PRINTED, SUFFIXES
+
+    ending = Path(arguments.output or "").suffix.lower()
+    format = arguments.format or SUFFIXES.get(ending, "text")
+    if format not in ("text", "json", *PRINTED):
+        raise Problem(f"arco diff: no {ending} of two models", f"let it end in {', '.join(f'.{one}' for one in PRINTED)}")
     unchanged = argparse.Namespace(**{**vars(arguments), "set": []})
     try:
         before, after = sound_recipe(arguments.before, unchanged), sound_recipe(arguments.after, arguments)
@@ -39,10 +61,33 @@ def diff(arguments: argparse.Namespace) -> int:
     if before.name == after.name:
         settings = f" with {', '.join(arguments.set)}" if arguments.set else ""
         found = replace(found, before=arguments.before, after=arguments.after + settings)
-    text = json.dumps(found.to_json(), indent=2, ensure_ascii=False) if arguments.format == "json" else str(found)
+    if format in PRINTED:
+        _picture(found.draw(arguments.level, theme=arguments.theme), format, arguments.output)
+        return int(not found.equal)
+    text = json.dumps(found.to_json(), indent=2, ensure_ascii=False) if format == "json" else str(found)
     if arguments.output:
         write_whole(Path(arguments.output), text + "\n")
         print(f"wrote {arguments.output}")
     else:
         print(text)
     return int(not found.equal)
+
+
+def _picture(comparison: Comparison, format: Format, output: str | None) -> None:
+    """Write it, or print it."""
+    from composer.draw.formats import save
+    from composer.draw.programs import Missing
+
+    try:
+        content = comparison.written(format)
+    except Missing as missing:
+        raise Problem(f"arco diff: {missing.message}", missing.hint) from None
+    if not output or output == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        save(Path(output), content)
+    except OSError as error:
+        raise Problem(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from None
+    print(f"wrote {output}")

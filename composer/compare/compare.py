@@ -34,6 +34,7 @@ def compare(before: TypedProgram, after: TypedProgram) -> Difference:
         tuple(changes),
         costs(before, lengths),
         costs(after, there),
+        (before, after),
         tuple(_renamed(pairing)),
         tuple(_params(before, after)),
     )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from composer.cost.costs import Costs
+from composer.graph.typed import TypedProgram
+
+if TYPE_CHECKING:
+    from composer.compare.comparison import Comparison
+    from composer.draw.figure import ThemeName
+    from composer.draw.outline import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,8 @@ class Difference:
     costs_before: Costs
     costs_after: Costs
     """At the same lengths as those of the first."""
+    models: tuple[TypedProgram, TypedProgram] = field(repr=False, compare=False)
+    """The two, which are drawn."""
     renamed: tuple[tuple[str, str], ...] = ()
     """Nodes that are the same and have other paths, which is no change of the model but one of the names of its parameters."""
     params: tuple[FieldChange, ...] = ()
@@ -141,6 +149,12 @@ class Difference:
         from composer.compare.render import render
 
         return render(self)
+
+    def draw(self, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
+        """Both models side by side, with every change marked in them and noted between them."""
+        from composer.compare.comparison import draw
+
+        return draw(self, level, theme=theme, width=width)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON's own types."""

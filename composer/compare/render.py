@@ -32,17 +32,17 @@ SHOWN = 4
 def render(difference: Difference) -> str:
     """The verdict, the changes, and what they do to the costs."""
     lines = [verdict(difference)]
-    told = [(SIGNS[type(change)], *_told(change)) for change in difference.changes]
-    if told:
-        name = min(max(len(names) for _, names, _ in told), WIDTH // 2)
+    found = [(SIGNS[type(change)], *told(change)) for change in difference.changes]
+    if found:
+        name = min(max(len(names) for _, names, _ in found), WIDTH // 2)
         lines.append("")
-        for sign, names, words in told:
+        for sign, names, words in found:
             first, *more = textwrap.wrap(words, max(WIDTH - name - 6, 30)) or [""]
             lines.append(f"{sign} {names:<{name}}  {first}".rstrip())
             lines.extend(f"{'':<{name + 4}}{rest}" for rest in more)
-    if figures := dict(_figures(difference)):
-        wide = max(map(len, figures))
-        lines += ["", *(f"{what:<{wide}}  {text}" for what, text in figures.items())]
+    if costs := dict(figures(difference)):
+        wide = max(map(len, costs))
+        lines += ["", *(f"{what:<{wide}}  {text}" for what, text in costs.items())]
     if notes := list(_notes(difference)):
         lines += ["", *notes]
     return "\n".join(lines)
@@ -64,10 +64,11 @@ def _growth(before: int, after: int) -> str:
         return ""
     if not before or after >= 2 * before:
         return f"× {after / before:.3g}" if before else f"{short(after)}"
-    return f"{100 * (after - before) / before:+.2g} %"
+    percent = 100 * (after - before) / before
+    return f"{percent:+.2g} %" if percent > -99.5 else f"{percent:.0f} %"
 
 
-def _figures(difference: Difference) -> Iterator[tuple[str, str]]:
+def figures(difference: Difference) -> Iterator[tuple[str, str]]:
     """Costs that differ; FLOPs at the lengths of the first model."""
     one, other = difference.costs_before, difference.costs_after
     at = ", ".join(f"{axis} {length:,}" for axis, length in one.lengths.items())
@@ -95,18 +96,18 @@ def _flops(one: Costs, other: Costs) -> tuple[int, int]:
 
 def _notes(difference: Difference) -> Iterator[str]:
     if difference.params:
-        told = ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
-        yield from textwrap.wrap(f"params: {told}", WIDTH, subsequent_indent="  ")
+        listed = ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
+        yield from textwrap.wrap(f"params: {listed}", WIDTH, subsequent_indent="  ")
     if count := len(difference.renamed):
-        told = ", ".join(f"{one} → {other}" for one, other in difference.renamed[:SHOWN])
+        listed = ", ".join(f"{one} → {other}" for one, other in difference.renamed[:SHOWN])
         more = f" and {count - SHOWN} more" if count > SHOWN else ""
-        yield from textwrap.wrap(f"called otherwise: {told}{more}", WIDTH, subsequent_indent="  ")
+        yield from textwrap.wrap(f"called otherwise: {listed}{more}", WIDTH, subsequent_indent="  ")
 
 
 # -- changes
 
 
-def _told(change: Change) -> tuple[str, str]:
+def told(change: Change) -> tuple[str, str]:
     """Where a change is, and what it is, in words."""
     match change:
         case Added(after=nodes) | Removed(before=nodes):

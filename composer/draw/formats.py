@@ -8,9 +8,10 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from composer.draw.programs import Missing, graphviz
+from composer.draw.scene import Scene
 
 if TYPE_CHECKING:
     from composer.draw.figure import Figure
@@ -34,6 +35,21 @@ DENSITY = 192
 """Pixels of a PNG for each inch: two for one of the page."""
 
 
+class Page(Protocol):
+    """What can be printed: a drawing, or two compared."""
+
+    @property
+    def scene(self) -> Scene:
+        """What is on it."""
+
+    @property
+    def width(self) -> str:
+        """As it was asked for, with a unit; nothing for its natural size."""
+
+    def svg(self) -> str:
+        """The text of an SVG file."""
+
+
 def written(figure: Figure, format: Format) -> bytes:
     """The bytes of a file.
 
@@ -43,7 +59,7 @@ def written(figure: Figure, format: Format) -> bytes:
     return MAKERS[format](figure)
 
 
-def _svg(figure: Figure) -> bytes:
+def _svg(figure: Page) -> bytes:
     return figure.svg().encode()
 
 
@@ -63,11 +79,11 @@ def _dot(figure: Figure) -> bytes:
     return dot(figure.scene, figure.theme).encode()
 
 
-def _png(figure: Figure) -> bytes:
+def _png(figure: Page) -> bytes:
     return _drawn(figure, "png", f"-Gdpi={DENSITY}")
 
 
-def _drawn(figure: Figure, format: str, *options: str, program: str | None = None) -> bytes:
+def _drawn(figure: Page, format: str, *options: str, program: str | None = None) -> bytes:
     from composer.draw.marks import marks
     from composer.draw.xdot import xdot
 
@@ -75,7 +91,7 @@ def _drawn(figure: Figure, format: str, *options: str, program: str | None = Non
     return graphviz(xdot(width, height, found, scale(figure)), format, "-Kneato", "-n2", *options, program=program)
 
 
-def _pdf(figure: Figure) -> bytes:
+def _pdf(figure: Page) -> bytes:
     if importlib.util.find_spec("reportlab") is None:
         if (program := shutil.which("dot")) is None:
             raise Missing("a PDF needs reportlab or Graphviz's dot", 'pip install "arco-composer[pdf]"')
@@ -86,17 +102,17 @@ def _pdf(figure: Figure) -> bytes:
     return pdf(*marks(figure.svg()), scale(figure), figure.scene.name)
 
 
+PRINTED: dict[Format, Callable[[Page], bytes]] = {"svg": _svg, "png": _png, "pdf": _pdf}
+"""What any page can be; only a drawing of one model can be all."""
 MAKERS: dict[Format, Callable[[Figure], bytes]] = {
-    "svg": _svg,
+    **PRINTED,
     "html": _html,
-    "png": _png,
-    "pdf": _pdf,
     "dot": _dot,
     "mermaid": _mermaid,
 }
 
 
-def scale(figure: Figure) -> float:
+def scale(figure: Page) -> float:
     """Points of paper for each pixel of the page."""
     wanted = re.fullmatch(r"([\d.]+)([a-z]*)", figure.width)
     return float(wanted[1]) * POINTS[wanted[2]] / figure.scene.width if wanted else POINTS["px"]

@@ -12,13 +12,29 @@ from composer.draw.palette import Hue
 Point: TypeAlias = tuple[float, float]
 """To the right and downwards, in pixels of a page of natural size."""
 Role: TypeAlias = Literal[
-    "heading", "facts", "title", "expert", "detail", "row", "params", "shape", "port", "chip", "tick", "header", "pill", "sign"
+    "heading",
+    "facts",
+    "title",
+    "expert",
+    "detail",
+    "row",
+    "params",
+    "shape",
+    "port",
+    "chip",
+    "tick",
+    "header",
+    "pill",
+    "sign",
+    "badge",
 ]
 """What a text is for, which decides how it looks."""
 Anchor: TypeAlias = Literal["start", "middle", "end"]
-Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far"]
+Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "rewired"]
 """What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state, or
-what is called by its name."""
+what is called by its name; or, where two models are compared, something else than in the other."""
+Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
+"""What became of a thing from one model to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +60,7 @@ FONTS: dict[Role, Font] = {
     "header": Font(11),
     "pill": Font(12.5, True),
     "sign": Font(12, True),
+    "badge": Font(10, True),
 }
 
 
@@ -234,6 +251,8 @@ class Dot:
 
     x: float
     y: float
+    faint: bool = False
+    """Whether it fades, with all the wires that meet here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +264,32 @@ class Chip:
     source: str
     target: str
     port: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A line around a thing that differs from the other model."""
+
+    happened: Happened
+    path: str
+    """Of the thing."""
+    area: Area
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """The sign and the number of a change, at a thing, a wire or a note."""
+
+    happened: Happened
+    path: str
+    """Of what it stands at; of a wire, its target; of a note, none."""
+    text: Text
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of the badge."""
+        letters = self.text.area
+        return Area(letters.left - 5, self.text.y - 11, letters.right + 5, self.text.y + 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +308,10 @@ class Scene:
     boxes: tuple[Box, ...] = ()
     merges: tuple[Merge, ...] = ()
     chips: tuple[Chip, ...] = ()
+    rings: tuple[Ring, ...] = ()
+    badges: tuple[Badge, ...] = ()
+    faint: frozenset[str] = frozenset()
+    """Paths of what is the same in the other model, and fades."""
 
 
 @dataclass(slots=True)
@@ -281,7 +330,7 @@ class Pieces:
         """Adds all of another, moved."""
         self.frames += [_frame(one, dx, dy) for one in other.frames]
         self.wires += [replace(one, points=moved(one.points, dx, dy)) for one in other.wires]
-        self.dots += [Dot(one.x + dx, one.y + dy) for one in other.dots]
+        self.dots += [replace(one, x=one.x + dx, y=one.y + dy) for one in other.dots]
         self.boxes += [_box(one, dx, dy) for one in other.boxes]
         self.merges += [replace(one, x=one.x + dx, y=one.y + dy) for one in other.merges]
         self.chips += [replace(one, text=_text(one.text, dx, dy)) for one in other.chips]

@@ -7,22 +7,25 @@ from dataclasses import dataclass
 from html import escape
 from math import hypot
 
-from composer.draw.palette import DARK, LIGHT, Paint, Palette
+from composer.draw.palette import DARK, LIGHT, Hue, Paint, Palette
 from composer.draw.scene import (
     FONTS,
     ICON,
     RADIUS,
     About,
+    Badge,
     Box,
     Cells,
     Chip,
     Curve,
     Dot,
     Frame,
+    Happened,
     Loop,
     Merge,
     PlacedIcon,
     Point,
+    Ring,
     Scene,
     Strip,
     Style,
@@ -42,7 +45,17 @@ WIDTHS: dict[Style, float] = {
     "loss": 1.5,
     "loop": 1.5,
     "far": 1.2,
+    "rewired": 2.6,
 }
+CHANGES: dict[Happened, tuple[Hue, str]] = {
+    "added": ("ffn", ""),
+    "removed": ("loss", "7 4"),
+    "replaced": ("embed", "12 3 2 3"),
+    "altered": ("attn", "2 2.5"),
+    "rewired": ("pos", ""),
+    "shared": ("rec", "5 2"),
+}
+"""The colour of a change, and the dashes of a ring by which it is told apart without colours."""
 INKS = {"heading": "title", "facts": "detail", "title": "title", "expert": "title", "row": "title", "detail": "detail"}
 """What colour a text has; all others are muted."""
 
@@ -81,8 +94,10 @@ def n(value: float) -> str:
 class _Writer:
     def __init__(self, theme: Theme, highlight: tuple[str, ...]) -> None:
         self.theme, self.palette, self.highlight = theme, theme.palette, highlight
+        self.faint: frozenset[str] = frozenset()
 
     def scene(self, scene: Scene, width: str) -> Iterator[str]:
+        self.faint = scene.faint
         wide, high = n(scene.width), n(scene.height)
         size = f'width="{wide}" height="{high}"' if not width else f'width="{escape(width)}"'
         label = escape(scene.name, quote=True)
@@ -91,7 +106,8 @@ class _Writer:
             f'font-family="{FAMILY}" role="img" aria-label="{label}">'
         )
         if self.theme.follows:
-            yield f"<style>@media (prefers-color-scheme:dark){{{rules(DARK)}}}</style>"
+            more = change_rules(DARK) if scene.badges else ""
+            yield f"<style>@media (prefers-color-scheme:dark){{{rules(DARK)}{more}}}</style>"
         if self.theme.paper:
             yield f'<rect class="paper" width="{wide}" height="{high}" fill="{self.palette.paper}"/>'
         for frame in scene.frames:
@@ -108,6 +124,9 @@ class _Writer:
             yield from self.chip(chip)
         for text in scene.texts:
             yield self.text(text)
+        yield from map(self.ring, scene.rings)
+        for badge in scene.badges:
+            yield from self.badge(badge)
         yield "</svg>"
 
     # -- things
@@ -190,10 +209,32 @@ class _Writer:
         yield "</g>"
 
     def dot(self, dot: Dot) -> str:
-        return f'<circle class="wire" cx="{n(dot.x)}" cy="{n(dot.y)}" r="2.6" fill="{self.palette.wire}"/>'
+        shade = ' opacity=".35"' if dot.faint else ""
+        return f'<circle class="wire" cx="{n(dot.x)}" cy="{n(dot.y)}" r="2.6" fill="{self.palette.wire}"{shade}/>'
+
+    def ring(self, ring: Ring) -> str:
+        hue, dashes = CHANGES[ring.happened]
+        area = ring.area
+        dash = f' stroke-dasharray="{dashes}"' if dashes else ""
+        return (
+            f'<rect class="c-{ring.happened}" data-of="{escape(ring.path)}" x="{n(area.left)}" y="{n(area.top)}" '
+            f'width="{n(area.right - area.left)}" height="{n(area.bottom - area.top)}" rx="10" fill="none" '
+            f'stroke="{self.palette.hues[hue].stroke}" stroke-width="{self.stroke(2.2)}"{dash}/>'
+        )
+
+    def badge(self, badge: Badge) -> Iterator[str]:
+        area, colour = badge.area, self.palette.hues[CHANGES[badge.happened][0]].stroke
+        of = f' data-of="{escape(badge.path)}"' if badge.path else ""
+        yield f'<g class="badge b-{badge.happened}"{of}>'
+        yield (
+            f'<rect class="s" x="{n(area.left)}" y="{n(area.top)}" width="{n(area.right - area.left)}" '
+            f'height="{n(area.bottom - area.top)}" rx="7.5" fill="{colour}" stroke="{self.palette.paper}" stroke-width="1.2"/>'
+        )
+        yield self.text(badge.text)
+        yield "</g>"
 
     def opened(self, kind: str, about: About) -> str:
-        dim = self.highlight and not self.bright(about.path)
+        dim = (self.highlight and not self.bright(about.path)) or about.path in self.faint
         shade = ' opacity=".35"' if dim and not kind.startswith("frame") else ""
         lines = f' data-lines="{about.lines[0]}-{about.lines[1]}"' if about.lines else ""
         named = f' data-id="{escape(about.path)}"' if about.path else ""
@@ -217,6 +258,7 @@ class _Writer:
             else ""
         )
         faded = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
+        faded = faded or (wire.style != "rewired" and wire.source in self.faint and wire.target in self.faint)
         shade = ' opacity=".35"' if faded else ' opacity=".6"' if wire.style == "idle" else ""
         between = f' data-a="{escape(wire.source)}" data-b="{escape(wire.target)}"{port}' if wire.source or wire.target else ""
         yield f'<g class="edge e-{wire.style}"{between}{shade}>'
@@ -286,6 +328,8 @@ class _Writer:
             ink, kind = self.palette.detail, "u"
         if text.role == "pill":
             ink, kind = self.palette.pill.stroke, "pt"
+        if text.role == "badge":
+            ink, kind = self.palette.paper, "bt"
         anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
         weight = ' font-weight="700"' if font.bold else ""
         return (
@@ -310,6 +354,8 @@ def wire_colour(palette: Palette, style: Style) -> str:
             return palette.hues["loss"].stroke
         case "loop":
             return palette.hues["rec"].stroke
+        case "rewired":
+            return palette.hues[CHANGES["rewired"][0]].stroke
     return palette.wire
 
 
@@ -325,9 +371,21 @@ def rules(palette: Palette) -> str:
         solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
         found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
     for style in WIDTHS:
+        if style == "rewired":  # told with the changes
+            continue
         colour = wire_colour(palette, style)
         found.append(f".e-{style}>path{{stroke:{colour}}}.e-{style}>polygon{{fill:{colour}}}")
     return "".join(found)
+
+
+def change_rules(palette: Palette) -> str:
+    """The same of what marks a change."""
+    found = [f".bt{{fill:{palette.paper}}}"]
+    for happened, (hue, _) in CHANGES.items():
+        colour = palette.hues[hue].stroke
+        found.append(f".c-{happened}{{stroke:{colour}}}.b-{happened}>.s{{fill:{colour};stroke:{palette.paper}}}")
+    colour = wire_colour(palette, "rewired")
+    return "".join([*found, f".e-rewired>path{{stroke:{colour}}}.e-rewired>polygon{{fill:{colour}}}"])
 
 
 def runs_of(line: Sequence[bool]) -> Iterator[tuple[int, int]]:

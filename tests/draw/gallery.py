@@ -10,6 +10,7 @@ from composer.recipe import zoo_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "gallery.md"
 PICTURES = PAGE.with_suffix("")
+COMPARED = PAGE.with_name("diff.svg")
 HEAD = """# Gallery
 
 Every recipe that comes with the package, as `arco draw NAME --theme auto` draws it. `--level overview` shows a model at a
@@ -36,8 +37,14 @@ def picture(name: str) -> str:
     return composer.load(name).draw(theme="auto").svg()
 
 
+def compared() -> str:
+    """The picture of docs/diff.md."""
+    return composer.load("llama3").diff(composer.load("mixtral")).draw(theme="auto").svg()
+
+
 def write() -> None:
     """Writes the page and the pictures, and takes away those of recipes that are gone."""
+    COMPARED.write_text(compared(), encoding="utf-8", newline="\n")
     PICTURES.mkdir(exist_ok=True)
     for old in PICTURES.glob("*.svg"):
         old.unlink()

@@ -1,0 +1,450 @@
+"""Two models drawn side by side, with what differs marked in both and noted between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+from typing import TypeAlias
+
+from composer.compare.difference import Difference
+from composer.compare.places import Count, Found, Spot, Thing, path_of, places
+from composer.compare.render import figures, told, verdict
+from composer.draw.figure import Figure, NotDrawn, ThemeName
+from composer.draw.figure import draw as drawn
+from composer.draw.formats import PRINTED, SUFFIXES, Format, save
+from composer.draw.metrics import text_width
+from composer.draw.outline import Level
+from composer.draw.page import MARGIN, lines_of
+from composer.draw.programs import Missing
+from composer.draw.scene import (
+    FONTS,
+    ICON,
+    Area,
+    Badge,
+    Box,
+    Chip,
+    Dot,
+    Frame,
+    Happened,
+    Merge,
+    Pieces,
+    Point,
+    Ring,
+    Role,
+    Scene,
+    Text,
+    Wire,
+)
+from composer.draw.svg import svg
+
+SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
+LEGEND: dict[Happened, str] = {
+    "removed": "only here, on the left",
+    "added": "only here, on the right",
+    "replaced": "another block",
+    "altered": "other values, or a change inside",
+    "rewired": "reads something else",
+    "shared": "parameters shared otherwise",
+}
+NOTE = 236.0
+"""Width of what is noted between the drawings."""
+GAP = 44.0
+"""Between a drawing and the notes."""
+LINE = 14.0
+APART = 11.0
+"""Between two notes."""
+INDENT = 36.0
+"""Of a note's text, which stands beside its badge."""
+
+
+Note: TypeAlias = list[tuple[str, Role]]
+"""Lines of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A drawing of two models, and how it is to look."""
+
+    scene: Scene
+    theme: ThemeName = "light"
+    width: str = ""
+
+    def svg(self) -> str:
+        """The text of an SVG file."""
+        return svg(self.scene, self.theme, width=self.width)
+
+    def written(self, format: Format) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            Missing: where a program or a package is needed that is not there.
+        """
+        return PRINTED[format](self)
+
+    def save(self, path: str | Path) -> None:
+        """Writes an SVG, a PNG or a PDF, by the name's ending.
+
+        Raises:
+            Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
+            NotDrawn: where the ending is that of no format that holds two models.
+        """
+        path = Path(path)
+        format = SUFFIXES.get(path.suffix.lower())
+        if format not in PRINTED:
+            raise NotDrawn(f"{path.name} is no comparison's name", f"let it end in {', '.join(f'.{one}' for one in PRINTED)}")
+        try:
+            save(path, self.written(format))
+        except Missing as missing:
+            instead = path.with_suffix(".svg")
+            save(instead, self.written("svg"))
+            raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def draw(difference: Difference, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
+    """The picture of a difference."""
+    pictures = [drawn(model, level, theme=theme, width=width, shapes=False) for model in difference.models]
+    found = list(places(difference, (pictures[0].scene, pictures[1].scene)))
+    return Comparison(_Page(difference, pictures, found).scene(), theme, width)
+
+
+class _Page:
+    """The page while it is laid out."""
+
+    def __init__(self, difference: Difference, pictures: Sequence[Figure], found: Sequence[Found]) -> None:
+        self.difference, self.pictures = difference, pictures
+        self.areas = [content(picture.scene) for picture in pictures]
+        self.pieces = Pieces()
+        self.rings: list[Ring] = []
+        self.badges: list[Badge] = []
+        self.ringed: set[str] = set()
+        """Paths of what is marked as a whole."""
+        self.found = sorted(found, key=self.height)  # numbered as they stand on the page
+
+    def height(self, found: Found) -> float:
+        """How far above the foot of its drawing a change is, downwards."""
+        for area, spots in zip(self.areas, found.spots, strict=True):
+            if spots:
+                return area_of(spots[0]).top - area.bottom
+        return -1e6  # of the model as a whole
+
+    def scene(self) -> Scene:
+        """Everything in its place."""
+        wide = [area.right - area.left for area in self.areas]
+        heads = [self.column_head(picture, width) for picture, width in zip(self.pictures, wide, strict=True)]
+        notes = [note(*told(one.change)) for one in self.found]
+        tallest = max(area.bottom - area.top for area in self.areas)
+        columns = in_columns([LINE * len(lines) + APART for lines in notes], 1.2 * tallest)
+        room = len(columns) * (NOTE + APART)
+        starts = [MARGIN, MARGIN + wide[0] + 2 * GAP + room]
+        right = starts[1] + wide[1]
+        said, top = self.head(right - MARGIN)
+        inner = top + 22 + 15 * max(map(len, heads)) + 14
+        foot = inner + max([tallest, *(sum(LINE * len(notes[n]) + APART for n in column) for column in columns)])
+        moves = [(start - area.left, foot - area.bottom) for start, area in zip(starts, self.areas, strict=True)]
+        paper = Area(0, 0, right + MARGIN, foot + MARGIN)
+        names = self.difference.before, self.difference.after
+        for side, (name, lines, start) in enumerate(zip(names, heads, starts, strict=True)):
+            title = Text(start, top + 18, name, "title", "start")
+            facts = [Text(start, top + 35 + 15 * number, line, "facts", "start") for number, line in enumerate(lines)]
+            self.pieces.take(renamed(self.pictures[side].scene, SIDES[side]), *moves[side])
+            self.pieces.texts += [title, *facts]
+            self.mark(side, moves[side], title, paper)
+        for number, column in enumerate(columns):
+            self.note(notes, column, MARGIN + wide[0] + GAP + number * (NOTE + APART), inner, foot)
+        pieces = self.pieces
+        page_width = max([right + MARGIN, *(text.area.right + MARGIN for text in said)])
+        faint = frozenset(self.faint() if self.found else ())
+        return Scene(
+            f"{names[0]} → {names[1]}",
+            page_width,
+            foot + MARGIN,
+            (*said, *pieces.texts),
+            tuple(pieces.frames),
+            tuple(pieces.wires),
+            tuple(replace(dot, faint=self.fades(dot, faint)) for dot in pieces.dots),
+            tuple(pieces.boxes),
+            tuple(pieces.merges),
+            tuple(pieces.chips),
+            tuple(self.rings),
+            tuple(self.badges),
+            faint,
+        )
+
+    def faint(self) -> Iterator[str]:
+        """Paths of what is the same in both."""
+        whole = tuple(f"{path}." for path in self.ringed)
+        things: tuple[Thing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.chips, *self.pieces.frames)
+        for one in things:
+            if one.about.path not in self.ringed and not one.about.path.startswith(whole):
+                yield one.about.path
+
+    def fades(self, dot: Dot, faint: frozenset[str]) -> bool:
+        """Whether all wires fade that meet at a fork."""
+        meeting = (one for one in self.pieces.wires if any(on(dot, a, b) for a, b in pairwise(one.points)))
+        return bool(faint) and all(one.style != "rewired" and {one.source, one.target} <= faint for one in meeting)
+
+    # -- the head
+
+    def head(self, room: float) -> tuple[list[Text], float]:
+        """The verdict, what it does to the costs, and what the marks mean; and where that ends."""
+        title, _, counted = verdict(self.difference).partition(": ")
+        costs = dict(figures(self.difference))
+        if "parameters" in costs:
+            counted = counted.partition(", ")[0]
+        facts = lines_of([counted, *(f"{what} {text}" for what, text in costs.items())], room)
+        said = [Text(MARGIN, 34, title, "heading", "start")]
+        said += [Text(MARGIN, 54 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
+        x, y = MARGIN, 54 + 15 * len(facts) + 12
+        occurring = {one.happened for one in self.found}
+        for one in self.found:
+            occurring |= {one.ring(spot, side) for side in (0, 1) for spot in one.spots[side] or () if not isinstance(spot, Wire)}
+        for happened, meaning in LEGEND.items():
+            if happened in occurring:
+                width = text_width(meaning, FONTS["facts"].size)
+                if x + 38 + width > MARGIN + room and x > MARGIN:
+                    x, y = MARGIN, y + 26
+                badge = Badge(happened, "", Text(x + 14, y, SIGNS[happened], "badge"))
+                self.badges.append(badge)
+                if happened != "rewired":
+                    self.rings.append(Ring(happened, "", Area(x, badge.area.top - 4, x + 28, badge.area.bottom + 4)))
+                said.append(Text(x + 36, y, meaning, "facts", "start"))
+                x += 36 + width + 26
+        return said, y + (22 if occurring else 0)
+
+    def column_head(self, picture: Figure, width: float) -> list[str]:
+        """What is said of one of the models."""
+        facts = [text.text for text in picture.scene.texts if text.role == "facts"]
+        return lines_of([fact for line in facts for fact in line.split(" · ")], width)
+
+    # -- marks
+
+    def mark(self, side: int, move: Point, title: Text, paper: Area) -> None:
+        """Rings and badges of one drawing."""
+        prefix, pieces = SIDES[side], self.pieces
+        blocks: tuple[Box | Merge, ...] = (*pieces.boxes, *pieces.merges)
+        solid = {one.about.path: one.area for one in blocks}
+        icons = (Area(icon.x, icon.y, icon.x + ICON, icon.y + ICON) for box in pieces.boxes for icon in box.icons)
+        beyond = (
+            Area(-1e4, -1e4, 3, 1e4),
+            Area(-1e4, paper.bottom - 3, 1e4, 1e4),
+            Area(paper.right - 3, -1e4, 1e4, 1e4),
+        )
+        taken = [*(text.area for text in self.texts()), *(one.area for one in self.badges), *icons, *beyond]
+        beside = title.area.right + 24.0
+        rings: dict[str, tuple[Found, Spot]] = {}
+        for number, one in enumerate(self.found, 1):
+            spots = one.spots[side]
+            text = f"{SIGNS[one.happened]} {number}"
+            if spots == ():
+                self.badges.append(Badge(one.happened, prefix, Text(beside, title.y - 1, text, "badge")))
+                beside += 36
+            told_at: set[str] = set()
+            for spot in spots or ():
+                path = path_of(spot)
+                if isinstance(spot, Wire):
+                    self.rewire(spot, prefix)
+                elif path not in rings or (one.weight(spot, side) > rings[path][0].weight(spot, side)):
+                    rings[path] = one, spot
+                node = one.node(spot, side) or path
+                if node in told_at:  # another part of it, such as an expert
+                    continue
+                told_at.add(node)
+                others = [area for name, area in solid.items() if name != prefix + path]
+                badge = self.free(one.happened, prefix + path, text, along(spot, move), taken, others)
+                self.badges.append(badge)
+                taken.append(badge.area)
+        for path, (one, spot) in rings.items():
+            area = shifted(area_of(spot), move)
+            others = [other for name, other in solid.items() if name != prefix + path]
+            near = any(area.grown(6).meets(other) and not isinstance(spot, Frame) for other in others)
+            self.rings.append(Ring(one.ring(spot, side), prefix + path, area.grown(1.8 if near else 3.5)))
+            if not isinstance(spot, Count):
+                self.ringed.add(prefix + path)
+
+    def texts(self) -> Iterator[Text]:
+        """Every text that is placed so far."""
+        yield from self.pieces.texts
+        for box in self.pieces.boxes:
+            yield from box.texts
+        for frame in self.pieces.frames:
+            yield from (*frame.texts, *([frame.pill] if frame.pill else ()), *(frame.strip.ticks if frame.strip else ()))
+        yield from (chip.text for chip in self.pieces.chips)
+
+    def free(
+        self, happened: Happened, path: str, text: str, spots: Sequence[Point], taken: Sequence[Area], solid: Sequence[Area]
+    ) -> Badge:
+        """A badge at the first of some places where it hides nothing."""
+        pills = [one.pill.area.grown(9) for one in self.pieces.frames if one.pill]
+        badges = [Badge(happened, path, Text(x, y + 3.6, text, "badge")) for x, y in (*spots, *around(spots[0]))]
+        blocked = [area.grown(1) for area in (*taken, *pills, *solid)]
+        return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), badges[0])
+
+    def rewire(self, wire: Wire, prefix: str) -> None:
+        """Lets a wire stand out."""
+        ends = prefix + wire.source, prefix + wire.target, wire.port
+        self.pieces.wires = [
+            replace(one, style="rewired") if (one.source, one.target, one.port) == ends else one for one in self.pieces.wires
+        ]
+
+    # -- notes
+
+    def note(self, notes: Sequence[Note], column: Sequence[int], x: float, top: float, foot: float) -> None:
+        """Writes a column of notes, each as near to the height of what it is about as the others let it."""
+        heights = [LINE * len(notes[number]) for number in column]
+        wanted = [foot + self.height(self.found[number]) for number in column]
+        tops: list[float] = []
+        y = top
+        for want, height in zip(wanted, heights, strict=True):
+            tops.append(max(y, want))
+            y = tops[-1] + height + APART
+        limit = foot
+        for index in reversed(range(len(tops))):
+            tops[index] = min(tops[index], limit - heights[index])
+            limit = tops[index] - APART
+        for number, start in zip(column, tops, strict=True):
+            happened = self.found[number].happened
+            self.badges.append(Badge(happened, "", Text(x + 13, start + 11, f"{SIGNS[happened]} {number + 1}", "badge")))
+            self.pieces.texts += [
+                Text(x + INDENT, start + 11 + LINE * line, text, role, "start") for line, (text, role) in enumerate(notes[number])
+            ]
+
+
+SIDES = "before:", "after:"
+"""What paths of either drawing begin with."""
+
+
+def on(dot: Dot, a: Point, b: Point) -> bool:
+    """Whether a fork lies on a piece of a wire."""
+    return min(a[0], b[0]) - 1 < dot.x < max(a[0], b[0]) + 1 and min(a[1], b[1]) - 1 < dot.y < max(a[1], b[1]) + 1
+
+
+def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
+    """Notes in as few columns as there is room for, all about as high."""
+    if not heights:
+        return []
+    share = sum(heights) / ceil(sum(heights) / room)
+    columns: list[list[int]] = []
+    above = 0.0
+    for number, height in enumerate(heights):
+        if not columns or above + height / 2 > share * len(columns):
+            columns.append([])
+        columns[-1].append(number)
+        above += height
+    return columns
+
+
+def note(name: str, words: str) -> Note:
+    """A change in lines that are as wide as the notes."""
+    said: Note = [(name, "row"), (words, "detail")]
+    return [(line, role) for text, role in said for line in wrapped(text, role)]
+
+
+def wrapped(text: str, role: Role) -> list[str]:
+    """A text in lines."""
+    font, room = FONTS[role], NOTE - INDENT
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, font.size, bold=font.bold) <= room:
+            lines[-1] = longer
+            continue
+        while text_width(word, font.size, bold=font.bold) > room:  # a path: broken at a dot
+            end = max(cut for cut in range(1, len(word)) if text_width(word[:cut], font.size, bold=font.bold) <= room)
+            end = word.rfind(".", 1, end) if word.rfind(".", 1, end) > 0 else end
+            lines.append(word[:end])
+            word = word[end:]
+        lines.append(word)
+    return lines
+
+
+# -- what a drawing takes up
+
+
+def content(scene: Scene) -> Area:
+    """What a drawing covers, but for its head."""
+    blocks: tuple[Frame | Box | Merge, ...] = (*scene.frames, *scene.boxes, *scene.merges)
+    areas = [one.area.grown(8) for one in blocks]
+    areas += [chip.text.area.grown(8) for chip in scene.chips]
+    areas += [tick.area for frame in scene.frames if frame.strip for tick in frame.strip.ticks]
+    areas += [Area(one.x, one.y, one.x + one.width, one.y) for one in (frame.strip for frame in scene.frames) if one]
+    areas += [Area(x, y, x, y).grown(4) for wire in scene.wires for x, y in wire.points]
+    areas += [text.area for text in scene.texts if text.role not in ("heading", "facts")]
+    return Area(
+        min(one.left for one in areas),
+        min(one.top for one in areas),
+        max(one.right for one in areas),
+        max(one.bottom for one in areas),
+    )
+
+
+def renamed(scene: Scene, side: str) -> Pieces:
+    """The things of a drawing, whose paths say which one they are of."""
+    texts = [text for text in scene.texts if text.role not in ("heading", "facts")]
+    return Pieces(
+        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.frames],
+        [replace(one, source=side + one.source, target=side + one.target) for one in scene.wires],
+        list(scene.dots),
+        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.boxes],
+        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.merges],
+        [
+            replace(one, about=replace(one.about, path=side + one.about.path), source=side + one.source, target=side + one.target)
+            for one in scene.chips
+        ],
+        texts,
+    )
+
+
+def area_of(spot: Spot) -> Area:
+    """What a thing covers."""
+    if isinstance(spot, Count):
+        assert spot.frame.pill is not None
+        area = spot.frame.pill.area.grown(9)
+        return Area(area.left, spot.frame.pill.y - 14.5, area.right, spot.frame.pill.y + 5.5)
+    if isinstance(spot, Chip):
+        return spot.text.area
+    if isinstance(spot, Wire):
+        xs, ys = zip(*spot.points, strict=True)
+        return Area(min(xs), min(ys), max(xs), max(ys))
+    return spot.area
+
+
+def shifted(area: Area, move: Point) -> Area:
+    """A rectangle somewhere else."""
+    return Area(area.left + move[0], area.top + move[1], area.right + move[0], area.bottom + move[1])
+
+
+def along(spot: Spot, move: Point) -> list[Point]:
+    """Where a badge may stand at a thing, the best places first."""
+    if isinstance(spot, Wire):
+        points = [(x + move[0], y + move[1]) for x, y in spot.points]
+        longest = sorted(pairwise(points), key=lambda ends: -abs(ends[0][0] - ends[1][0]) - abs(ends[0][1] - ends[1][1]))
+        shares = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
+        return [(a + (c - a) * share, b + (d - b) * share) for (a, b), (c, d) in longest for share in shares]
+    area = shifted(area_of(spot), move)
+    if isinstance(spot, Merge):
+        return [(x, y) for x in (area.left - 18, area.right + 18) for y in (area.bottom + 4, area.top - 4, area.top + 9)]
+    if isinstance(spot, Chip):
+        middle = (area.left + area.right) / 2
+        return [(middle, area.top - 10), (middle, area.bottom + 12), (area.left - 20, area.top + 5)]
+    if isinstance(spot, Count):
+        return [(area.left - 22 - 34 * step, (area.top + area.bottom) / 2) for step in range(4)]
+    steps = [area.left + 12 + 34 * step for step in range(int((area.right - area.left) / 34) + 1)]
+    above, below = area.top - 3, area.bottom + 3
+    corners = [(x, y) for y in (above, below) for x in steps[:2]]
+    return [*corners, *((x, y) for y in (above, below) for x in steps[2:])]
+
+
+def around(place: Point) -> Iterator[Point]:
+    """Where a badge may stand if there is no room at the thing itself: ever farther from it."""
+    for far in range(1, 25):
+        steps = range(-far, far + 1)
+        yield from sorted(
+            ((place[0] + 12 * x, place[1] + 9 * y) for x in steps for y in steps if max(abs(x), abs(y)) == far),
+            key=lambda other: (abs(other[0] - place[0]) + abs(other[1] - place[1]), other),
+        )
