@@ -10,12 +10,13 @@ from operator import gt, lt
 from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.graph.report import Stop
 from composer.graph.scope import Binding, Bound, Deferred, Scope
-from composer.graph.values import IDENTIFIER, Values
+from composer.graph.values import Values
 from composer.language.document import Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
 from composer.language.evaluate import as_float, as_int, evaluate_word
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path, Value
+from composer.language.identifiers import used
 from composer.language.recipe import ExpressionValue, Param, ParamType
 
 CONTEXT = "context"
@@ -154,24 +155,9 @@ class Params:
         """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
         if not self.params:
             return
-        used: set[str] = set()
-        stack: list[tuple[Node, bool]] = [(root, True)]
-        seen: set[int] = set()
-        while stack:
-            node, top = stack.pop()
-            if id(node) in seen:  # a block that several files use
-                continue
-            seen.add(id(node))
-            if isinstance(node, YamlMapping):
-                stack.extend(
-                    (entry.value, False) for entry in node if not (top and entry.key.text in ("doc", "source", "recipe"))
-                )
-            elif isinstance(node, Listing):
-                stack.extend((item, False) for item in node.items)
-            else:
-                used.update(IDENTIFIER.findall(node.text))
+        read = used(root)
         for param in self.params:
-            if param.name not in used and param.name != CONTEXT:
+            if param.name not in read and param.name != CONTEXT:
                 message = f"nothing uses `{param.name}`"
                 if param.span.source == own:
                     self.report.error("unused-param", param.span, message, hint="remove it, or use it in the graph")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
@@ -18,6 +17,7 @@ from composer.language.document import Scalar
 from composer.language.evaluate import as_flag, as_float, as_int, evaluate
 from composer.language.express import ExpressionError, names, parse_expression
 from composer.language.expression import Binary, Expression, If, Path, Slice, Step, Unary, Value
+from composer.language.identifiers import IDENTIFIER
 from composer.language.near import near
 from composer.language.parse import WORDS
 from composer.language.recipe import (
@@ -27,7 +27,6 @@ from composer.language.recipe import (
 DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
 FUNCTIONS = frozenset({"min", "max", "abs", "sqrt", "log", "exp", "floor", "ceil", "round", "ceil_to"})
-IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class Values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,7 @@ from composer.language.define import with_definitions
 from composer.language.document import Document, Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Number, Path
+from composer.language.identifiers import used
 from composer.language.merge import Merger, is_deleted, merge
 from composer.language.parse import COMMON, GROUP, REPEAT, SCAN, TOP, unknown
 from composer.language.read import read
@@ -21,7 +21,6 @@ KEY = "_: "
 """What stands before the value while it is read."""
 BY_PATTERN = ("init", "weights")
 """Keys whose names may hold dots, so that all of the path that is left is one name."""
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 LONG_PARAM = ("default", "type", "required", "min", "max", "of", "doc")
 
 
@@ -61,26 +60,6 @@ def _without_unused(root: Mapping, before: frozenset[str], diagnostics: list[Dia
     kept = Mapping(tuple(entry for entry in params if entry.key not in idle), params.span)
     entries = (Entry(entry.key, kept) if entry.key.text == "params" else entry for entry in root)
     return _without_unused(Mapping(tuple(entries), root.span), before, diagnostics)
-
-
-def used(root: Mapping) -> frozenset[str]:
-    """Every name that any value of a recipe may read, over-estimated: the identifiers in it."""
-    found: set[str] = set()
-    waiting: list[Node] = [entry.value for entry in root if entry.key.text not in ("recipe", "doc", "source")]
-    seen: set[int] = set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:  # a block that several files use
-            continue
-        seen.add(id(node))
-        match node:
-            case Scalar(text=text):
-                found.update(_IDENTIFIER.findall(text))
-            case Listing(items=items):
-                waiting.extend(items)
-            case Mapping(entries=entries):
-                waiting.extend(entry.value for entry in entries)
-    return frozenset(found)
 
 
 class _Wrong(Exception):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.defined import Defined, defined, is_defined
+from composer.language.defined import defined, is_defined
 from composer.language.document import Entry, Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
 from composer.language.expression import If, Path
@@ -202,6 +202,3 @@ def _kinds(node: Node) -> Iterator[Scalar]:
                     yield entry.value
                 elif not isinstance(entry.value, Scalar):
                     yield from _kinds(entry.value)
-
-
-__all__ = ["Defined", "define", "mistakes", "with_definitions"]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
-from composer.language.document import Clashes, Entry, Listing, Node, Scalar
+from composer.language.document import Clashes, Entry, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
+from composer.language.identifiers import identifiers
 
 KEPT = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
 """What of a recipe makes the block; its task, its losses and its checkpoints are its own."""
 LENDS = ("recipe", "language", *KEPT, "task", "weights", "losses")
 """What a file may say that others use."""
 _NOWHERE = Source("", "")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class Lent(YamlMapping):
@@ -76,7 +75,7 @@ def _kept(entry: Entry, root: YamlMapping) -> Entry:
     only the inputs of a whole model have."""
     if entry.key.text == "params":
         others = [each.value for each in root if each.key.text in KEPT and each.key.text not in ("doc", "source")]
-        return _only(entry, _read_in(others))
+        return _only(entry, identifiers(others))
     if entry.key.text == "inputs" and isinstance(entry.value, YamlMapping):
         inputs = tuple(Entry(each.key, _without_default(each.value)) for each in entry.value)
         return Entry(entry.key, YamlMapping(inputs, entry.value.span))
@@ -95,10 +94,10 @@ def _with_params(entry: Entry, params: YamlMapping) -> Entry:
     if not isinstance(root, YamlMapping) or not params.entries:
         return entry
     own = _mapping(root.get("params"))
-    read, waiting = set[str](), _read_in([root])
+    read, waiting = frozenset[str](), identifiers([root])
     while waiting:
         read |= waiting
-        waiting = _read_in(each.value for each in params if each.key.text in waiting) - read
+        waiting = identifiers(each.value for each in params if each.key.text in waiting) - read
     more = tuple(each for each in params if each.key.text in read and each.key.text not in own)
     if not more:
         return entry
@@ -107,29 +106,10 @@ def _with_params(entry: Entry, params: YamlMapping) -> Entry:
     return Entry(entry.key, YamlMapping((whole, *(each for each in root if each.key.text != "params")), root.span))
 
 
-def _only(entry: Entry, read: set[str]) -> Entry:
+def _only(entry: Entry, read: frozenset[str]) -> Entry:
     """Params without those that nothing reads."""
     params = _mapping(entry.value)
     return Entry(entry.key, YamlMapping(tuple(each for each in params if each.key.text in read), params.span))
-
-
-def _read_in(nodes: Iterable[Node]) -> set[str]:
-    """Every name that some values may read, over-estimated: the identifiers in them."""
-    found: set[str] = set()
-    waiting, seen = list(nodes), set[int]()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:  # what several files use
-            continue
-        seen.add(id(node))
-        match node:
-            case Scalar(text=text):
-                found.update(_IDENTIFIER.findall(text))
-            case Listing(items=items):
-                waiting.extend(items)
-            case YamlMapping(entries=entries):
-                waiting.extend(entry.value for entry in entries)
-    return found
 
 
 def _mapping(node: Node | None) -> YamlMapping:
