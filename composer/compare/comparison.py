@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import ceil
 from pathlib import Path
 from typing import TypeAlias
 
 from composer.compare.difference import Difference
 from composer.compare.places import Count, Found, Spot, Thing, path_of, places
-from composer.compare.render import figures, told, verdict
-from composer.draw.figure import Figure, NotDrawn, ThemeName
+from composer.compare.render import figures, told, unchanged, verdict
+from composer.draw.figure import Figure
 from composer.draw.figure import draw as drawn
-from composer.draw.formats import PRINTED, SUFFIXES, Format, save
+from composer.draw.formats import PRINTED, Format, ThemeName, write
 from composer.draw.metrics import text_width
 from composer.draw.outline import Level
 from composer.draw.page import MARGIN, lines_of
-from composer.draw.programs import Missing
 from composer.draw.scene import (
     FONTS,
     ICON,
@@ -69,38 +68,35 @@ class Comparison:
     """A drawing of two models, and how it is to look."""
 
     scene: Scene
+    difference: Difference
+    """What it shows."""
+    level: Level
     theme: ThemeName = "light"
     width: str = ""
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """What it can be saved as."""
+        return PRINTED
 
     def svg(self) -> str:
         """The text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width)
 
-    def written(self, format: Format) -> bytes:
-        """The bytes of a file.
+    def html(self) -> str:
+        """The text of a page that shows every level, and both recipes."""
+        from composer.compare.interactive import html
 
-        Raises:
-            Missing: where a program or a package is needed that is not there.
-        """
-        return PRINTED[format](self)
+        return html(self)
 
-    def save(self, path: str | Path) -> None:
-        """Writes an SVG, a PNG or a PDF, by the name's ending.
+    def save(self, path: str | Path, format: Format | None = None) -> None:
+        """Writes a file; its format is that of the name's ending.
 
         Raises:
             Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
             NotDrawn: where the ending is that of no format that holds two models.
         """
-        path = Path(path)
-        format = SUFFIXES.get(path.suffix.lower())
-        if format not in PRINTED:
-            raise NotDrawn(f"{path.name} is no comparison's name", f"let it end in {', '.join(f'.{one}' for one in PRINTED)}")
-        try:
-            save(path, self.written(format))
-        except Missing as missing:
-            instead = path.with_suffix(".svg")
-            save(instead, self.written("svg"))
-            raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
+        write(self, Path(path), format)
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -108,17 +104,41 @@ class Comparison:
 
 def draw(difference: Difference, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
     """The picture of a difference."""
-    pictures = [drawn(model, level, theme=theme, width=width, shapes=False) for model in difference.models]
-    found = list(places(difference, (pictures[0].scene, pictures[1].scene)))
-    return Comparison(_Page(difference, pictures, found).scene(), theme, width)
+    page = _Page(difference, level, width)
+    notes = [note(*told(one.change)) for one in page.found]
+    return Comparison(page.scene(notes), difference, level, theme, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """Two drawings side by side with their marks, and what these mean told elsewhere."""
+
+    scene: Scene
+    alone: tuple[Scene, Scene]
+    """The drawings by themselves; their wires follow one another."""
+    found: tuple[Found, ...]
+    """The changes, as they are numbered, with the things of either drawing that show them."""
+
+    def svg(self) -> str:
+        """The text of an SVG."""
+        return svg(self.scene)
+
+
+def bare(difference: Difference, level: Level) -> Bare:
+    """The picture of a difference without notes."""
+    page = _Page(difference, level)
+    before, after = (picture.scene for picture in page.pictures)
+    return Bare(page.scene([]), (before, after), tuple(page.found))
 
 
 class _Page:
     """The page while it is laid out."""
 
-    def __init__(self, difference: Difference, pictures: Sequence[Figure], found: Sequence[Found]) -> None:
-        self.difference, self.pictures = difference, pictures
-        self.areas = [content(picture.scene) for picture in pictures]
+    def __init__(self, difference: Difference, level: Level, width: str = "") -> None:
+        self.difference = difference
+        self.pictures = [drawn(model, level, width=width, shapes=False) for model in difference.models]
+        found = places(difference, (self.pictures[0].scene, self.pictures[1].scene))
+        self.areas = [content(picture.scene) for picture in self.pictures]
         self.pieces = Pieces()
         self.rings: list[Ring] = []
         self.badges: list[Badge] = []
@@ -133,11 +153,10 @@ class _Page:
                 return area_of(spots[0]).top - area.bottom
         return -1e6  # of the model as a whole
 
-    def scene(self) -> Scene:
-        """Everything in its place."""
+    def scene(self, notes: Sequence[Note]) -> Scene:
+        """Everything in its place; the notes, where there are any, between the drawings."""
         wide = [area.right - area.left for area in self.areas]
         heads = [self.column_head(picture, width) for picture, width in zip(self.pictures, wide, strict=True)]
-        notes = [note(*told(one.change)) for one in self.found]
         tallest = max(area.bottom - area.top for area in self.areas)
         columns = in_columns([LINE * len(lines) + APART for lines in notes], 1.2 * tallest)
         room = len(columns) * (NOTE + APART)
@@ -194,10 +213,9 @@ class _Page:
     def head(self, room: float) -> tuple[list[Text], float]:
         """The verdict, what it does to the costs, and what the marks mean; and where that ends."""
         title, _, counted = verdict(self.difference).partition(": ")
-        costs = dict(figures(self.difference))
-        if "parameters" in costs:
-            counted = counted.partition(", ")[0]
-        facts = lines_of([counted, *(f"{what} {text}" for what, text in costs.items())], room)
+        changed = [f"{what} {text}" for what, text in figures(self.difference)]
+        same = [f"{what} unchanged ({text})" for what, text in unchanged(self.difference) if not self.difference.equal]
+        facts = lines_of([counted.partition(", ")[0], *changed, *same], room)
         said = [Text(MARGIN, 34, title, "heading", "start")]
         said += [Text(MARGIN, 54 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
         x, y = MARGIN, 54 + 15 * len(facts) + 12
@@ -281,9 +299,10 @@ class _Page:
     ) -> Badge:
         """A badge at the first of some places where it hides nothing."""
         pills = [one.pill.area.grown(9) for one in self.pieces.frames if one.pill]
-        badges = [Badge(happened, path, Text(x, y + 3.6, text, "badge")) for x, y in (*spots, *around(spots[0]))]
+        badges = (Badge(happened, path, Text(x, y + 3.6, text, "badge")) for x, y in chain(spots, around(spots[0])))
         blocked = [area.grown(1) for area in (*taken, *pills, *solid)]
-        return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), badges[0])
+        first = Badge(happened, path, Text(spots[0][0], spots[0][1] + 3.6, text, "badge"))
+        return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), first)
 
     def rewire(self, wire: Wire, prefix: str) -> None:
         """Lets a wire stand out."""
@@ -388,16 +407,26 @@ def renamed(scene: Scene, side: str) -> Pieces:
     texts = [text for text in scene.texts if text.role not in ("heading", "facts")]
     return Pieces(
         [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.frames],
-        [replace(one, source=side + one.source, target=side + one.target) for one in scene.wires],
+        [replace(one, source=of(side, one.source), target=of(side, one.target)) for one in scene.wires],
         list(scene.dots),
         [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.boxes],
         [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.merges],
         [
-            replace(one, about=replace(one.about, path=side + one.about.path), source=side + one.source, target=side + one.target)
+            replace(
+                one,
+                about=replace(one.about, path=side + one.about.path),
+                source=of(side, one.source),
+                target=of(side, one.target),
+            )
             for one in scene.chips
         ],
         texts,
     )
+
+
+def of(side: str, path: str) -> str:
+    """A path that says of which drawing it is, if it leads anywhere."""
+    return side + path if path else ""
 
 
 def area_of(spot: Spot) -> Area:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from composer.draw.formats import SUFFIXES, Format, save, written
+from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, write
 from composer.draw.outline import Depth, Level, outline
 from composer.draw.page import page
-from composer.draw.programs import Missing
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
@@ -20,7 +19,6 @@ from composer.draw.titles import titles
 from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
-ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
@@ -29,12 +27,40 @@ MOST_UNROLLED = 60
 """Boxes of a drawing in which every pass is drawn."""
 
 
-class NotDrawn(ValueError):
-    """What was asked of a drawing cannot be: a sentence, and what to do about it."""
+class Options(TypedDict, total=False):
+    """How a drawing is to be."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
+    theme: ThemeName
+    """`auto` follows the reader's screen, `slide` has no paper and thicker lines."""
+    expand: Sequence[str]
+    """Nodes to be shown from inside."""
+    unroll: bool
+    """Whether every pass of a repeat is drawn."""
+    highlight: Sequence[str]
+    """Nodes that stay bright while all else fades."""
+    width: str
+    """Of the picture, with a unit: `240pt`."""
+    title: str
+    """In place of the recipe's name."""
+    params: bool
+    """Whether numbers of parameters are told."""
+    shapes: bool
+    """Whether shapes stand beside the wires."""
+    engine: Engine
+
+
+USUAL: Options = {
+    "theme": "light",
+    "expand": (),
+    "unroll": False,
+    "highlight": (),
+    "width": "",
+    "title": "",
+    "params": True,
+    "shapes": True,
+    "engine": "structured",
+}
+"""What holds where nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +79,11 @@ class Figure:
     highlight: tuple[str, ...] = ()
     """Paths of what stays bright while everything else fades."""
 
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """What it can be saved as."""
+        return tuple(dict.fromkeys(SUFFIXES.values()))
+
     def svg(self) -> str:
         """The text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width, highlight=self.highlight)
@@ -70,44 +101,27 @@ class Figure:
             Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
             NotDrawn: where the ending is that of no format.
         """
-        path = Path(path)
-        if format is None and path.suffix.lower() not in SUFFIXES:
-            raise NotDrawn(f"{path.name} is no drawing's name", f"let it end in {', '.join(SUFFIXES)}")
-        try:
-            save(path, written(self, format or SUFFIXES[path.suffix.lower()]))
-        except Missing as missing:
-            instead = path.with_suffix(".svg")
-            save(instead, written(self, "svg"))
-            raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
+        write(self, Path(path), format)
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
 
-def draw(
-    typed: TypedProgram,
-    level: Level = "block",
-    *,
-    theme: ThemeName = "light",
-    expand: Sequence[str] = (),
-    unroll: bool = False,
-    highlight: Sequence[str] = (),
-    width: str = "",
-    title: str = "",
-    params: bool = True,
-    shapes: bool = True,
-    engine: Engine = "structured",
-) -> Figure:
+def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]) -> Figure:
     """The drawing of a model.
 
     Raises:
         Missing: where Graphviz is to lay it out and is not there.
         NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
     """
+    if unknown := options.keys() - USUAL.keys():
+        raise TypeError(f"a drawing has no option {', '.join(sorted(unknown))}; it has {', '.join(USUAL)}")
+    chosen: Options = {**USUAL, **options}
+    width, unroll, shapes = chosen["width"], chosen["unroll"], chosen["shapes"]
     if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
         raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
-    opened, bright = [plain(path) for path in expand], [plain(path) for path in highlight]
-    depth = Depth(level, frozenset(opened), unroll, params)
+    opened, bright = [plain(path) for path in chosen["expand"]], [plain(path) for path in chosen["highlight"]]
+    depth = Depth(level, frozenset(opened), unroll, chosen["params"])
     flow = outline(typed, depth)
     boxes = sum(1 for _ in flow.leaves())
     if unroll and boxes > MOST_UNROLLED:
@@ -117,7 +131,7 @@ def draw(
         if path not in known:
             offered = near(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
-    head = titles(typed, flow, title)
+    head = titles(typed, flow, chosen["title"])
     scene = page(flow, head, shapes=shapes)
     for smaller_depth in (replace(depth, experts=False), replace(depth, experts=False, layers=False)):
         fits = scene.width <= WIDEST_PAGE and (level == "full" or scene.height <= HIGHEST_PAGE)
@@ -129,19 +143,19 @@ def draw(
         smaller = page(closed, head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
-    if engine == "dot":
+    if chosen["engine"] == "dot":
         from composer.draw.engine import laid_out_by_graphviz
 
         scene = laid_out_by_graphviz(scene)
-    at = partial(another, typed, title, params, shapes, engine)
-    return Figure(scene, typed, level, at, theme, width, tuple(highlight if unroll else bright))
+    kept: Options = {**chosen, "theme": "light", "width": "", "unroll": False, "highlight": ()}
+    highlight = tuple(chosen["highlight"] if unroll else bright)
+    return Figure(scene, typed, level, partial(another, typed, kept), chosen["theme"], width, highlight)
 
 
-def another(
-    typed: TypedProgram, title: str, params: bool, shapes: bool, engine: Engine, level: Level, opened: Sequence[str]
-) -> Figure:
-    """A model at some level."""
-    return draw(typed, level, expand=opened, title=title, params=params, shapes=shapes, engine=engine)
+def another(typed: TypedProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
+    """A model at some level with some nodes opened."""
+    wanted: Options = {**options, "expand": opened}
+    return draw(typed, level, **wanted)
 
 
 def plain(path: str) -> str:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from composer.diagnostics import Source
 from composer.draw.facts import facts, implied
+from composer.draw.formats import ThemeName
 from composer.draw.graph import Graph
 from composer.draw.outline import LEVELS, Level
 from composer.draw.packed import packed
 from composer.draw.palette import DARK
 from composer.draw.scene import Box, Scene
 from composer.draw.svg import rules
+from composer.graph.typed import TypedProgram
 
 if TYPE_CHECKING:
     from composer.draw.figure import Figure
@@ -26,17 +29,32 @@ MOST_VIEWS = 16
 """Pictures in a page: what lies deeper than so many is not opened."""
 
 
+class Picture(Protocol):
+    """What a page shows."""
+
+    @property
+    def scene(self) -> Scene:
+        """What is on it."""
+
+    def svg(self) -> str:
+        """Its text."""
+
+
 @dataclass(slots=True)
 class View:
     """One picture of the page: a level with some nodes opened."""
 
     level: Level
     opened: tuple[str, ...]
-    figure: Figure
+    figure: Picture
     opens: dict[str, str] = field(default_factory=dict)
     """Path of a block to the view in which it is open."""
     closes: dict[str, str] = field(default_factory=dict)
     """The same for what is open here."""
+    copied: str = ""
+    """The SVG that is copied, where it is not the one that is shown."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What else the script is told."""
 
     @property
     def key(self) -> str:
@@ -44,46 +62,88 @@ class View:
         return "+".join((self.level, *self.opened))
 
 
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures of a page."""
+
+    views: Sequence[View]
+    first: Level
+    """What is shown at first."""
+    theme: ThemeName
+    unwritten: Mapping[str, Sequence[str]]
+    """Ports of blocks for which the recipe writes nothing, by the blocks' paths."""
+
+
 def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
-    views = {view.key: view for view in all_views(figure)}
-    source = figure.typed.program.recipe.name_scalar.span.source
-    pictures = packed([view.figure.svg() for view in views.values()])
-    told = {
-        "first": figure.level,
-        "words": pictures.words,
-        "things": pictures.things,
+    program = figure.typed
+    told = {"sides": [""], "facts": facts(program)}
+    pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(program))
+    return document(figure.scene.name, pictures, told, [recipe(source(program))])
+
+
+def source(typed: TypedProgram) -> Source:
+    """The file in which a model is written."""
+    return typed.program.recipe.name_scalar.span.source
+
+
+def document(
+    title: str,
+    pictures: Pictures,
+    told: Mapping[str, Any],
+    recipes: Sequence[str],
+    *,
+    panel: str = "",
+    hint: str = "",
+    style: str = "",
+    scripts: Sequence[str] = ("page.js",),
+) -> str:
+    """A page of some pictures, with the files that they show beside them, and whatever a script of its own needs."""
+    views, first = pictures.views, pictures.first
+    svgs = packed([svg for view in views for svg in (view.figure.svg(), view.copied)])
+    data = {
+        **told,
+        "first": first,
+        "words": svgs.words,
+        "things": svgs.things,
         "views": {
-            key: {"picture": picture, **view_data(view, implied(figure.typed))}
-            for (key, view), picture in zip(views.items(), pictures.pictures, strict=True)
+            view.key: {"picture": shown, "copied": copied, **view_data(view, pictures.unwritten)}
+            for view, shown, copied in zip(views, svgs.pictures[::2], svgs.pictures[1::2], strict=True)
         },
-        "facts": facts(figure.typed),
     }
-    page = (WEB / "page.html").read_text(encoding="utf-8")
     parts = {
-        "title": escape(figure.scene.name),
-        "style": (WEB / "page.css").read_text(encoding="utf-8") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}",
+        "title": escape(title),
+        "style": web("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
-        "file": escape(Path(source.name).name),
-        "recipe": "".join(recipe_lines(source.lines)),
-        "picture": views[figure.level].figure.svg(),
-        "data": data(told),
-        "script": (WEB / "page.js").read_text(encoding="utf-8"),
-        "theme": "dark" if figure.theme == "dark" else "",
+        "panel": panel,
+        "hint": hint,
+        "recipes": "".join(recipes),
+        "picture": next(view for view in views if view.key == first).figure.svg(),
+        "data": as_json(data),
+        "script": "".join(map(web, scripts)),
+        "theme": "dark" if pictures.theme == "dark" else "",
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page)
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], web("page.html"))
 
 
-def data(told: Any) -> str:
+def web(name: str) -> str:
+    """A file of the page."""
+    return (WEB / name).read_text(encoding="utf-8")
+
+
+def recipe(source: Source, changed: Container[int] = ()) -> str:
+    """A file as a list of its lines."""
+    name, lines = escape(Path(source.name).name), source.lines
+    items = "".join(
+        f"<li{' class=changed' * (number in changed)}>{escape(line) or ' '}</li>"
+        for number, line in enumerate(lines[: len(lines) - (lines[-1] == "")], 1)
+    )
+    return f'<h2>{name}</h2><ol class="recipe" tabindex="0" aria-label="{name}">{items}</ol>'
+
+
+def as_json(told: Any) -> str:
     """JSON that a script may hold: it neither ends there nor turns into a comment."""
     return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(told, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
-
-
-def recipe_lines(lines: Sequence[str]) -> Iterator[str]:
-    """The recipe, a line each."""
-    last = len(lines) - (lines[-1] == "")
-    for number, line in enumerate(lines[:last], 1):
-        yield f'<li id="line{number}">{escape(line) or " "}</li>'
 
 
 def all_views(figure: Figure) -> list[View]:
@@ -164,4 +224,5 @@ def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, A
         "links": links,
         "opens": view.opens,
         "closes": view.closes,
+        **view.more,
     }

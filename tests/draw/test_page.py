@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,11 @@ import pytest
 import composer
 from composer.draw.facts import facts
 from composer.recipe import zoo_names
-from tests.draw.browser import browser, needs_browser
+from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture, wires
 from tests.draw.edges import Readers
 from tests.draw.test_formats import HOSTILE
 
 ATTENTION, FEED_FORWARD = "layers.attn.body", "layers.ffn.body"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from browser(tmp_path_factory.mktemp("profile"))
 
 
 @pytest.fixture(scope="module")
@@ -40,28 +33,6 @@ def page(chromium: Any, llama: Path) -> Any:
     """The page, opened anew."""
     chromium.get(llama.as_uri())
     return chromium
-
-
-def find(page: Any, css: str) -> Any:
-    return page.find_element("css selector", css)
-
-
-def paths(page: Any, css: str) -> set[str]:
-    """Paths of all that a selector finds."""
-    return {one.get_attribute("data-id") for one in page.find_elements("css selector", css)}
-
-
-def wires(page: Any, css: str) -> set[tuple[str, str]]:
-    """Both ends of all wires that a selector finds."""
-    found = page.find_elements("css selector", css)
-    return {(one.get_attribute("data-a"), one.get_attribute("data-b")) for one in found}
-
-
-def keys(page: Any, *words: str) -> None:
-    """Types keys where the focus is."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    ActionChains(page).send_keys(*words).perform()
 
 
 def test_page_is_small_and_reaches_for_nothing(llama: Path) -> None:
@@ -88,41 +59,6 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
         edges = svg.count('<g class="edge')
         assert all(wire < edges for _, _, wires, _ in view["links"] for wire in wires)
         assert all(path in facts(recipe.typed) for path in view["opens"])
-
-
-def picture(data: Any, view: Any) -> str:
-    """A picture, put together as the page does it."""
-    text = ""
-    for thing, *place in zip(*[iter(view["picture"])] * 3, strict=True):
-        for number, part in enumerate(data["things"][thing]):
-            text += data["words"][part] if number % 2 == 0 else f"{(part + place[number // 2 % 2]) / 10:g}"
-    return text
-
-
-class Script(HTMLParser):
-    """Finds the page's data as a browser would."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inside, self.text, self.scripts = False, "", 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = ("id", "data") in attrs
-        self.scripts += tag == "script"
-
-    def handle_data(self, data: str) -> None:
-        self.text += data if self.inside else ""
-
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = False
-
-
-def data_of(html: str) -> Any:
-    """The data in a page."""
-    script = Script()
-    script.feed(html)
-    assert script.scripts == 2
-    return json.loads(script.text)
 
 
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
@@ -154,12 +90,12 @@ def test_hover_tells_shapes_parameters_flops_and_marks_the_recipe(page: Any) -> 
     assert find(page, "#tip").is_displayed()
     for part in ("Grouped-query attention", "B × T × 4096", "41,943,040", "MFLOPs", ATTENTION):
         assert part in said
-    marked = [line.text for line in page.find_elements("css selector", "#recipe .marked")]
+    marked = [line.text for line in page.find_elements("css selector", ".recipe .marked")]
     assert "type: attention" in "\n".join(marked)
     assert "type: gated_ffn" not in "\n".join(marked)
     ActionChains(page).move_to_element(find(page, "header")).perform()
     assert not find(page, "#tip").is_displayed()
-    assert not page.find_elements("css selector", "#recipe .marked")
+    assert not page.find_elements("css selector", ".recipe .marked")
 
 
 @needs_browser
@@ -235,7 +171,7 @@ def test_keyboard_walks_along_the_wires(page: Any) -> None:
 @needs_browser
 def test_a_line_of_the_recipe_chooses_its_block(page: Any) -> None:
     """The innermost one that is written there."""
-    line = next(line for line in page.find_elements("css selector", "#recipe li") if "type: gated_ffn" in line.text)
+    line = next(line for line in page.find_elements("css selector", ".recipe li") if "type: gated_ffn" in line.text)
     line.click()
     assert paths(page, ".chosen") == {FEED_FORWARD}
 

@@ -4,9 +4,10 @@ const picture = document.getElementById("picture");
 const tip = document.getElementById("tip");
 const about = document.getElementById("about");
 const search = document.getElementById("search");
+const recipes = [...document.querySelectorAll(".recipe")];
 const hint = about.innerHTML;
 const SVG = "http://www.w3.org/2000/svg";
-let view, nodes, edges, chosen = -1;
+let view, nodes, edges, chosen = -1, size = 0;
 
 // Which view is shown
 
@@ -14,8 +15,8 @@ function show(key, focused = "") {
   view = data.views[key];
   view.svg ??= together(view.picture);
   picture.innerHTML = view.svg;
-  const svg = picture.querySelector("svg");
-  svg.setAttribute("role", "group");
+  picture.querySelector("svg").setAttribute("role", "group");
+  resize(size);
   nodes = [...picture.querySelectorAll(".node")];
   const chips = [...picture.querySelectorAll(".chip")];
   for (const path of view.nodes.slice(nodes.length)) nodes.push(chips.find(chip => chip.dataset.id === path));
@@ -32,7 +33,7 @@ function show(key, focused = "") {
     node.onmouseenter = event => point(index, event);
     node.onmousemove = event => place(event.clientX, event.clientY);
     node.onmouseleave = leave;
-    node.onfocus = () => { const box = node.getBoundingClientRect(); point(index, { clientX: box.right, clientY: box.top }); };
+    node.onfocus = () => { if (node.matches(":focus-visible")) beside(index); };
     node.onblur = leave;
     if (view.opens[view.nodes[index]]) { node.setAttribute("aria-expanded", "false"); node.setAttribute("aria-keyshortcuts", "+"); sign(node, view.opens[view.nodes[index]], "+"); }
   });
@@ -43,6 +44,8 @@ function show(key, focused = "") {
   for (const button of document.querySelectorAll("[data-level]"))
     button.setAttribute("aria-pressed", String(key === button.dataset.level));
   find(search.value);
+  legend();
+  document.dispatchEvent(new Event("shown"));
   const at = focused ? view.nodes.findIndex(path => path === focused || path.startsWith(focused + ".")) : -1;
   choose(-1);
   if (at >= 0) { nodes[at].focus(); choose(at); }
@@ -56,14 +59,15 @@ function together(rows) {
   return text;
 }
 
-// A sign at the upper left corner of what can be opened or closed
+// A sign at a corner of what can be opened or closed
 function sign(thing, target, text) {
   const area = thing.querySelector("rect, circle").getBBox();
+  const [x, y] = data.models ? [area.x + area.width, area.y + area.height] : [area.x, area.y];  // not where changes have theirs
   const made = document.createElementNS(SVG, "g");
   made.setAttribute("class", "sign");
   made.setAttribute("aria-hidden", "true");  // the keys + and −, and the buttons beside the picture, do the same
   made.dataset.sign = (text === "+" ? "open " : "close ") + thing.dataset.id;
-  made.innerHTML = `<circle cx="${area.x}" cy="${area.y}" r="7"/><path d="M${area.x - 3.5} ${area.y}h7${text === "+" ? `m-3.5 -3.5v7` : ""}"/>`;
+  made.innerHTML = `<circle cx="${x}" cy="${y}" r="7"/><path d="M${x - 3.5} ${y}h7${text === "+" ? `m-3.5 -3.5v7` : ""}"/>`;
   made.onclick = event => { event.stopPropagation(); show(target, thing.dataset.id); };
   thing.append(made);
 }
@@ -83,20 +87,52 @@ function shutting(path) {
   return Object.keys(view.closes).filter(one => path.startsWith(one + ".")).sort((a, b) => b.length - a.length)[0];
 }
 
+// Where two models are compared, paths say which one they are of
+
+function side(path) { return data.sides.findLastIndex(one => path.startsWith(one)); }
+
+function bare(path) { return path.slice(data.sides[side(path)].length); }
+
+// A node, and what it is in the other model
+function both(index) {
+  const path = view.nodes[index];
+  const pair = Object.entries(view.partners || {}).find(each => each.includes(path)) || [path];
+  return pair.map(one => one === path ? index : view.nodes.indexOf(one));
+}
+
+// The changes that are shown at a path, with the numbers that they have in this picture
+function changesAt(path) {
+  return (view.changes || []).flatMap(({ change, places }, at) => places.includes(path) ? [{ number: at + 1, change: data.changes[change] }] : []);
+}
+
 // What is said about a node
 
 function label(index) {
   const title = nodes[index].querySelector("title");
-  return title ? title.textContent : view.nodes[index];
+  return title ? title.textContent : bare(view.nodes[index]);
 }
 
+function span(index) {
+  const lines = nodes[index].dataset.lines;
+  return lines ? lines.split("-").map(Number) : null;
+}
+
+function written(first, last) { return first === last ? `line ${first}` : `lines ${first}–${last}`; }
+
 function told(index) {
-  const path = view.nodes[index], node = nodes[index];
-  const rows = [["path", path], ...Object.entries(data.facts[path] || {})];
-  const lines = node.dataset.lines;
-  if (lines) { const [first, last] = lines.split("-"); rows.push(["recipe", first === last ? `line ${first}` : `lines ${first}–${last}`]); }
+  const path = view.nodes[index];
+  const rows = [["path", bare(path)], ...Object.entries(data.facts[path] || {})];
+  for (const one of both(index)) {
+    const lines = span(one);
+    if (lines) rows.push([data.models ? data.models[side(view.nodes[one])] : "recipe", written(...lines)]);
+  }
+  for (const { number, change } of changesAt(path)) rows.push([`${change.sign} ${number}`, change.what]);
+  return table(label(index), rows);
+}
+
+function table(title, rows) {
   const whole = document.createElement("div"), head = document.createElement("b"), table = document.createElement("table");
-  head.textContent = label(index);
+  head.textContent = title;
   for (const [name, text] of rows) {
     const row = table.insertRow(), heading = document.createElement("th");
     heading.textContent = name;
@@ -114,24 +150,37 @@ function point(index, event) {
   mark(index);
 }
 
+function beside(index) {
+  const box = nodes[index].getBoundingClientRect();
+  point(index, { clientX: box.right, clientY: box.top });
+}
+
 function place(x, y) {
-  const area = tip.getBoundingClientRect();
-  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - area.width - 8)) + "px";
+  const area = tip.getBoundingClientRect(), right = picture.getBoundingClientRect().right;
+  tip.style.left = Math.max(4, Math.min(x + 14, right - area.width - 8)) + "px";
   tip.style.top = Math.max(4, Math.min(y + 14, innerHeight - area.height - 8)) + "px";
 }
 
 function leave() { tip.hidden = true; mark(chosen); }
 
-function mark(index) {
-  const [first, last] = index >= 0 && nodes[index].dataset.lines ? nodes[index].dataset.lines.split("-").map(Number) : [0, -1];
-  document.querySelectorAll("#recipe li").forEach((line, at) => line.classList.toggle("marked", first <= at + 1 && at + 1 <= last));
-  for (const line of first ? [last, first] : []) document.getElementById("line" + line).scrollIntoView({ block: "nearest" });
+function mark(index) { markAll(index < 0 ? [] : both(index)); }
+
+// Lets the lines of nodes stand out, and be seen
+function markAll(indices) {
+  for (const line of document.querySelectorAll(".recipe .marked")) line.classList.remove("marked");
+  for (const index of indices) {
+    const lines = span(index), recipe = recipes[side(view.nodes[index])];
+    if (!lines) continue;
+    for (let at = lines[0]; at <= lines[1]; at++) recipe.children[at - 1].classList.add("marked");
+    const [top, bottom] = [recipe.children[lines[0] - 1].offsetTop, recipe.children[lines[1] - 1].offsetTop + 18];
+    if (top < recipe.scrollTop || bottom > recipe.scrollTop + recipe.clientHeight) recipe.scrollTop = top - 18;
+  }
 }
 
 // The way of the data through a node
 
-function reached(start, forwards) {
-  const found = new Set(), waiting = [start];
+function reached(starts, forwards) {
+  const found = new Set(), waiting = [...starts];
   while (waiting.length) {
     const at = waiting.pop();
     for (const [source, target] of view.links) {
@@ -144,26 +193,32 @@ function reached(start, forwards) {
 
 function choose(index) {
   chosen = index;
-  const classes = ["chosen", "near", "up", "down", "dim"];
-  for (const thing of [...nodes, ...edges]) thing.classList.remove(...classes);
+  for (const thing of picture.querySelectorAll(".chosen, .near, .up, .down, .dim, .lit"))
+    thing.classList.remove("chosen", "near", "up", "down", "dim", "lit");
   nodes.forEach((node, at) => node.setAttribute("aria-pressed", String(at === index)));
+  tip.hidden = true;
   mark(index);
-  if (index < 0) { about.innerHTML = hint; return; }
-  const up = reached(index, false), down = reached(index, true);
+  if (index < 0) about.innerHTML = hint;
+  else follow(index);
+  document.dispatchEvent(new Event("chosen"));
+}
+
+function follow(index) {
+  const starts = both(index), up = reached(starts, false), down = reached(starts, true);
   const lit = new Set();
-  nodes[index].classList.add("chosen");
+  for (const one of starts) nodes[one].classList.add("chosen");
   nodes.forEach((node, at) => {
-    if (at === index) return;
+    if (starts.includes(at)) return;
     node.classList.toggle("up", up.has(at));
     node.classList.toggle("down", down.has(at) && !up.has(at));
     node.classList.toggle("dim", !up.has(at) && !down.has(at));
   });
   for (const [source, target, wires] of view.links) {
-    const side = target === index || (up.has(target) && up.has(source)) ? "up"
-      : source === index || (down.has(source) && down.has(target)) ? "down" : "";
-    const near = source === index || target === index;
-    if (near) nodes[source === index ? target : source].classList.add("near");
-    if (side) for (const wire of wires) { edges[wire].classList.add(side, ...(near ? ["near"] : [])); lit.add(wire); }
+    const way = starts.includes(target) || (up.has(target) && up.has(source)) ? "up"
+      : starts.includes(source) || (down.has(source) && down.has(target)) ? "down" : "";
+    const near = starts.includes(source) || starts.includes(target);
+    if (near) nodes[starts.includes(source) ? target : source].classList.add("near");
+    if (way) for (const wire of wires) { edges[wire].classList.add(way, ...(near ? ["near"] : [])); lit.add(wire); }
   }
   edges.forEach((edge, at) => edge.classList.toggle("dim", !lit.has(at)));
   about.replaceChildren(told(index));
@@ -172,7 +227,7 @@ function choose(index) {
     if (!target) continue;
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = `${text} ${path}`;
+    button.textContent = `${text} ${bare(path)}`;
     button.onclick = () => show(target, path);
     about.append(button);
   }
@@ -184,7 +239,7 @@ function find(text) {
   const wanted = text.trim().toLowerCase();
   let count = 0;
   nodes.forEach((node, index) => {
-    const hit = wanted !== "" && (label(index) + " " + view.nodes[index]).toLowerCase().includes(wanted);
+    const hit = wanted !== "" && (label(index) + " " + bare(view.nodes[index])).toLowerCase().includes(wanted);
     node.classList.toggle("hit", hit);
     count += hit;
   });
@@ -225,11 +280,11 @@ document.addEventListener("keydown", event => {
 
 // The recipe, the theme, the copy
 
-document.querySelectorAll("#recipe li").forEach((line, at) => line.onclick = () => {
-  const spans = nodes.map((node, index) => [index, ...(node.dataset.lines || "").split("-").map(Number)]);
+recipes.forEach((recipe, number) => [...recipe.children].forEach((line, at) => line.onclick = () => {
+  const spans = nodes.map((node, index) => [index, ...(span(index) || [0, -1])]).filter(([index]) => side(view.nodes[index]) === number);
   const around = spans.filter(([, first, last]) => first <= at + 1 && at + 1 <= last).sort((a, b) => (a[2] - a[1]) - (b[2] - b[1]));
-  if (around.length) choose(around[0][0]);
-});
+  if (around.length) { choose(around[0][0]); nodes[chosen].scrollIntoView({ block: "nearest", inline: "nearest" }); }
+}));
 
 const theme = document.getElementById("theme");
 function dress(dark) {
@@ -241,15 +296,51 @@ theme.onclick = () => dress(document.documentElement.dataset.theme !== "dark");
 const implied = document.getElementById("implied");
 implied.onclick = () => {
   implied.setAttribute("aria-pressed", String(picture.classList.toggle("apart")));
+  legend();
 };
+
+// What the dots mean, while they are shown
+function legend() {
+  const apart = picture.classList.contains("apart"), said = document.getElementById("legend");
+  const dotted = edges.filter(edge => edge.classList.contains("implied")).length;
+  said.hidden = !apart;
+  said.textContent = apart ? `┈┈ implied: the recipe writes nothing, and the block reads the one above it (${dotted} wires) · ── written in the recipe (${edges.length - dotted})` : "";
+}
+
+// How large the picture is: as there is room, but not so small that it cannot be read, or by a factor
+
+function resize(factor) {
+  const svg = picture.querySelector("svg"), natural = svg.viewBox.baseVal.width;
+  size = factor;
+  svg.style.maxWidth = factor ? "none" : "";
+  svg.style.minWidth = factor ? "" : natural * 0.5 + "px";
+  svg.style.width = factor ? natural * factor + "px" : "";
+  document.getElementById("fit").setAttribute("aria-pressed", String(!factor));
+}
+
+function grow(by) {
+  const svg = picture.querySelector("svg");
+  resize(Math.min(4, Math.max(0.2, svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * by)));
+}
+
+document.getElementById("larger").onclick = () => grow(1.25);
+document.getElementById("smaller").onclick = () => grow(0.8);
+document.getElementById("fit").onclick = () => resize(0);
+picture.addEventListener("wheel", event => {
+  if (!event.ctrlKey) return;
+  event.preventDefault();
+  grow(event.deltaY < 0 ? 1.1 : 1 / 1.1);
+}, { passive: false });
+
+function copied() { return view.copied.length ? together(view.copied) : view.svg; }
 
 const copy = document.getElementById("copy");
 copy.onclick = async () => {
   try {
-    await navigator.clipboard.writeText(view.svg);
+    await navigator.clipboard.writeText(copied());
   } catch {
     const text = document.createElement("textarea");
-    text.value = view.svg;
+    text.value = copied();
     document.body.append(text);
     text.select();
     document.execCommand("copy");
@@ -262,4 +353,3 @@ copy.onclick = async () => {
 for (const button of document.querySelectorAll("[data-level]")) button.onclick = () => show(button.dataset.level);
 const wanted = document.documentElement.dataset.theme;
 dress(wanted ? wanted === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
-show(data.first);
