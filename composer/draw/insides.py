@@ -44,8 +44,10 @@ def _inside(part: Part, block: TypedBlock) -> Sequence[Piece]:
 
 def linear(block: TypedBlock, name: str, title: str, reads: str, hue: Hue, gives: tuple[str, ...] = ()) -> Piece:
     """A learned map of a block."""
-    wide, out, _ = block.modules[name]
-    return Piece(name, Look(title, (f"{grouped(wide)} → {grouped(out)}",), hue), ((reads, ""),), (name,), gives)
+    wide, out, bias = block.modules[name]
+    return Piece(
+        name, Look(title, (f"{grouped(wide)} → {grouped(out)}{' + bias' * bias}",), hue), ((reads, ""),), (name,), gives
+    )
 
 
 def curve(block: TypedBlock, slot: str, reads: str) -> Piece:

@@ -141,13 +141,15 @@ class About:
     path: str
     """Of the node, `layers.attn.body`; a folded repeat has no index."""
     tip: str = ""
-    """All there is to say in one line: title, detail, parameters."""
+    """What is shown, in one line: title, detail, parameters."""
     lines: tuple[int, int] | None = None
     """The first and the last line in the recipe's text; none for what stands in another file."""
     parameters: int = 0
     """How many are learned here, in all places that it stands for; those of the things inside it not counted."""
     covers: tuple[str, ...] = ()
     """Paths of nodes that are not drawn by themselves but in it."""
+    description: str = ""
+    """What is set, shown or not, and how parameters start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +314,8 @@ class Scene:
     badges: tuple[Badge, ...] = ()
     faint: frozenset[str] = frozenset()
     """Paths of what is the same in the other model, and fades."""
+    description: str = ""
+    """Of the whole model: its task, and what it is given."""
 
 
 @dataclass(slots=True)
