@@ -64,7 +64,14 @@ def whole(node: TypedNode) -> str:
         case TypedGroup(graph=graph) | TypedScan(graph=graph):
             inner = [inside(graph)]
         case TypedRepeat(passes=passes):
-            inner = [f"{len(list(same))} × {text}" for text, same in groupby(map(inside, passes))]
+            kinds: dict[str, list[int]] = {}
+            for index, graph in enumerate(passes):
+                kinds.setdefault(inside(graph), []).append(index)
+            inner = (
+                [f"{len(passes)} × {text}" for text in kinds]
+                if len(kinds) == 1
+                else [f"{spans(same)}: {text}" for text, same in kinds.items()]
+            )
         case TypedBlock():
             inner = list(settings(node))
     return kind_of(node) + (f" ({', '.join(inner)})" if inner else "")
@@ -78,6 +85,12 @@ def inside(graph: TypedGraph) -> str:
         reads = ", ".join(str(ref) for wire in wires for ref in wire.refs)
         said.append(f"{node.name} = {whole(node)}" + (f" of {reads}" if reads else ""))
     return "; ".join(said)
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Rising numbers in few words: `0–4, 6`."""
+    runs = [[number for _, number in same] for _, same in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 class Starts:

@@ -304,7 +304,8 @@ class Outline:
         if closed and path not in self.depth.opened:
             flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
-            item: Item = of_group(flow, replace(about, parameters=self.counts.total(places)), title, self.counts.shown(places[0]))
+            about = replace(about, parameters=self.counts.total(places), description=self.description(node, places))
+            item: Item = of_group(flow, about, title, self.counts.shown(places[0]))
             drawn.items.append(item)
             self.outer_edges(node.graph, given, path, drawn)
         else:
@@ -408,7 +409,8 @@ class Outline:
         closed = self.depth.level == "overview" or not self.depth.layers
         if closed and path not in self.depth.opened:
             name = f"× {count} {title}"
-            drawn.items.append(of_group(flows[0], replace(about, parameters=whole), name, self.counts.shown_of(places)))
+            about = replace(about, parameters=whole, description=self.description(node, places))
+            drawn.items.append(of_group(flows[0], about, name, self.counts.shown_of(places)))
             self.pass_edges(node, values, path, drawn, all_inputs=True)
             return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
         how = "shared" if node.node.share is not None else "each" if len(each) == 1 else ""
@@ -482,8 +484,9 @@ class Outline:
 
     def description(self, node: TypedNode, places: Sequence[str]) -> str:
         """What is set in a block, and how its parameters start; nothing at a glance."""
-        said = settings(node) if isinstance(node, TypedBlock) else [whole(node)]
-        return "" if self.depth.level == "overview" else "; ".join(filter(None, [*said, self.starts.at(places)]))
+        if self.depth.level == "overview":
+            return ""
+        return "; ".join(filter(None, [*settings(node), self.starts.at(places)])) if isinstance(node, TypedBlock) else whole(node)
 
     def lines(self, node: TypedNode) -> tuple[int, int] | None:
         """Where a node stands in the recipe's text; what is inside of a block, where the block stands."""
@@ -544,7 +547,7 @@ def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
     """Says above an item what happens to what it gives."""
     for index, item in enumerate(drawn.items):
         if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
-            drawn.items[index] = replace(item, after=said)
+            drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:
