@@ -133,6 +133,11 @@ class PlacedIcon:
     x: float
     y: float
 
+    @property
+    def area(self) -> Area:
+        """The square that it covers."""
+        return Area(self.x, self.y, self.x + ICON, self.y + ICON)
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -205,6 +210,11 @@ class Strip:
     kinds: tuple[int, ...]
     """Of each pass: 0 for the most frequent one."""
     ticks: tuple[Text, ...]
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of all cells."""
+        return Area(self.x, self.y, self.x + self.width, self.y + self.height)
 
 
 @dataclass(frozen=True, slots=True)
