@@ -106,6 +106,8 @@ class _Writer:
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '
             f'font-family="{FAMILY}" role="img" aria-label="{label}">'
         )
+        if scene.description:
+            yield f"<desc>{escape(scene.description, quote=False)}</desc>"
         if self.theme.follows:
             more = change_rules(DARK) if scene.badges else ""
             yield f"<style>@media (prefers-color-scheme:dark){{{rules(DARK)}{more}}}</style>"
@@ -237,7 +239,8 @@ class _Writer:
         lines = f' data-lines="{about.lines[0]}-{about.lines[1]}"' if about.lines else ""
         named = f' data-id="{escape(about.path)}"' if about.path else ""
         title = f"<title>{escape(about.tip)}</title>" if about.tip else ""
-        return f'<g class="{kind}"{named}{lines}{shade}>{title}'
+        more = f"<desc>{escape(about.description, quote=False)}</desc>" if about.description else ""
+        return f'<g class="{kind}"{named}{lines}{shade}>{title}{more}'
 
     def bright(self, path: str) -> bool:
         """Whether a path is among those that stay bright, or below one."""
