@@ -17,7 +17,7 @@ from composer.draw.graph import Graph
 from composer.draw.outline import LEVELS, Level
 from composer.draw.packed import packed
 from composer.draw.palette import DARK
-from composer.draw.scene import Box, Scene
+from composer.draw.scene import Box, Scene, Wire
 from composer.draw.svg import rules
 from composer.graph.typed import TypedProgram
 
@@ -207,21 +207,27 @@ def frames(scene: Scene) -> set[str]:
     return {frame.about.path for frame in scene.frames}
 
 
+def unsaid(wire: Wire, graph: Graph, unwritten: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a wire is there by the order of the nodes alone; one that leaves a border is, where all that read it do so."""
+    if not wire.source.startswith(f"{wire.target}."):
+        return wire.port in unwritten.get(wire.target, ())
+    through = [link for link in graph.links if wire in link.wires[:-1]]
+    return bool(through) and all(link.port in unwritten.get(link.target, ()) for link in through)
+
+
 def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What the script has to know of a picture: which wires each link goes through, and whether the recipe writes it."""
+    """What the script has to know of a picture: which wires each link goes through, and which wires the recipe does not write."""
     scene = view.figure.scene
     graph = Graph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
     merges_first = sorted(graph.nodes, key=lambda node: (node.thing is None, isinstance(node.thing, Box)))
     names = {node.key: number for number, node in enumerate(merges_first)}
-    links = []
-    for link in graph.links:
-        plain = link.port in unwritten.get(link.target, ())
-        links.append([names[link.source], names[link.target], [numbers[id(wire)] for wire in link.wires], int(plain)])
+    links = [[names[one.source], names[one.target], [numbers[id(wire)] for wire in one.wires]] for one in graph.links]
     return {
         "level": view.level,
         "nodes": [node.about.path for node in merges_first],
         "links": links,
+        "implied": [number for number, wire in enumerate(scene.wires) if unsaid(wire, graph, unwritten)],
         "opens": view.opens,
         "closes": view.closes,
         **view.more,

@@ -57,7 +57,7 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
         svg = recipe.draw(level, expand=opened).svg()  # type: ignore[arg-type]  # a level
         assert picture(data, view) == svg
         edges = svg.count('<g class="edge')
-        assert all(wire < edges for _, _, wires, _ in view["links"] for wire in wires)
+        assert all(wire < edges for _, _, wires in view["links"] for wire in wires)
         assert all(path in facts(recipe.typed) for path in view["opens"])
 
 
@@ -193,13 +193,20 @@ def test_dark_mode_changes_the_picture_and_the_page(page: Any) -> None:
 @needs_browser
 def test_implied_edges_are_shown_apart(page: Any) -> None:
     """Those that the recipe does not write: the head reads the norm above it, while attention is told which positions count."""
-    dotted = {"head", "norm", "embed"}
+    dotted = {"head", "norm", "embed", "layers.attn.norm"}
     assert find(page, '[data-b="head"] > path').value_of_css_property("stroke-dasharray") == "none"
     find(page, "#implied").click()
     for path in dotted:
         assert find(page, f'[data-b="{path}"] > path').value_of_css_property("stroke-dasharray") != "none", path
-    assert find(page, '[data-b="outputs.logits"] > path').value_of_css_property("stroke-dasharray") == "none"
+    rope, past = '[data-a="layers.attn.body.positions"]', '[data-a="layers"][data-b="layers.attn.add"]'
+    written = ('[data-b="outputs.logits"]', rope, past)
+    for css in written:
+        assert find(page, f"{css} > path").value_of_css_property("stroke-dasharray") == "none", css
+    drawn = len(page.find_elements("css selector", ".edge"))
+    counts = [int(count) for count in re.findall(r"\((\d+)", find(page, "#legend").text)]
+    assert sum(counts) == drawn and counts[0] == len(page.find_elements("css selector", ".edge.implied"))
     find(page, "#implied").click()
+    assert not find(page, "#legend").is_displayed()
     assert find(page, '[data-b="head"] > path').value_of_css_property("stroke-dasharray") == "none"
 
 

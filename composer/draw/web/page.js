@@ -7,7 +7,7 @@ const search = document.getElementById("search");
 const recipes = [...document.querySelectorAll(".recipe")];
 const hint = about.innerHTML;
 const SVG = "http://www.w3.org/2000/svg";
-let view, nodes, edges, chosen = -1, size = 0;
+let view, nodes, order, edges, chosen = -1, size = 0;
 
 // Which view is shown
 
@@ -21,8 +21,7 @@ function show(key, focused = "") {
   const chips = [...picture.querySelectorAll(".chip")];
   for (const path of view.nodes.slice(nodes.length)) nodes.push(chips.find(chip => chip.dataset.id === path));
   edges = [...picture.querySelectorAll(".edge")];
-  const written = new Set(view.links.flatMap(([, , wires, implied]) => implied ? [] : wires));
-  for (const wire of view.links.flatMap(link => link[2])) edges[wire].classList.toggle("implied", !written.has(wire));
+  for (const wire of view.implied) edges[wire].classList.add("implied");
   nodes.forEach((node, index) => {
     node.setAttribute("tabindex", "0");
     node.setAttribute("role", "button");
@@ -37,6 +36,7 @@ function show(key, focused = "") {
     node.onblur = leave;
     if (view.opens[view.nodes[index]]) { node.setAttribute("aria-expanded", "false"); node.setAttribute("aria-keyshortcuts", "+"); sign(node, view.opens[view.nodes[index]], "+"); }
   });
+  order = inOrder();
   for (const frame of picture.querySelectorAll(".frame")) {
     const target = view.closes[frame.dataset.id];
     if (target) sign(frame, target, "−");
@@ -49,6 +49,15 @@ function show(key, focused = "") {
   const at = focused ? view.nodes.findIndex(path => path === focused || path.startsWith(focused + ".")) : -1;
   choose(-1);
   if (at >= 0) { nodes[at].focus(); choose(at); }
+}
+
+// The nodes as data flows through them, upwards; so do keys go, and readers of screens
+function inOrder() {
+  const places = nodes.map((node, index) => ({ index, side: side(view.nodes[index]), area: node.getBBox() }));
+  places.sort((a, b) => a.side - b.side || (b.area.y + b.area.height) - (a.area.y + a.area.height) || a.area.x - b.area.x);
+  const after = [...picture.querySelectorAll(".node")].pop().nextSibling;
+  for (const { index } of places) if (nodes[index].matches(".node")) nodes[index].parentNode.insertBefore(nodes[index], after);
+  return places.map(({ index }) => index);
 }
 
 // The text of a picture: of each thing its words and, between them, its points, told in tenths from where it stands
@@ -108,8 +117,9 @@ function changesAt(path) {
 // What is said about a node
 
 function label(index) {
-  const title = nodes[index].querySelector("title");
-  return title ? title.textContent : bare(view.nodes[index]);
+  const title = nodes[index].querySelector("title")?.textContent || bare(view.nodes[index]);
+  const shown = nodes[index].querySelector("text")?.textContent || "";
+  return title.startsWith(shown) ? title : `${shown} — ${title}`;
 }
 
 function span(index) {
@@ -260,8 +270,8 @@ search.onkeydown = event => {
 const keys = {
   ArrowUp: index => view.links.find(([source]) => source === index)?.[1],
   ArrowDown: index => view.links.find(([, target]) => target === index)?.[0],
-  ArrowRight: index => (index + 1) % nodes.length,
-  ArrowLeft: index => (index + nodes.length - 1) % nodes.length,
+  ArrowRight: index => order[(order.indexOf(index) + 1) % order.length],
+  ArrowLeft: index => order[(order.indexOf(index) + order.length - 1) % order.length],
 };
 
 document.addEventListener("keydown", event => {
@@ -301,10 +311,9 @@ implied.onclick = () => {
 
 // What the dots mean, while they are shown
 function legend() {
-  const apart = picture.classList.contains("apart"), said = document.getElementById("legend");
-  const dotted = edges.filter(edge => edge.classList.contains("implied")).length;
-  said.hidden = !apart;
-  said.textContent = apart ? `┈┈ implied: the recipe writes nothing, and the block reads the one above it (${dotted} wires) · ── written in the recipe (${edges.length - dotted})` : "";
+  const said = document.getElementById("legend"), dotted = view.implied.length;
+  said.hidden = !picture.classList.contains("apart");
+  said.innerHTML = `<i class="dotted"></i> implied by the order: the recipe writes nothing (${dotted} wires) <i></i> written in the recipe (${edges.length - dotted})`;
 }
 
 // How large the picture is: as there is room, but not so small that it cannot be read, or by a factor
