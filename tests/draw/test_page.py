@@ -240,3 +240,101 @@ def test_hostile_titles_run_nothing(chromium: Any, tmp_path: Path) -> None:
     chromium.get((tmp_path / "a.html").as_uri())
     assert chromium.title == " ".join(HOSTILE[0].split())
     assert HOSTILE[0] in [text.text for text in chromium.find_elements("css selector", "#picture svg > text")]
+
+
+@needs_browser
+def test_tab_goes_with_the_data_and_is_seen(page: Any) -> None:
+    """From the buttons to the blocks, inputs first; each has a name, a role and a line around it while it has the focus."""
+    visited = []
+    while len(visited) < 9 and not (visited and visited[-1] == "layers.attn.add"):
+        keys(page, "\ue004")
+        focused = page.switch_to.active_element
+        if path := focused.get_attribute("data-id"):
+            visited.append(path)
+            assert focused.value_of_css_property("outline-style") != "none", path
+            assert focused.aria_role == "button" and focused.accessible_name, path
+            assert find(page, "#tip").is_displayed() and path in find(page, "#tip").text
+    flow = ("tokens", "embed", "layers.attn.norm", ATTENTION, "layers.attn.add")
+    assert [path for path in visited if path in flow] == list(flow)
+
+
+@needs_browser
+def test_what_is_chosen_is_said(page: Any) -> None:
+    """In a region that readers of screens follow; Enter lets go again."""
+    assert find(page, "#about").get_attribute("aria-live") == "polite"
+    page.execute_script("document.querySelector('[data-id=head]').focus()")
+    keys(page, "\ue007")
+    assert "LM head" in find(page, "#about").text and "525,336,576" in find(page, "#about").text
+    assert page.switch_to.active_element.get_attribute("aria-pressed") == "true"
+    keys(page, "\ue007")
+    assert page.switch_to.active_element.get_attribute("aria-pressed") == "false"
+    assert "Click a block" in find(page, "#about").text
+
+
+@needs_browser
+def test_picture_grows_and_fits(page: Any) -> None:
+    """By buttons; a picture that is larger than its place can be scrolled."""
+    svg = "#picture > svg"
+    natural = find(page, svg).size["width"]
+    for _ in range(4):
+        find(page, "#larger").click()
+    assert find(page, svg).size["width"] == pytest.approx(natural * 1.25**4, abs=2)
+    assert page.execute_script("return picture.scrollHeight > picture.clientHeight")
+    find(page, "#smaller").click()
+    assert find(page, svg).size["width"] == pytest.approx(natural * 1.25**3, abs=2)
+    find(page, "#fit").click()
+    assert find(page, svg).size["width"] == natural
+
+
+@needs_browser
+def test_page_fits_a_phone(page: Any) -> None:
+    """Nothing is wider than the window; the picture is above the recipe, and its texts are read."""
+    screen = {"width": 400, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        page.refresh()
+        assert page.execute_script("return document.documentElement.scrollWidth") <= 400
+        assert find(page, "#picture").rect["y"] + find(page, "#picture").rect["height"] <= find(page, ".recipe").rect["y"]
+        assert page.execute_script("return document.querySelector('#picture text').getBoundingClientRect().height") > 7
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@needs_browser
+def test_page_is_printed_whole(page: Any) -> None:
+    """The picture and all of the recipe, without buttons."""
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not find(page, "header").is_displayed()
+        assert find(page, "#picture > svg").is_displayed()
+        assert (
+            page.execute_script("const list = document.querySelector('.recipe'); return list.scrollHeight - list.clientHeight")
+            <= 0
+        )
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@needs_browser
+def test_copy_works_where_the_clipboard_is_kept_from_pages(page: Any) -> None:
+    """By the command that browsers had before."""
+    page.execute_script("""
+      navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed"));
+      document.execCommand = command => { window.said = [command, document.activeElement.value]; return true; };
+    """)
+    find(page, "#copy").click()
+    assert page.execute_script("return window.said") == ["copy", composer.load("llama3").draw().svg()]
+
+
+@needs_browser
+def test_the_first_theme_is_that_of_the_reader(chromium: Any, llama: Path, tmp_path: Path) -> None:
+    """Unless the drawing was asked for in the dark."""
+    for wish in ("light", "dark"):
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": wish}]})
+        chromium.get(llama.as_uri())
+        assert find(chromium, "html").get_attribute("data-theme") == wish
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
+    composer.load("gpt2").draw(theme="dark").save(tmp_path / "dark.html")
+    chromium.get((tmp_path / "dark.html").as_uri())
+    assert find(chromium, "html").get_attribute("data-theme") == "dark"
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
