@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from composer.draw.formats import SUFFIXES, Format, save, written
+from composer.draw.formats import SUFFIXES, Format, written
 from composer.draw.outline import Depth, Level, outline
 from composer.draw.page import page
 from composer.draw.programs import Missing
@@ -17,6 +17,7 @@ from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
 from composer.draw.titles import titles
+from composer.files import save
 from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
