@@ -46,11 +46,11 @@ class View:
 def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
     views = {view.key: view for view in all_views(figure)}
-    source = figure.typed.program.recipe.name_scalar.span.source
+    source = figure.model.typed.program.recipe.name_scalar.span.source
     told = {
         "first": figure.level,
-        "views": {key: view_data(view, implied(figure.typed)) for key, view in views.items()},
-        "facts": facts(figure.typed),
+        "views": {key: view_data(view, implied(figure.model)) for key, view in views.items()},
+        "facts": facts(figure.model),
     }
     page = (WEB / "page.html").read_text(encoding="utf-8")
     parts = {
