@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift, stacked
@@ -63,20 +64,22 @@ def wrapped(parts: Sequence[str], room: float) -> list[str]:
 
 
 def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment) -> Strip:
-    """A cell for each pass beside the frame, where no wire comes in."""
+    """A cell for each pass beside the frame, where no wire comes in; the highest such place, if they come from both sides."""
     lefts = [points[0][1] for points in found.ends.values() if points[0][0] < 0]
     rights = [points[0][1] for points in found.ends.values() if points[0][0] > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
     x = right + STRIP_GAP if side > 0 else -left - STRIP_GAP - STRIP
     count = len(group.kinds)
-    high = height - 12
+    bounds = sorted([-height - 2, *wires, 2])
+    above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
+    foot, high = below - 8, below - above - 16
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({0, count - 1, *rare})
     ticks: list[Text] = []
     for index in wanted:
-        y = -6 - cell * (index + 0.5) + 3.5
+        y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = (x + STRIP + 5, "start") if side > 0 else (x - 5, "end")
             ticks.append(Text(at[0], y, str(index + 1), "tick", "start" if side > 0 else "end"))
@@ -85,7 +88,7 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
         found.right = max(found.right, reach)
     else:
         found.left = max(found.left, reach)
-    return Strip(x, -6 - high, STRIP, high, group.kinds, tuple(ticks))
+    return Strip(x, foot - high, STRIP, high, group.kinds, tuple(ticks))
 
 
 def alternatives(group: Group, lay: LayInside) -> Fragment:

@@ -50,13 +50,16 @@ class Model:
     typed: TypedProgram
     parameters: tuple[NamedParameter, ...]
     """By their names in that graph."""
+    written: tuple[NamedParameter, ...]
+    """The same, by their names in the recipe."""
     names: Names = NOTHING
     """From the recipe's names to those."""
 
 
 def as_written(typed: TypedProgram) -> Model:
     """The model node by node, as the recipe has it."""
-    return Model(typed, parameters(typed))
+    table = parameters(typed)
+    return Model(typed, table, table)
 
 
 def folded(typed: TypedProgram) -> Model:
@@ -64,10 +67,10 @@ def folded(typed: TypedProgram) -> Model:
     table = parameters(typed)
     root, names = _Folder(table).graph(typed.root, "")
     if root is typed.root:
-        return Model(typed, table)
+        return Model(typed, table, table)
     called = names.called
     entries = (replace(one, name=called(one.name), tied_to=called(one.tied_to) if one.tied_to else "") for one in table)
-    return Model(replace(typed, root=root), tuple(entries), names)
+    return Model(replace(typed, root=root), tuple(entries), table, names)
 
 
 @dataclass(frozen=True, slots=True)

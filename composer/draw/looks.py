@@ -202,7 +202,8 @@ def _(part: Identity, block: TypedBlock) -> Look:
 
 @_look.register
 def _(part: Linear, block: TypedBlock) -> Look:
-    return Look("Linear", (f"{size(block.sizes['dim'])} → {grouped(part.out)}",), "embed")
+    bias = " + bias" if part.bias else ""
+    return Look("Linear", (f"{size(block.sizes['dim'])} → {grouped(part.out)}{bias}",), "embed")
 
 
 @_look.register

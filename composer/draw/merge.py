@@ -50,7 +50,11 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     first = alike[0]
     if len({item.about.path for item in alike}) > 1:
         return None
-    about = replace(first.about, parameters=sum(item.about.parameters for item in alike))
+    about = replace(
+        first.about,
+        parameters=sum(item.about.parameters for item in alike),
+        description=of_each([item.about.description for item in alike]),
+    )
     found: Item | None = None
     if all(isinstance(item, Leaf) for item in alike):
         leaves = [item for item in alike if isinstance(item, Leaf)]
@@ -84,12 +88,18 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
         if before is not None:
             assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
-            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both)),))
+            said = of_each([before[0].items[0].about.description, item.about.description])
+            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both, description=said)),))
             count += before[1]
         kinds[key] = one, count
     headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
     about = replace(alike[0].about, parameters=0, tip="one of several blocks, by the pass")
     return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers)
+
+
+def of_each(descriptions: Sequence[str]) -> str:
+    """What is said of each kind of pass; once where that is the same of all."""
+    return " | ".join(descriptions if len(set(descriptions)) > 1 else descriptions[:1])
 
 
 def _fan(first: Fan, fans: Sequence[Fan]) -> Fan | None:

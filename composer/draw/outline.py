@@ -13,6 +13,7 @@ from blocks.primitives.pointwise import Dropout
 from blocks.residual.residual import Residual
 from composer.diagnostics import Span
 from composer.draw.counts import Counts
+from composer.draw.description import Starts, settings, whole
 from composer.draw.insides import Piece, inside
 from composer.draw.layers import Model
 from composer.draw.looks import Look, look, router_facts
@@ -74,6 +75,7 @@ class Outline:
     def __init__(self, model: Model, depth: Depth) -> None:
         self.typed, self.depth = model.typed, depth
         self.counts = Counts(model.parameters, said=depth.params)
+        self.starts = Starts(model)
         self.source = self.typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
         self.titles = dict(titles(self.typed.root))
@@ -209,6 +211,7 @@ class Outline:
         came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
         gives = shape(next(iter(node.outputs.values()), ()))
         about = self.about(node, path, places, (seen.title, seen.detail, seen.mask))
+        about = replace(about, description=self.description(node, places))
         after = "" if self.depth.level == "overview" else seen.after
         return Leaf(about, seen, params, gives if gives != came else "", after=after)
 
@@ -227,7 +230,7 @@ class Outline:
         router = Leaf(
             replace(self.about(node, f"{path}.router", places, ("Router", *facts)), parameters=self.counts.total(gates)),
             Look("Router", facts, "moe"),
-            counted(sum(self.counts.owned.get(name, 0) for name in gates[: len(part.router.maps)])),
+            self.counts.shown_of(gates[: len(part.router.maps)]),
         )
         visited_by_all = None
         if shared is not None:
@@ -236,11 +239,12 @@ class Outline:
                 visited_by_all = self.leaf(shared, look(shared), f"{path}.shared", at)
             else:
                 about = self.about(shared, f"{path}.shared", at, ("Shared expert",))
+                about = replace(about, description=self.description(shared, at))
                 visited_by_all = Leaf(about, Look("Shared expert", hue="moe"), self.counts.shown(at[0]))
         about = self.about(node, path, places, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
         own = self.counts.total(f"{place}.expert" for place in places)
         return Fan(
-            replace(about, parameters=own),
+            replace(about, parameters=own, description=self.description(node, places)),
             router,
             seen,
             ("Sparse MoE", *header, f"{count} of {part.experts} active{some}"),
@@ -267,12 +271,11 @@ class Outline:
                 values[piece.name] = values[piece.reads[0][0]]
                 continue
             names = [f"{place}.{name}" for place in places for name in piece.parameters]
-            one = names[: len(piece.parameters)]
-            params = (
-                counted(count) if (count := self.counts.total(one)) else "tied" if any(n in self.counts.tied for n in one) else ""
-            )
+            params = self.counts.shown_of(names[: len(piece.parameters)])
             about = replace(
-                self.about(node, below, places, (piece.look.title, piece.look.detail)), parameters=self.counts.total(names)
+                self.about(node, below, places, (piece.look.title, piece.look.detail)),
+                parameters=self.counts.total(names),
+                description=self.description(node, places) if piece is pieces[0] else "",
             )
             drawn.items.append(Leaf(about, piece.look, params))
             for read, port in piece.reads:
@@ -303,7 +306,8 @@ class Outline:
         if closed and path not in self.depth.opened:
             flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
-            item: Item = of_group(flow, replace(about, parameters=self.counts.total(places)), title, self.counts.shown(places[0]))
+            about = replace(about, parameters=self.counts.total(places), description=self.description(node, places))
+            item: Item = of_group(flow, about, title, self.counts.shown(places[0]))
             drawn.items.append(item)
             self.outer_edges(node.graph, given, path, drawn)
         else:
@@ -407,7 +411,8 @@ class Outline:
         closed = self.depth.level == "overview" or not self.depth.layers
         if closed and path not in self.depth.opened:
             name = f"× {count} {title}"
-            drawn.items.append(of_group(flows[0], replace(about, parameters=whole), name, counted(whole) if whole else ""))
+            about = replace(about, parameters=whole, description=self.description(node, places))
+            drawn.items.append(of_group(flows[0], about, name, self.counts.shown_of(places)))
             self.pass_edges(node, values, path, drawn, all_inputs=True)
             return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
         how = "shared" if node.node.share is not None else "each" if len(each) == 1 else ""
@@ -479,6 +484,12 @@ class Outline:
             tip.append(f"{self.counts.shown(places[0])} parameters")
         return About(path, " — ".join(tip), self.lines(node), total)
 
+    def description(self, node: TypedNode, places: Sequence[str]) -> str:
+        """What is set in a block, and how its parameters start; nothing at a glance."""
+        if self.depth.level == "overview":
+            return ""
+        return "; ".join(filter(None, [*settings(node), self.starts.at(places)])) if isinstance(node, TypedBlock) else whole(node)
+
     def lines(self, node: TypedNode) -> tuple[int, int] | None:
         """Where a node stands in the recipe's text; what is inside of a block, where the block stands."""
         name, whole = node.node.name_span, node.node.span
@@ -538,7 +549,7 @@ def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
     """Says above an item what happens to what it gives."""
     for index, item in enumerate(drawn.items):
         if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
-            drawn.items[index] = replace(item, after=said)
+            drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:

@@ -46,7 +46,8 @@ def without_norms(flow: Flow) -> Flow:
 def _joined(norm: Leaf, reader: Leaf) -> Leaf:
     both = norm.about.parameters + reader.about.parameters
     tip = f"{norm.look.title} + {reader.about.tip}"
-    about = replace(reader.about, parameters=both, tip=tip, covers=(*reader.about.covers, *norm.about.covers, norm.about.path))
+    covers = (*reader.about.covers, *norm.about.covers, norm.about.path)
+    about = replace(reader.about, parameters=both, tip=tip, covers=covers)
     return replace(reader, about=about, look=replace(reader.look, title=f"{norm.look.title} + {reader.look.title}"))
 
 

@@ -30,6 +30,7 @@ class Titles:
     facts: tuple[str, ...]
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+    description: str = ""
 
 
 def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
@@ -232,6 +233,7 @@ def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:
         tuple(pieces.boxes),
         tuple(pieces.merges),
         tuple(pieces.chips),
+        description=titles.description,
     )
 
 

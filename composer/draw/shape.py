@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -100,7 +100,7 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
-        leaving = [e for e in flow.all_edges() if e.source.path in part and e.target not in part and e.upward]
+        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, part) and e.upward]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
@@ -128,6 +128,11 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         edges.append(Edge(source, join, "|", True))
     kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
     return replace(flow, items=kept, edges=tuple(edges))
+
+
+def belongs(path: str, parts: Collection[str]) -> bool:
+    """Whether a path is one of some, or lies in one of them."""
+    return path in parts or any(path.startswith(f"{part}.") for part in parts)
 
 
 def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:

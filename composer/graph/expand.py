@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import Any
 
-from blocks.core import Library, Part, Reject, fields
+from blocks.core import Library, Part, Reject, fields, is_node, ports
 from blocks.core.fields import EdgeName
 from blocks.core.fields import Field as FieldSpec
 from blocks.primitives.state import State
@@ -29,8 +29,9 @@ from composer.language.document import Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
 from composer.language.evaluate import as_float
 from composer.language.expression import If, Path
-from composer.language.parse import Parser, is_node, missing_field, ports, unknown_block
+from composer.language.graphs import Graphs
 from composer.language.read import read
+from composer.language.reader import Reader
 from composer.language.recipe import (
     Body,
     Choice,
@@ -47,6 +48,7 @@ from composer.language.recipe import (
     Use,
     What,
 )
+from composer.language.unknown import missing_field, unknown_block
 
 NODES = 6_000
 """Nodes that are expanded one by one; a repeat whose passes agree counts once."""
@@ -65,9 +67,9 @@ def expansion(part: type[Part]) -> Body:
 
     document = read(Declaration(f"<{part.kind}>", part.graph))
     assert document.root is not None, document.diagnostics
-    parser = Parser(standard(), list(document.diagnostics))
-    body = parser.body(document.root)
-    assert not parser.diagnostics, parser.diagnostics
+    reader = Reader(list(document.diagnostics))
+    body = Graphs(reader, standard()).body(document.root)
+    assert not reader.diagnostics, reader.diagnostics
     return body
 
 
@@ -319,7 +321,7 @@ class Expander:
         key = (id(node), f"what {id(library)}")
         if key not in self.values.parsed:
             self.values.keep_alive.append(node)
-            self.values.parsed[key] = Parser(library, self.report.diagnostics).what(node)
+            self.values.parsed[key] = Graphs(Reader(self.report.diagnostics), library).what(node)
         what: What | None = self.values.parsed[key]
         return what
 

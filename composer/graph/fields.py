@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Part, fields
+from blocks.core import Part, fields, is_node
 from blocks.core.fields import Field as FieldSpec
 from blocks.core.fields import Flag, FlagsBy, ListOf, SlotOf, Word
 from composer.diagnostics import Label, Span
@@ -16,11 +16,12 @@ from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
 from composer.graph.masks import Masks
 from composer.graph.report import Stop, labels
 from composer.graph.scope import Deferred, Scope
-from composer.graph.values import FUNCTIONS, axis_names, convert, paths
+from composer.graph.values import axis_names, convert, paths
 from composer.language.evaluate import evaluate, evaluate_word
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path
-from composer.language.parse import WORDS, is_node, unknown
+from composer.language.functions import FUNCTIONS
+from composer.language.keys import VALUE_WORDS
 from composer.language.recipe import (
     Body,
     Choice,
@@ -39,6 +40,7 @@ from composer.language.recipe import (
     What,
     Written,
 )
+from composer.language.unknown import unknown
 
 if TYPE_CHECKING:
     from composer.graph.expand import Expander
@@ -92,7 +94,7 @@ class Fields:
     ) -> FieldValue:
         values, origins = self.values.plain(expression, scope)
         sizes = self.values.sizes(expression, scope)
-        missing = names(expression) - values.keys() - WORDS - FUNCTIONS
+        missing = names(expression) - values.keys() - VALUE_WORDS
         if not missing:
             try:
                 return Known(convert(evaluate(expression, values), form, field.name, span, expression), span, origins)

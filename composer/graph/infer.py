@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, Edge, Linear, Own, Part, Reject, Slot, Tensor, fields
+from blocks.core import Block, Edge, Linear, Own, Part, Reject, Slot, Tensor, fields, ports
 from blocks.core.fields import Field, FlagsBy
 from blocks.core.weights import Init
 from blocks.masks.mask import Mask
@@ -49,8 +49,8 @@ from composer.language.defined import is_defined
 from composer.language.evaluate import as_int, evaluate
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path, Value
-from composer.language.parse import ports, unknown
 from composer.language.recipe import TypeDecl
+from composer.language.unknown import unknown
 
 Given = Mapping[str, "Type | tuple[Type, ...]"]
 

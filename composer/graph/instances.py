@@ -12,7 +12,7 @@ from composer.graph.ir import GraphInput, PortType
 from composer.graph.params import Params
 from composer.graph.scope import Binding, Bound, Broken, Extent, Scope
 from composer.language.express import names
-from composer.language.parse import FUNCTIONS, WORDS
+from composer.language.keys import VALUE_WORDS
 from composer.language.recipe import Definition, GivenValue, Use
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Instances:
         params = {param.name for param in definition.params}
         for declared in definition.inputs:
             for axis in declared.type.axes:
-                for name in names(axis) - params - values.keys() - WORDS - FUNCTIONS:
+                for name in names(axis) - params - values.keys() - VALUE_WORDS:
                     values[name] = Extent(name, what.part)
         values |= {param.name: Broken(param.span) for param in definition.params}
         written = {entry.name: entry.value for entry in what.fields}

@@ -10,11 +10,11 @@ from composer.graph.builders import GraphBuilder, NodeBuilder, PassBuilder, Pend
 from composer.graph.ir import GraphInput
 from composer.graph.report import Stop, TooMuch
 from composer.graph.scope import Binding, Bound, Broken, Deferred, Scope
-from composer.graph.values import FUNCTIONS
 from composer.language.document import Listing, Node, Scalar
 from composer.language.evaluate import as_int
 from composer.language.express import names
 from composer.language.expression import Number, Path, Step
+from composer.language.functions import FUNCTIONS
 from composer.language.identifiers import IDENTIFIER
 from composer.language.recipe import (
     Body,

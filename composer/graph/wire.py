@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from blocks.core import ports
 from composer.diagnostics import Label, Span
 from composer.graph.builders import GraphBuilder, NodeBuilder, PendingEdge, PendingTie
 from composer.graph.ir import GraphInput, Items, Known, Ref, Tie, Wire
@@ -15,7 +16,7 @@ from composer.language.evaluate import as_int
 from composer.language.express import names
 from composer.language.expression import Expression, Path, Slice, Step
 from composer.language.near import near
-from composer.language.parse import ports, unknown
+from composer.language.unknown import unknown
 
 if TYPE_CHECKING:
     from composer.graph.expand import Expander

@@ -12,7 +12,7 @@ from composer.draw.svg import THEMES, svg
 from composer.graph.parameters import parameters
 from composer.recipe import zoo_names
 from tests.draw.cases import CASES, FORMS, LEVEL_CASES, scenes
-from tests.draw.checks import overlaps
+from tests.draw.checks import borders, overlaps
 from tests.draw.edges import Readers, drawn, mixed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -22,9 +22,11 @@ BUDGET = {"overview": 8, "block": 16, "full": 30}
 
 @pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
 def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
-    """No text on a text, no box on a box, no wire through either, no wire along another, all of it on the page."""
+    """No text on a text, no box on a box, no wire through either, no wire along another, no border through anything, all of it
+    on the page.
+    """
     for name, _, scene in scenes(case, level):
-        assert list(overlaps(scene)) == [], name
+        assert [*overlaps(scene), *borders(scene)] == [], name
 
 
 @pytest.mark.parametrize(("case", "level"), LEVEL_CASES)

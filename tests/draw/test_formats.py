@@ -262,7 +262,7 @@ def test_command_pipes_any_format(format: str) -> None:
 
 def test_arcs_of_a_path_are_round() -> None:
     """Three quarters of a circle, as the icon of recurrence has it: every point is as far from the middle."""
-    (curve,) = path("M6 -7A9 9 0 1 0 9 1")
+    (curve,) = path("M6 -7a9 9 0 1 0 3 8")
     middle = centre(curve)
     far = [((x - middle[0]) ** 2 + (y - middle[1]) ** 2) ** 0.5 for x, y in curve.points[::3]]
     assert far == pytest.approx([9] * len(far))
