@@ -110,7 +110,7 @@ class Comparison:
 def draw(difference: Difference, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
     """The picture of a difference."""
     pictures = [drawn(model, level, theme=theme, width=width, shapes=False) for model in difference.models]
-    found = list(places(difference, (pictures[0].scene, pictures[1].scene)))
+    found = list(places(difference, pictures))
     return Comparison(_Page(difference, pictures, found).scene(), theme, width)
 
 

@@ -47,17 +47,17 @@ class View:
 def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
     views = {view.key: view for view in all_views(figure)}
-    source = figure.typed.program.recipe.name_scalar.span.source
+    source = figure.model.typed.program.recipe.name_scalar.span.source
     pictures = packed([view.figure.svg() for view in views.values()])
     told = {
         "first": figure.level,
         "words": pictures.words,
         "things": pictures.things,
         "views": {
-            key: {"picture": picture, **view_data(view, implied(figure.typed))}
+            key: {"picture": picture, **view_data(view, implied(figure.model))}
             for (key, view), picture in zip(views.items(), pictures.pictures, strict=True)
         },
-        "facts": facts(figure.typed),
+        "facts": facts(figure.model),
     }
     page = (WEB / "page.html").read_text(encoding="utf-8")
     parts = {
