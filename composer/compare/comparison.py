@@ -114,10 +114,12 @@ class Bare:
     """Two drawings side by side with their marks, and what these mean told elsewhere."""
 
     scene: Scene
-    alone: tuple[Scene, Scene]
+    pictures: tuple[Figure, Figure]
     """The drawings by themselves; their wires follow one another."""
     found: tuple[Found, ...]
     """The changes, as they are numbered, with the things of either drawing that show them."""
+    order: tuple[int, ...]
+    """Which of the difference's changes these are."""
 
     def svg(self) -> str:
         """The text of an SVG."""
@@ -127,8 +129,8 @@ class Bare:
 def bare(difference: Difference, level: Level) -> Bare:
     """The picture of a difference without notes."""
     page = _Page(difference, level)
-    before, after = (picture.scene for picture in page.pictures)
-    return Bare(page.scene([]), (before, after), tuple(page.found))
+    before, after = page.pictures
+    return Bare(page.scene([]), (before, after), tuple(page.found), tuple(page.order))
 
 
 class _Page:
@@ -137,14 +139,15 @@ class _Page:
     def __init__(self, difference: Difference, level: Level, width: str = "") -> None:
         self.difference = difference
         self.pictures = [drawn(model, level, width=width, shapes=False) for model in difference.models]
-        found = places(difference, (self.pictures[0].scene, self.pictures[1].scene))
+        found = list(places(difference, self.pictures))
         self.areas = [content(picture.scene) for picture in self.pictures]
         self.pieces = Pieces()
         self.rings: list[Ring] = []
         self.badges: list[Badge] = []
         self.ringed: set[str] = set()
         """Paths of what is marked as a whole."""
-        self.found = sorted(found, key=self.height)  # numbered as they stand on the page
+        self.order = sorted(range(len(found)), key=lambda number: self.height(found[number]))  # as they stand on the page
+        self.found = [found[number] for number in self.order]
 
     def height(self, found: Found) -> float:
         """How far above the foot of its drawing a change is, downwards."""

@@ -29,7 +29,7 @@ def html(comparison: Comparison) -> str:
     difference = comparison.difference
     pages = {level: bare(difference, level) for level in LEVELS}
     pairing = paired(*difference.models)
-    shown = (View(level, (), page, more=marked(page, difference, pairing)) for level, page in pages.items())
+    shown = (View(level, (), page, more=marked(page, pairing)) for level, page in pages.items())
     views = {view.key: view for view in shown}
     for level, deeper in pairwise(LEVELS):
         inside = {box.about.path for box in views[deeper].figure.scene.boxes}
@@ -41,10 +41,10 @@ def html(comparison: Comparison) -> str:
     told_of = {
         "sides": SIDES,
         "models": [difference.before, difference.after],
-        "facts": by_side(facts(model) for model in difference.models),
+        "facts": by_side(facts(one.model) for one in pages["full"].pictures),
         "changes": list(map(change, difference.changes)),
     }
-    unwritten = by_side(implied(model) for model in difference.models)
+    unwritten = by_side(implied(one.model) for one in pages["full"].pictures)
     lines = changed(difference, pages["full"])
     return document(
         comparison.scene.name,
@@ -73,17 +73,16 @@ def change(one: Change) -> dict[str, str]:
     return {"happened": happened, "sign": SIGNS[happened], "where": where, "what": what}
 
 
-def marked(page: Bare, difference: Difference, pairing: Pairing) -> dict[str, Any]:
+def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
     """Of a picture: each change by its number, with the paths and the wires that show it; and which things are one."""
-    order = {id(one): number for number, one in enumerate(difference.changes)}
     return {
         "changes": [
             {
-                "change": order[id(one.change)],
+                "change": number,
                 "places": list(dict.fromkeys(places(one, page))),
                 "wires": list(dict.fromkeys(wires(one, page))),
             }
-            for one in page.found
+            for one, number in zip(page.found, page.order, strict=True)
         ],
         "partners": dict(partners(pairing, page)),
     }
@@ -91,14 +90,14 @@ def marked(page: Bare, difference: Difference, pairing: Pairing) -> dict[str, An
 
 def places(found: Found, page: Bare) -> Iterator[str]:
     """Paths of what shows a change; with a border, of all that is in it."""
-    for side, spots, scene in zip(SIDES, found.spots, page.alone, strict=True):
+    for side, spots, picture in zip(SIDES, found.spots, page.pictures, strict=True):
         for spot in spots or ():
             if isinstance(spot, Wire):
                 continue
             yield side + path_of(spot)
             if isinstance(spot, Frame):
                 inside = f"{path_of(spot)}."
-                yield from (side + one.about.path for one in blocks(scene) if one.about.path.startswith(inside))
+                yield from (side + one.about.path for one in blocks(picture.scene) if one.about.path.startswith(inside))
 
 
 def blocks(scene: Scene) -> tuple[Box | Merge, ...]:
@@ -109,15 +108,18 @@ def blocks(scene: Scene) -> tuple[Box | Merge, ...]:
 def wires(found: Found, page: Bare) -> Iterator[int]:
     """The wires that show a change, by their numbers in the picture of both."""
     first = 0
-    for spots, scene in zip(found.spots, page.alone, strict=True):
-        yield from (first + scene.wires.index(spot) for spot in spots or () if isinstance(spot, Wire))
-        first += len(scene.wires)
+    for spots, picture in zip(found.spots, page.pictures, strict=True):
+        drawn = picture.scene.wires
+        yield from (first + drawn.index(spot) for spot in spots or () if isinstance(spot, Wire))
+        first += len(drawn)
 
 
 def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
     """What is drawn of the same node on both sides; of what is in a block, or holds several, that which has the same name."""
-    there = {plain(pairing.before.nodes[one].path): plain(pairing.after.nodes[two].path) for one, two in pairing.there.items()}
-    ours, theirs = ([one.about.path for one in blocks(scene)] for scene in page.alone)
+    before, after = (one.model.names.called for one in page.pictures)
+    nodes = ((pairing.before.nodes[one].path, pairing.after.nodes[other].path) for one, other in pairing.there.items())
+    there = {plain(before(one)): plain(after(other)) for one, other in nodes}
+    ours, theirs = ([one.about.path for one in blocks(picture.scene)] for picture in page.pictures)
     taken = set(there.values())
     for path in dict.fromkeys(ours):
         head = next((one for one in reversed(above(path)) if one in there), "")
@@ -144,8 +146,8 @@ def changed(difference: Difference, page: Bare) -> tuple[set[int], set[int]]:
     """The lines of either recipe where something is written that differs."""
     found: tuple[set[int], set[int]] = (set(), set())
     for one in page.found:
-        for spots, scene, lines in zip(one.spots, page.alone, found, strict=True):
-            written = {thing.about.path: thing.about.lines for thing in blocks(scene)}
+        for spots, picture, lines in zip(one.spots, page.pictures, found, strict=True):
+            written = {thing.about.path: thing.about.lines for thing in blocks(picture.scene)}
             for spot in spots or ():
                 if (span := written.get(path_of(spot))) is not None:
                     lines |= set(range(span[0], span[1] + 1))

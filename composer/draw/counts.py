@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from composer.cost.costs import numbers
 from composer.draw.words import counted
-from composer.graph.parameters import parameters
-from composer.graph.typed import TypedProgram
+from composer.graph.parameters import NamedParameter
 
 
 class Counts:
     """Parameters by the names of what holds them."""
 
-    def __init__(self, typed: TypedProgram, *, said: bool = True) -> None:
+    def __init__(self, table: Iterable[NamedParameter], *, said: bool = True) -> None:
         self.said = said
         """Whether blocks tell how many parameters they have."""
         self.owned: dict[str, int] = {}
@@ -22,7 +21,7 @@ class Counts:
         """The same of what is not trained."""
         self.tied: dict[str, str] = {}
         """Path to the name of another's tensor that stands at it or below."""
-        for entry in parameters(typed):
+        for entry in table:
             steps = entry.name.split(".")
             for end in range(len(steps) + 1):
                 above = ".".join(steps[:end])

@@ -8,9 +8,9 @@ from typing import Any
 
 from blocks.core import Own, Part, fields
 from blocks.masks.mask import Mask
+from composer.draw.layers import Model
 from composer.graph.describe import edge_names, kind_of, number, phrase
 from composer.graph.ir import SlotNode
-from composer.graph.parameters import parameters
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.evaluate import evaluate
 from composer.language.globs import matches
@@ -96,12 +96,12 @@ def spans(numbers: Sequence[int]) -> str:
 class Starts:
     """How parameters start, where the recipe says it."""
 
-    def __init__(self, typed: TypedProgram) -> None:
+    def __init__(self, model: Model) -> None:
         self.ruled: dict[str, dict[str, str]] = {}
         """Path of a node to its parameters, by their names below it, each with how it starts."""
-        rules = [(glob, f"{how} {number(value)}") for glob, how, value, _ in reversed(typed.program.init)]
-        for entry in parameters(typed) if rules else ():
-            how = next((how for glob, how in rules if matches(glob, entry.name)), "")
+        rules = [(glob, f"{how} {number(value)}") for glob, how, value, _ in reversed(model.typed.program.init)]
+        for written, entry in zip(model.written, model.parameters, strict=True) if rules else ():
+            how = next((how for glob, how in rules if matches(glob, written.name)), "")
             if how and not entry.tied_to:
                 steps = entry.name.split(".")
                 for end in range(1, len(steps)):

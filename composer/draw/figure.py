@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, write
+from composer.draw.layers import Model, as_written, folded
 from composer.draw.outline import Depth, Level, outline
 from composer.draw.page import page
 from composer.draw.scene import Scene
@@ -68,7 +69,7 @@ class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
 
     scene: Scene
-    typed: TypedProgram
+    model: Model
     """What it shows."""
     level: Level
     at: Callable[[Level, Sequence[str]], Figure]
@@ -120,24 +121,25 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     width, unroll, shapes = chosen["width"], chosen["unroll"], chosen["shapes"]
     if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
         raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
-    opened, bright = [plain(path) for path in chosen["expand"]], [plain(path) for path in chosen["highlight"]]
+    model = as_written(typed) if unroll else folded(typed)
+    opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("expand", "highlight"))
     depth = Depth(level, frozenset(opened), unroll, chosen["params"])
-    flow = outline(typed, depth)
+    flow = outline(model, depth)
     boxes = sum(1 for _ in flow.leaves())
     if unroll and boxes > MOST_UNROLLED:
         raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
-    known = paths(outline(typed, Depth("full", frozenset(opened)))) if opened or bright else set()
+    known = paths(outline(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
             offered = near(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
-    head = titles(typed, flow, chosen["title"])
+    head = titles(model, flow, chosen["title"])
     scene = page(flow, head, shapes=shapes)
     for smaller_depth in (replace(depth, experts=False), replace(depth, experts=False, layers=False)):
         fits = scene.width <= WIDEST_PAGE and (level == "full" or scene.height <= HIGHEST_PAGE)
         if level == "overview" or unroll or fits or (level == "full" and not smaller_depth.layers):
             break
-        closed = outline(typed, smaller_depth)
+        closed = outline(model, smaller_depth)
         if closed == flow:
             continue
         smaller = page(closed, head, shapes=shapes)
@@ -149,7 +151,7 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
         scene = laid_out_by_graphviz(scene)
     kept: Options = {**chosen, "theme": "light", "width": "", "unroll": False, "highlight": ()}
     highlight = tuple(chosen["highlight"] if unroll else bright)
-    return Figure(scene, typed, level, partial(another, typed, kept), chosen["theme"], width, highlight)
+    return Figure(scene, model, level, partial(another, typed, kept), chosen["theme"], width, highlight)
 
 
 def another(typed: TypedProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from composer.draw.programs import Missing, graphviz
 from composer.draw.scene import Scene
+from composer.files import save
 
 ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
 Format: TypeAlias = Literal["svg", "html", "png", "pdf", "dot", "mermaid"]
@@ -154,13 +154,3 @@ def scale(page: Page) -> float:
     """Points of paper for each pixel of the page."""
     wanted = re.fullmatch(r"([\d.]+)([a-z]*)", page.width)
     return float(wanted[1]) * POINTS[wanted[2]] / page.scene.width if wanted else POINTS["px"]
-
-
-def save(path: Path, content: bytes) -> None:
-    """Writes a file that is there whole or not at all."""
-    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
-    try:
-        aside.write_bytes(content)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)

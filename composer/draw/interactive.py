@@ -76,10 +76,9 @@ class Pictures:
 
 def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
-    program = figure.typed
-    told = {"sides": [""], "facts": facts(program)}
-    pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(program))
-    return document(figure.scene.name, pictures, told, [recipe(source(program))])
+    told = {"sides": [""], "facts": facts(figure.model)}
+    pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
+    return document(figure.scene.name, pictures, told, [recipe(source(figure.model.typed))])
 
 
 def source(typed: TypedProgram) -> Source:

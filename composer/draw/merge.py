@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Row, Sou
 
 ROWS = 3
 """Kinds of a block that are shown one by one."""
+MOST_TOLD = 6
+"""Numbers that are told one by one."""
 
 
 def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
@@ -156,11 +159,22 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:
-    """What all kinds say, and of the rest what the first and the last say."""
+    """What all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
     first, last = looks[0].facts, looks[-1].facts
-    if len(first) == len(last):
-        pairs = zip(first, last, strict=True)
-        return tuple(a if a == b else f"{a} … {b}" for a, b in pairs) or (f"{len(looks)} kinds",)
+    if all(len(seen.facts) == len(first) for seen in looks):
+        said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
+        return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)
     common = [fact for fact in last if all(fact in seen.facts for seen in looks)]
     only_last = [f"{fact} in the last" for fact in last if fact not in common]
     return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+
+
+def listed(facts: Sequence[str]) -> str:
+    """Facts that differ in one number with all its values, `dilation 1, 2, 4`; others from the first to the last."""
+    split = [re.split(r"(\d[\d.]*)", fact) for fact in facts]
+    alike = list(zip(*split, strict=True)) if len({len(parts) for parts in split}) == 1 else []
+    differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
+    if len(facts) > MOST_TOLD or len(differing) != 1 or not differing[0] % 2:
+        return f"{facts[0]} … {facts[-1]}"
+    (place,) = differing
+    return "".join([*split[0][:place], ", ".join(alike[place]), *split[0][place + 1 :]])

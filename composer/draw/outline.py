@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -14,6 +15,7 @@ from composer.diagnostics import Span
 from composer.draw.counts import Counts
 from composer.draw.description import Starts, settings, whole
 from composer.draw.insides import Piece, inside
+from composer.draw.layers import Model
 from composer.draw.looks import Look, look, router_facts
 from composer.draw.merge import merged
 from composer.draw.overview import of_group, without_norms
@@ -24,7 +26,7 @@ from composer.draw.visits import visited
 from composer.draw.words import counted, shape, size, spoken
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.renewal import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.recipe import InputDecl
 
 Level: TypeAlias = Literal["overview", "block", "full"]
@@ -51,9 +53,9 @@ class Depth:
     """Whether repeats are."""
 
 
-def outline(typed: TypedProgram, depth: Depth) -> Flow:
+def outline(model: Model, depth: Depth) -> Flow:
     """A model's blocks, frames and edges."""
-    return Outline(typed, depth).model()
+    return Outline(model, depth).model()
 
 
 @dataclass(slots=True)
@@ -70,13 +72,13 @@ class Outline:
     the paths of all places that a drawn thing stands for, with their passes.
     """
 
-    def __init__(self, typed: TypedProgram, depth: Depth) -> None:
-        self.typed, self.depth = typed, depth
-        self.counts = Counts(typed, said=depth.params)
-        self.starts = Starts(typed)
-        self.source = typed.program.recipe.name_scalar.span.source
+    def __init__(self, model: Model, depth: Depth) -> None:
+        self.typed, self.depth = model.typed, depth
+        self.counts = Counts(model.parameters, said=depth.params)
+        self.starts = Starts(model)
+        self.source = self.typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
-        self.titles = dict(titles(typed.root))
+        self.titles = dict(titles(self.typed.root))
         """What every block is called, by its places in the model and in the drawing."""
         self.quiet = depth.level != "full"
         self.routed: set[str] = set()
@@ -270,11 +272,8 @@ class Outline:
                 continue
             names = [f"{place}.{name}" for place in places for name in piece.parameters]
             params = self.counts.shown_of(names[: len(piece.parameters)])
-            about = replace(
-                self.about(node, below, places, (piece.look.title, piece.look.detail)),
-                parameters=self.counts.total(names),
-                description=self.description(node, places) if piece is pieces[0] else "",
-            )
+            about = self.about(node, below, names, (piece.look.title, piece.look.detail))
+            about = replace(about, description=self.description(node, places) if piece is pieces[0] else "")
             drawn.items.append(Leaf(about, piece.look, params))
             for read, port in piece.reads:
                 drawn.edges += [Edge(source, below, port, not port or port in "qkv") for source in values.get(read, ())]
@@ -478,8 +477,8 @@ class Outline:
         """What a thing stands for."""
         total = self.counts.total(places)
         tip = [part for part in said if part]
-        if total:
-            tip.append(f"{self.counts.shown(places[0])} parameters")
+        if total and (each := self.counts.shown(places[0])):
+            tip.append(f"{each} parameters")
         return About(path, " — ".join(tip), self.lines(node), total)
 
     def description(self, node: TypedNode, places: Sequence[str]) -> str:
@@ -512,7 +511,7 @@ class Outline:
 
     def layer_title(self, node: TypedRepeat, flows: Sequence[Flow]) -> str:
         """What one pass of a repeat is called."""
-        if node.name not in ("layers", "blocks", "encoder", "decoder"):
+        if not re.fullmatch(r"(layers?|blocks?|encoder|decoder)(_\d+)?", node.name):
             return spoken(node.name)
         looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         masks = [seen.mask for seen in looks if seen.mask and not seen.double]

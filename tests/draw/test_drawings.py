@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from composer.draw.layers import folded
 from composer.draw.outline import Level
 from composer.draw.svg import THEMES, svg
 from composer.graph.parameters import parameters
@@ -41,7 +42,7 @@ def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
 def test_every_edge_is_drawn_once(case: str) -> None:
     """What reads what, followed through frames, is what the typed graph says."""
     for name, typed, scene in scenes(case, "block"):
-        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes])
+        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names)
         seen = drawn(scene, truth.blocks)
         assert truth.pairs - set(seen) == set(), name
         inside = mixed(scene)

@@ -12,6 +12,7 @@ import pytest
 
 import composer
 from composer.draw.facts import facts
+from composer.draw.layers import as_written
 from composer.recipe import zoo_names
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture, wires
 from tests.draw.edges import Readers
@@ -58,7 +59,7 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
         assert picture(data, view) == svg
         edges = svg.count('<g class="edge')
         assert all(wire < edges for _, _, wires in view["links"] for wire in wires)
-        assert all(path in facts(recipe.typed) for path in view["opens"])
+        assert all(path in facts(as_written(recipe.typed)) for path in view["opens"])
 
 
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
@@ -73,7 +74,7 @@ def test_hostile_names_stay_text_in_the_page(title: str) -> None:
 def test_facts_are_those_of_the_summary() -> None:
     """FLOPs per token of all top-level nodes sum to the model's; parameters are the model's where nothing is tied."""
     recipe = composer.load("llama3")
-    told = facts(recipe.typed)
+    told = facts(as_written(recipe.typed))
     assert told[ATTENTION]["parameters"] == f"{4096 * 4096 * 2 + 2 * 4096 * 1024:,}"
     assert told[ATTENTION]["reads"].startswith("x: B × T × 4096")
     # 2 FLOPs a weight, and 4 × 4096 for each of the (8192 + 1) / 2 keys that a query sees on average
