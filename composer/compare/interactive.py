@@ -15,7 +15,8 @@ from composer.compare.places import HAPPENED, Found, path_of
 from composer.compare.render import figures, notes, told, unchanged, verdict
 from composer.draw.facts import facts, implied
 from composer.draw.figure import plain
-from composer.draw.interactive import Pictures, View, above, closing, document, openable, recipe, source, web
+from composer.draw.files import File, elsewhere, file_of, source
+from composer.draw.interactive import Pictures, View, above, closing, document, openable, web
 from composer.draw.outline import LEVELS
 from composer.draw.palette import DARK, LIGHT, Palette
 from composer.draw.scene import Box, Frame, Merge, Scene, Wire
@@ -45,12 +46,12 @@ def html(comparison: Comparison) -> str:
         "changes": list(map(change, difference.changes)),
     }
     unwritten = by_side(implied(one.model) for one in pages["full"].pictures)
-    lines = changed(difference, pages["full"])
     return document(
         comparison.scene.name,
         Pictures(list(views.values()), comparison.level, comparison.theme, unwritten),
+        {side: one.model for side, one in zip(SIDES, pages["full"].pictures, strict=True)},
         told_of,
-        [recipe(source(model), own) for model, own in zip(difference.models, lines, strict=True)],
+        changed=changed(difference, pages["full"]),
         panel=panel(difference),
         hint=" Click a change, or <kbd>n</kbd> for the next and <kbd>p</kbd> for the one before, to see it in both.",
         style=web("changes.css") + signs(LIGHT) + f"html[data-theme=dark]{{{signs(DARK)}#picture{{{change_rules(DARK)}}}}}",
@@ -142,19 +143,21 @@ def panel(difference: Difference) -> str:
     )
 
 
-def changed(difference: Difference, page: Bare) -> tuple[set[int], set[int]]:
-    """The lines of either recipe where something is written that differs."""
-    found: tuple[set[int], set[int]] = (set(), set())
-    for one in page.found:
-        for spots, picture, lines in zip(one.spots, page.pictures, found, strict=True):
-            written = {thing.about.path: thing.about.lines for thing in blocks(picture.scene)}
-            for spot in spots or ():
-                if (span := written.get(path_of(spot))) is not None:
-                    lines |= set(range(span[0], span[1] + 1))
-    names = {param.name for param in difference.params}
-    for model, lines in zip(difference.models, found, strict=True):
-        params = (param for param in model.program.recipe.params if param.name in names)
-        lines |= {param.span.line for param in params if param.span.source == source(model)}
+def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
+    """The lines where something is written that differs."""
+    found: dict[File, set[int]] = {}
+    for number, picture in enumerate(page.pictures):
+        model, own = picture.model, source(picture.model.typed)
+        other = elsewhere(model)
+        things = [one.about for one in blocks(picture.scene)]
+        written = {one.path: (own, *one.lines) if one.lines else other.get(one.path) for one in things}
+        for one in page.found:
+            for lines in filter(None, map(written.get, map(path_of, one.spots[number] or ()))):
+                found.setdefault(lines[0], set()).update(range(lines[1], lines[2] + 1))
+        names = {param.name for param in difference.params}
+        for param in model.typed.program.recipe.params:
+            if param.name in names:
+                found.setdefault(file_of(param.span), set()).add(param.span.line)
     return found
 
 

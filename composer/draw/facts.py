@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from composer.cost.flops import FlopCounter
 from composer.cost.lengths import lengths_of
@@ -55,7 +54,6 @@ class _Facts:
         axis = growing(typed.program.recipe.task, typed.inputs)
         self.positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
         self.counts, self.flops = Counts(model.parameters), FlopCounter(lengths)
-        self.source = typed.program.recipe.name_scalar.span.source
 
     def graph(self, graph: TypedGraph, path: str, place: str) -> Iterator[tuple[str, Facts]]:
         for node in graph.nodes:
@@ -83,8 +81,6 @@ class _Facts:
             told["parameters"] = f"those of {self.counts.tied[place]}"
         if flops := self.flops.node(node).masked:
             told |= {"FLOPs": in_flops(flops)} if self.positions is None else {"per token": in_flops(flops // self.positions)}
-        if (span := node.node.name_span).source != self.source and not span.source.name.startswith("<"):
-            told["written"] = f"{Path(span.source.name).name}, line {span.line}"
         yield path, {name: text for name, text in told.items() if text}
         match node:
             case TypedBlock():

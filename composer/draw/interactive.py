@@ -8,18 +8,19 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from composer.diagnostics import Source
 from composer.draw.facts import facts, implied
+from composer.draw.files import File, elsewhere, files, source
 from composer.draw.formats import ThemeName
 from composer.draw.graph import Graph
+from composer.draw.layers import Model
 from composer.draw.outline import LEVELS, Level
 from composer.draw.packed import packed
 from composer.draw.palette import DARK
 from composer.draw.scene import Box, Scene, Wire
 from composer.draw.svg import rules
-from composer.graph.typed import TypedProgram
 
 if TYPE_CHECKING:
     from composer.draw.figure import Figure
@@ -78,32 +79,36 @@ def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
     told = {"sides": [""], "facts": facts(figure.model)}
     pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
-    return document(figure.scene.name, pictures, told, [recipe(source(figure.model.typed))])
-
-
-def source(typed: TypedProgram) -> Source:
-    """The file in which a model is written."""
-    return typed.program.recipe.name_scalar.span.source
+    return document(figure.scene.name, pictures, {"": figure.model}, told)
 
 
 def document(
     title: str,
     pictures: Pictures,
+    models: Mapping[str, Model],
     told: Mapping[str, Any],
-    recipes: Sequence[str],
     *,
+    changed: Mapping[File, Container[int]] = MappingProxyType({}),
     panel: str = "",
     hint: str = "",
     style: str = "",
     scripts: Sequence[str] = ("page.js",),
 ) -> str:
-    """A page of some pictures, with the files that they show beside them, and whatever a script of its own needs."""
+    """A page of some pictures, with the files in which their models are written beside them.
+
+    `models` are known by what their paths begin with, `told` is whatever else the script needs, and `changed` lines stand out."""
+    sources = files(list(models.values()))
+    where = [(side, *one) for side, model in models.items() for one in elsewhere(model).items()]
     views, first = pictures.views, pictures.first
     svgs = packed([svg for view in views for svg in (view.figure.svg(), view.copied)])
     data = {
         **told,
+        "files": [one.name for one in sources],
+        "own": [sources.index(source(model.typed)) for model in models.values()],
+        "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
         "first": first,
         "words": svgs.words,
+        "phrases": svgs.phrases,
         "things": svgs.things,
         "views": {
             view.key: {"picture": shown, "copied": copied, **view_data(view, pictures.unwritten)}
@@ -116,7 +121,7 @@ def document(
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
         "panel": panel,
         "hint": hint,
-        "recipes": "".join(recipes),
+        "recipes": "".join(recipe(one, changed.get(one, ())) for one in sources),
         "picture": next(view for view in views if view.key == first).figure.svg(),
         "data": as_json(data),
         "script": "".join(map(web, scripts)),
@@ -130,9 +135,9 @@ def web(name: str) -> str:
     return (WEB / name).read_text(encoding="utf-8")
 
 
-def recipe(source: Source, changed: Container[int] = ()) -> str:
+def recipe(file: File, changed: Container[int]) -> str:
     """A file as a list of its lines."""
-    name, lines = escape(Path(source.name).name), source.lines
+    name, lines = escape(file.name), file.text.split("\n")
     items = "".join(
         f"<li{' class=changed' * (number in changed)}>{escape(line) or ' '}</li>"
         for number, line in enumerate(lines[: len(lines) - (lines[-1] == "")], 1)
@@ -224,7 +229,7 @@ def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, A
     links = [[names[one.source], names[one.target], [numbers[id(wire)] for wire in one.wires]] for one in graph.links]
     return {
         "level": view.level,
-        "nodes": [node.about.path for node in merges_first],
+        "named": [node.about.path for node in merges_first if node.thing is None],
         "links": links,
         "implied": [number for number, wire in enumerate(scene.wires) if unsaid(wire, graph, unwritten)],
         "opens": view.opens,

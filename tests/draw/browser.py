@@ -95,5 +95,8 @@ def picture(data: Any, view: Any) -> str:
     text = ""
     for thing, *place in zip(*[iter(view["picture"])] * 3, strict=True):
         for number, part in enumerate(data["things"][thing]):
-            text += data["words"][part] if number % 2 == 0 else f"{(part + place[number // 2 % 2]) / 10:g}"
+            if number % 2:
+                text += f"{(part + place[number // 2 % 2]) / 10:g}"
+            else:
+                text += "".join(data["words"][word] for word in data["phrases"][part])
     return text

@@ -57,14 +57,16 @@ function pick(at) {
   for (const ring of picture.querySelectorAll("[data-of]:not([data-of=''], g)")) ring.classList.add(paths.has(ring.dataset.of) ? "lit" : "dim");
   for (const badge of picture.querySelectorAll(".badge")) if (number(badge) >= 0 && number(badge) !== at) badge.classList.add("dim");
   const { sign, where, what } = data.changes[change];
-  const shown = nodes.flatMap((node, index) => lit[index] ? [index] : []);
+  const borders = [...picture.querySelectorAll(".frame")].filter(frame => paths.has(frame.dataset.id));
+  const heads = borders.flatMap(frame => { const found = spanOf(frame); return found ? [[frame.dataset.id, [found[0], found[1], found[1]]]] : []; });
+  const shown = [...heads, ...nodes.flatMap((node, index) => lit[index] && span(index) ? [[view.nodes[index], span(index)]] : [])];
   const rows = [["change", what]];
   data.models.forEach((model, one) => {
-    const spans = shown.filter(index => side(view.nodes[index]) === one).map(span).filter(Boolean);
-    rows.push([model, spans.length ? written(Math.min(...spans.map(each => each[0])), Math.max(...spans.map(each => each[1]))) : "not here, or in another file"]);
+    const spans = shown.filter(([path]) => side(path) === one).map(([, lines]) => lines);
+    rows.push([model, written(one, spans) || "nothing here"]);
   });
   about.replaceChildren(table(`${sign} ${at + 1}  ${where}`, rows));
-  markAll(shown);
+  markAll(shown.map(([, lines]) => lines));
   list.children[at].scrollIntoView({ block: "nearest" });
   for (const badge of [...picture.querySelectorAll(".badge")].filter(badge => number(badge) === at).reverse())
     badge.scrollIntoView({ block: "nearest", inline: "nearest" });

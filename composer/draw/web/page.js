@@ -4,6 +4,7 @@ const picture = document.getElementById("picture");
 const tip = document.getElementById("tip");
 const about = document.getElementById("about");
 const search = document.getElementById("search");
+const phrases = data.phrases.map(words => words.map(word => data.words[word]).join(""));
 const recipes = [...document.querySelectorAll(".recipe")];
 const hint = about.innerHTML;
 const SVG = "http://www.w3.org/2000/svg";
@@ -19,7 +20,8 @@ function show(key, focused = "") {
   resize(size);
   nodes = [...picture.querySelectorAll(".node")];
   const chips = [...picture.querySelectorAll(".chip")];
-  for (const path of view.nodes.slice(nodes.length)) nodes.push(chips.find(chip => chip.dataset.id === path));
+  for (const path of view.named) nodes.push(chips.find(chip => chip.dataset.id === path));
+  view.nodes = nodes.map(node => node.dataset.id);
   edges = [...picture.querySelectorAll(".edge")];
   for (const wire of view.implied) edges[wire].classList.add("implied");
   nodes.forEach((node, index) => {
@@ -60,11 +62,11 @@ function inOrder() {
   return places.map(({ index }) => index);
 }
 
-// The text of a picture: of each thing its words and, between them, its points, told in tenths from where it stands
+// The text of a picture: of each thing its phrases and, between them, its points, told in tenths from where it stands
 function together(rows) {
   let text = "";
   for (let row = 0; row < rows.length; row += 3)
-    data.things[rows[row]].forEach((part, at) => { text += at % 2 ? (part + rows[row + (at % 4 === 1 ? 1 : 2)]) / 10 : data.words[part]; });
+    data.things[rows[row]].forEach((part, at) => { text += at % 2 ? (part + rows[row + (at % 4 === 1 ? 1 : 2)]) / 10 : phrases[part]; });
   return text;
 }
 
@@ -122,19 +124,33 @@ function label(index) {
   return title.startsWith(shown) ? title : `${shown} — ${title}`;
 }
 
-function span(index) {
-  const lines = nodes[index].dataset.lines;
-  return lines ? lines.split("-").map(Number) : null;
+// Which file a node is written in, and from which line to which; of what has no place of its own, what holds it
+function span(index) { return spanOf(nodes[index]); }
+
+function spanOf(thing) {
+  const { id, lines } = thing.dataset;
+  if (lines) return [data.own[side(id)], ...lines.split("-").map(Number)];
+  for (let path = id; path; path = path.slice(0, Math.max(0, path.lastIndexOf("."))))
+    if (data.written[path]) return data.written[path];
+  return null;
 }
 
-function written(first, last) { return first === last ? `line ${first}` : `lines ${first}–${last}`; }
+// Some lines of a model, in words
+function written(model, spans) {
+  return data.files.flatMap((file, at) => {
+    const here = spans.filter(each => each[0] === at);
+    if (!here.length) return [];
+    const [first, last] = [Math.min(...here.map(each => each[1])), Math.max(...here.map(each => each[2]))];
+    return [`${data.models && at === data.own[model] ? "" : file + ", "}${first === last ? `line ${first}` : `lines ${first}–${last}`}`];
+  }).join("; ");
+}
 
 function told(index) {
   const path = view.nodes[index];
   const rows = [["path", bare(path)], ...Object.entries(data.facts[path] || {})];
   for (const one of both(index)) {
     const lines = span(one);
-    if (lines) rows.push([data.models ? data.models[side(view.nodes[one])] : "recipe", written(...lines)]);
+    if (lines) rows.push([data.models ? data.models[side(view.nodes[one])] : "written", written(side(view.nodes[one]), [lines])]);
   }
   for (const { number, change } of changesAt(path)) rows.push([`${change.sign} ${number}`, change.what]);
   return table(label(index), rows);
@@ -173,16 +189,15 @@ function place(x, y) {
 
 function leave() { tip.hidden = true; mark(chosen); }
 
-function mark(index) { markAll(index < 0 ? [] : both(index)); }
+function mark(index) { markAll(index < 0 ? [] : both(index).map(span).filter(Boolean)); }
 
-// Lets the lines of nodes stand out, and be seen
-function markAll(indices) {
+// Lets lines stand out, and be seen
+function markAll(spans) {
   for (const line of document.querySelectorAll(".recipe .marked")) line.classList.remove("marked");
-  for (const index of indices) {
-    const lines = span(index), recipe = recipes[side(view.nodes[index])];
-    if (!lines) continue;
-    for (let at = lines[0]; at <= lines[1]; at++) recipe.children[at - 1].classList.add("marked");
-    const [top, bottom] = [recipe.children[lines[0] - 1].offsetTop, recipe.children[lines[1] - 1].offsetTop + 18];
+  for (const [file, first, last] of spans) {
+    const recipe = recipes[file];
+    for (let at = first; at <= last; at++) recipe.children[at - 1].classList.add("marked");
+    const [top, bottom] = [recipe.children[first - 1].offsetTop, recipe.children[last - 1].offsetTop + 18];
     if (top < recipe.scrollTop || bottom > recipe.scrollTop + recipe.clientHeight) recipe.scrollTop = top - 18;
   }
 }
@@ -291,8 +306,8 @@ document.addEventListener("keydown", event => {
 // The recipe, the theme, the copy
 
 recipes.forEach((recipe, number) => [...recipe.children].forEach((line, at) => line.onclick = () => {
-  const spans = nodes.map((node, index) => [index, ...(span(index) || [0, -1])]).filter(([index]) => side(view.nodes[index]) === number);
-  const around = spans.filter(([, first, last]) => first <= at + 1 && at + 1 <= last).sort((a, b) => (a[2] - a[1]) - (b[2] - b[1]));
+  const spans = nodes.map((node, index) => [index, ...(span(index) || [-1])]).filter(([, file]) => file === number);
+  const around = spans.filter(([, , first, last]) => first <= at + 1 && at + 1 <= last).sort((a, b) => (a[3] - a[2]) - (b[3] - b[2]));
   if (around.length) { choose(around[0][0]); nodes[chosen].scrollIntoView({ block: "nearest", inline: "nearest" }); }
 }));
 
