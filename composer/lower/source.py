@@ -18,7 +18,7 @@ from composer.graph.types import TensorType
 from composer.lower.construct import Hole, New, Passes, Tree, keyword, literal, pattern, trim
 from composer.lower.flatten import flatten
 from composer.lower.forward import Forward
-from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
+from composer.lower.names import RESERVED, attribute, one_line, parameter_names, safe
 from composer.lower.paste import HEADER, docstring
 from composer.lower.questions import is_optional, key_of
 from composer.lower.shared import copies
@@ -86,10 +86,7 @@ class _Text:
 
     def _forward(self, written: Class) -> Lines:
         always, sometimes = self.classes.inputs(written)
-        names: dict[str, str] = {}
-        for position, name in enumerate([*always, *sometimes]):
-            wanted = STREAM[0] if position == 0 and name == "input" else name
-            names[name] = safe(wanted, names.values())
+        names = parameter_names([*always, *sometimes])
         signature = ", ".join(["self", *(names[n] for n in always), *(f"{names[n]}=None" for n in sometimes)])
         body = self._body(written, names, keep=False, result=lambda texts: ", ".join(texts))
         return [(f"def forward({signature}):", None, ""), *((f"    {line}", span, node) for line, span, node in body)]
