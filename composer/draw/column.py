@@ -73,15 +73,16 @@ class Shown:
     """Whether blocks stand in one of several columns."""
     side: int = 1
     """Where lanes go: to the right, or to the left with -1."""
+    alone: bool = False
+    """Whether no block stands beside another."""
 
 
 class Column:
     """Lays out one flow."""
 
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
-        self.flow, besides = aside(flow)
-        self.besides = besides
-        self.flow = in_line(branched(in_line(self.flow)))
+        self.flow, self.besides = (flow, {}) if shown.alone else aside(flow)
+        self.flow = in_line(self.flow) if shown.alone else in_line(branched(in_line(self.flow)))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
@@ -197,7 +198,7 @@ class Column:
 
     def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int) -> Fragment:
         """A flow in a frame."""
-        return Column(flow, width, Shown(self.shown.shapes, narrow, side)).lay()
+        return Column(flow, width, replace(self.shown, narrow=narrow, side=side)).lay()
 
     def named(self, item: Item) -> list[tuple[str, Source]]:
         """Outputs of the model that an item gives, but for what goes on upwards."""
@@ -241,7 +242,7 @@ class Column:
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         narrow = len(leaves) <= FEW
         width = max([NARROW, *(needed(leaf, narrow=narrow) for leaf in leaves)])
-        return Column(flow, min(width, WIDEST), Shown(self.shown.shapes, narrow, self.shown.side)).lay()
+        return Column(flow, min(width, WIDEST), replace(self.shown, narrow=narrow)).lay()
 
     # -- heights
 

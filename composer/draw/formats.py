@@ -112,5 +112,11 @@ MAKERS: dict[Format, Callable[[Figure], bytes]] = {
 
 def scale(figure: Page) -> float:
     """Points of paper for each pixel of the page."""
-    wanted = re.fullmatch(r"([\d.]+)([a-z]*)", figure.width)
-    return float(wanted[1]) * POINTS[wanted[2]] / figure.scene.width if wanted else POINTS["px"]
+    relative = not figure.width or figure.width.endswith("%")
+    return POINTS["px"] if relative else points(figure.width) / figure.scene.width
+
+
+def points(width: str) -> float:
+    """A length in points."""
+    number = width.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return float(number) * POINTS[width.removeprefix(number)]
