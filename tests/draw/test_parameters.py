@@ -22,7 +22,9 @@ Thing: TypeAlias = Box | Merge | Frame
 
 @cache
 def modules(case: str) -> tuple[dict[str, int], ...]:
-    """Numbers of parameters of each model of a case by their names in the drawing, tied ones once; built without memory."""
+    """Numbers of parameters of each model of a case, tied ones once, by the names that they have where layers are folded; built
+    without memory.
+    """
     kind, _, name = case.partition(" ")
     match kind:
         case "zoo":
@@ -31,14 +33,12 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
             sources = [str(next(path for path in FORMS if path.stem == name))]
         case _:
             sources = [generated(seed) for seed in range(int(name), COUNT, CHUNKS)]
-    return tuple(map(module, sources))
-
-
-def module(source: str) -> dict[str, int]:
-    """Those of one model."""
-    recipe = composer.load(source)
-    names = layers.folded(recipe.typed).names
-    return {names.called(name): tensor.numel() for name, tensor in recipe.compile("meta").named_parameters()}
+    models = (composer.load(source).compile("meta") for source in sources)
+    called = (layers.folded(composer.load(source).typed).names.called for source in sources)
+    return tuple(
+        {name_in(path): tensor.numel() for path, tensor in model.named_parameters()}
+        for name_in, model in zip(called, models, strict=True)
+    )
 
 
 def folded(name: str) -> str:
@@ -79,13 +79,13 @@ def above(name: str) -> list[str]:
 @pytest.mark.parametrize("case", CASES)
 def test_every_thing_has_the_parameters_of_its_modules(case: str, level: Level) -> None:
     """Over all passes of repeats, tied ones where their owner stands."""
-    for (name, _, scene), built in zip(scenes(case, level), modules(case), strict=True):
+    for (name, _, scene), module in zip(scenes(case, level), modules(case), strict=True):
         things = by_path(scene)
         told: Counter[str] = Counter()
         for thing in (*scene.frames, *scene.merges, *scene.boxes):
             told[holder(thing.about.path, things) if thing.about.path else ""] += thing.about.parameters
         wanted: Counter[str] = Counter()
-        for parameter, count in built.items():
+        for parameter, count in module.items():
             wanted[holder(folded(parameter), things)] += count
         assert +told == +wanted, name
 
@@ -109,10 +109,10 @@ def place(parameter: str, path: str) -> str:
 @pytest.mark.parametrize("case", CASES)
 def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> None:
     """In one pass of the repeats around it, where it says a number; of a mixture's expert, of all experts together."""
-    for (name, _, scene), built in zip(scenes(case, level), modules(case), strict=True):
+    for (name, _, scene), module in zip(scenes(case, level), modules(case), strict=True):
         things = by_path(scene)
         passes: dict[str, Counter[str]] = {}
-        for parameter, count in built.items():
+        for parameter, count in module.items():
             path = holder(folded(parameter), things)
             passes.setdefault(path, Counter())[place(parameter, path)] += count
         for box in scene.boxes:
@@ -127,9 +127,9 @@ def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> No
 @pytest.mark.parametrize("case", CASES)
 def test_the_title_says_how_many_there_are(case: str) -> None:
     """In total."""
-    for (name, _, scene), built in zip(scenes(case, "block"), modules(case), strict=True):
+    for (name, _, scene), module in zip(scenes(case, "block"), modules(case), strict=True):
         said = " ".join(text.text for text in scene.texts if text.role == "facts")
-        total = sum(built.values())
+        total = sum(module.values())
         assert (f"{short(total).replace(' k', ' K')} parameters" in said) == (total > 0), name
 
 
@@ -137,8 +137,8 @@ def test_the_title_says_how_many_there_are(case: str) -> None:
 def test_the_title_says_how_many_a_token_meets(name: str, experts: int, visited: int) -> None:
     """All but those of experts that it does not visit."""
     case = name if " " in name else f"zoo {name}"
-    ((_, _, scene),), (built,) = scenes(case, "block"), modules(case)
-    of_experts = sum(count for parameter, count in built.items() if ".expert." in parameter)
+    ((_, _, scene),), (module,) = scenes(case, "block"), modules(case)
+    of_experts = sum(count for parameter, count in module.items() if ".expert." in parameter)
     said = " ".join(text.text for text in scene.texts if text.role == "facts")
-    active = sum(built.values()) - of_experts * (experts - visited) // experts
+    active = sum(module.values()) - of_experts * (experts - visited) // experts
     assert f"{short(active).replace(' k', ' K')} active" in said
