@@ -19,6 +19,8 @@ TAP, ARROW, STUB = 14.0, 15.0, 14.0
 """From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
 LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, and from lane to lane."""
+NEAR, CLOSE = 15.0, 9.0
+"""The same on a narrow page."""
 APART = 8.0
 """Between what stands beside two blocks."""
 
@@ -443,16 +445,17 @@ class Column:
     def place_lane(self, lane: Lane, placed: Sequence[Lane]) -> None:
         """Puts a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
+        first, apart = (NEAR, CLOSE) if self.shown.alone else (LANE, LANES)
         reach = 0.0
         for station in self.stations:
             if station.item is not None and station.y > high - 2 and station.y - station.fragment.height < low + 2:
                 reach = max(reach, station.fragment.right if lane.side > 0 else station.fragment.left)
         for area in self.beside_gaps:
             if area.top < low + 4 and area.bottom > high - 4:
-                reach = max(reach, (area.right if lane.side > 0 else -area.left) - LANE + 8)
-        x = reach + LANE
+                reach = max(reach, (area.right if lane.side > 0 else -area.left) - first + 8)
+        x = reach + first
         while any(
-            other.side == lane.side and abs(abs(other.x) - x) < LANES and other.span[0] < low + 6 and high < other.span[1] + 6
+            other.side == lane.side and abs(abs(other.x) - x) < apart and other.span[0] < low + 6 and high < other.span[1] + 6
             for other in placed
         ):
             x += 1

@@ -155,7 +155,8 @@ def legible(scene: Scene, width: float, model: Model, depth: Depth, head: Titles
         return scene
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
         scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, shapes=shapes)
-        cut = any(text.text.endswith("…") for thing in (*scene.boxes, *scene.frames) for text in thing.texts)
+        said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
+        cut = any(text.text.endswith("…") for text in said)
         if scene.width <= room and scene.height * width / scene.width <= HIGHEST_PAPER and not cut:
             break
     return scene

@@ -9,7 +9,7 @@ from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift, stretch,
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
 from composer.draw.metrics import text_width
-from composer.draw.narrow import lines, narrowed
+from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
 from composer.draw.shape import aside, bent, in_line
 from composer.draw.structure import Edge, Flow, Group, Leaf, Source
@@ -22,7 +22,7 @@ FACTS = 570.0
 """How wide a line of facts may be, however narrow the drawing."""
 TWO_COLUMNS = 240.0
 """Width of boxes where a model has several columns."""
-NARROWER, SLIM = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 8.0
+NARROWER, SLIM = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
 """Widths of boxes in the column of a paper, and the margin of such a page."""
 
 
@@ -60,16 +60,21 @@ def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
 def narrow_page(flow: Flow, titles: Titles, room: float, *, shapes: bool = True) -> Scene:
     """The scene of a model in one column, so that it is no wider than there is room, or as narrow as it can be."""
     ends = with_ends(flow, titles)
-    scene = None
+    found: list[Scene] = []
     for width in NARROWER:
-        whole = Column(narrowed(ends, width), width, Shown(shapes, narrow=True, alone=True)).lay()
-        shift(whole, whole.left, 0)
-        whole.right += whole.left
-        scene = with_head(whole, titles, SLIM, room - 2 * SLIM)
-        if scene.width <= room:
-            break
-    assert scene is not None
-    return scene
+        column = narrowed(ends, width)
+        if found and any(needed(leaf) > width for leaf in column.leaves() if isinstance(leaf, Leaf)):
+            break  # a word is longer
+        for flow in (column, without_losses(column)):
+            whole = Column(flow, width, Shown(shapes, narrow=True, alone=True)).lay()
+            shift(whole, whole.left, 0)
+            whole.right += whole.left
+            found.append(with_head(whole, titles, SLIM, room - 2 * SLIM))
+            if found[-1].width <= room:
+                return found[-1]
+            if width > NARROWER[-1] or not column.sinks:
+                break
+    return min(found, key=lambda scene: scene.width)
 
 
 def with_ends(flow: Flow, titles: Titles) -> Flow:
