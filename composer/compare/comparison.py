@@ -12,7 +12,7 @@ from typing import TypeAlias
 from composer.compare.difference import Difference
 from composer.compare.places import Count, Found, Spot, Thing, path_of, places
 from composer.compare.render import figures, told, unchanged, verdict
-from composer.draw.figure import Figure
+from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
 from composer.draw.formats import PRINTED, Format, ThemeName, write
 from composer.draw.metrics import text_width
@@ -104,7 +104,8 @@ class Comparison:
 
 def draw(difference: Difference, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
     """The picture of a difference."""
-    page = _Page(difference, level, width)
+    check_width(width)
+    page = _Page(difference, level)
     notes = [note(*told(one.change)) for one in page.found]
     return Comparison(page.scene(notes), difference, level, theme, width)
 
@@ -136,9 +137,9 @@ def bare(difference: Difference, level: Level) -> Bare:
 class _Page:
     """The page while it is laid out."""
 
-    def __init__(self, difference: Difference, level: Level, width: str = "") -> None:
+    def __init__(self, difference: Difference, level: Level) -> None:
         self.difference = difference
-        self.pictures = [drawn(model, level, width=width, shapes=False) for model in difference.models]
+        self.pictures = [drawn(model, level, shapes=False) for model in difference.models]
         found = list(places(difference, self.pictures))
         self.areas = [content(picture.scene) for picture in self.pictures]
         self.pieces = Pieces()

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, write
+from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.layers import Model, as_written, folded
-from composer.draw.outline import Depth, Level, outline
-from composer.draw.page import page
+from composer.draw.outline import LEVELS, Depth, Level, outline
+from composer.draw.page import Titles, narrow_page, page
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
@@ -24,6 +24,10 @@ Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
 """Of a drawing at the level of blocks: where it would be larger, mixtures of experts are closed, and then repeats."""
+SMALLEST, LEAST = 10, 7
+"""Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
+HIGHEST_PAPER = 720
+"""Points of what stands in a column of paper."""
 MOST_UNROLLED = 60
 """Boxes of a drawing in which every pass is drawn."""
 
@@ -118,22 +122,37 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     if unknown := options.keys() - USUAL.keys():
         raise TypeError(f"a drawing has no option {', '.join(sorted(unknown))}; it has {', '.join(USUAL)}")
     chosen: Options = {**USUAL, **options}
-    width, unroll, shapes = chosen["width"], chosen["unroll"], chosen["shapes"]
-    if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
-        raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
-    model = as_written(typed) if unroll else folded(typed)
+    check_width(chosen["width"])
+    model = as_written(typed) if chosen["unroll"] else folded(typed)
     opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("expand", "highlight"))
-    depth = Depth(level, frozenset(opened), unroll, chosen["params"])
-    flow = outline(model, depth)
-    boxes = sum(1 for _ in flow.leaves())
-    if unroll and boxes > MOST_UNROLLED:
-        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
     known = paths(outline(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
             offered = near(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
-    head = titles(model, flow, chosen["title"])
+    found: Options = {**chosen, "expand": opened, "highlight": chosen["highlight"] if chosen["unroll"] else bright}
+    return figure(model, level, found)
+
+
+def check_width(width: str) -> None:
+    """A number with a unit.
+
+    Raises:
+        NotDrawn: where it is none.
+    """
+    if width and (not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width) or not re.search("[1-9]", width)):
+        raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
+
+
+def figure(model: Model, level: Level, options: Options) -> Figure:
+    """The drawing of a model in which all that is opened and all that stays bright are found."""
+    width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
+    depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
+    flow = outline(model, depth)
+    boxes = sum(1 for _ in flow.leaves())
+    if unroll and boxes > MOST_UNROLLED:
+        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
+    head = titles(model, flow, options["title"])
     scene = page(flow, head, shapes=shapes)
     for smaller_depth in (replace(depth, experts=False), replace(depth, experts=False, layers=False)):
         fits = scene.width <= WIDEST_PAGE and (level == "full" or scene.height <= HIGHEST_PAGE)
@@ -145,19 +164,36 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
         smaller = page(closed, head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
-    if chosen["engine"] == "dot":
+    if width and not width.endswith("%") and options["engine"] == "structured":
+        scene = legible(scene, points(width), model, depth, head, shapes=shapes)
+    if options["engine"] == "dot":
         from composer.draw.engine import laid_out_by_graphviz
 
         scene = laid_out_by_graphviz(scene)
-    kept: Options = {**chosen, "theme": "light", "width": "", "unroll": False, "highlight": ()}
-    highlight = tuple(chosen["highlight"] if unroll else bright)
-    return Figure(scene, model, level, partial(another, typed, kept), chosen["theme"], width, highlight)
+    kept: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
+    at = partial(another, folded(model.typed) if unroll else model, kept)
+    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
 
 
-def another(typed: TypedProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
+def another(model: Model, options: Options, level: Level, opened: Sequence[str]) -> Figure:
     """A model at some level with some nodes opened."""
-    wanted: Options = {**options, "expand": opened}
-    return draw(typed, level, **wanted)
+    return figure(model, level, {**options, "expand": opened})
+
+
+def legible(scene: Scene, width: float, model: Model, depth: Depth, head: Titles, *, shapes: bool) -> Scene:
+    """A drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in one
+    column, less deep where it must be.
+    """
+    room = width * SMALLEST / LEAST
+    if scene.width <= room:
+        return scene
+    for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
+        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, shapes=shapes)
+        said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
+        cut = any(text.text.endswith("…") for text in said)
+        if scene.width <= room and scene.height * width / scene.width <= HIGHEST_PAPER and not cut:
+            break
+    return scene
 
 
 def plain(path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -152,5 +151,11 @@ MAKERS: dict[Format, Callable[[Page], bytes]] = {
 
 def scale(page: Page) -> float:
     """Points of paper for each pixel of the page."""
-    wanted = re.fullmatch(r"([\d.]+)([a-z]*)", page.width)
-    return float(wanted[1]) * POINTS[wanted[2]] / page.scene.width if wanted else POINTS["px"]
+    relative = not page.width or page.width.endswith("%")
+    return POINTS["px"] if relative else points(page.width) / page.scene.width
+
+
+def points(width: str) -> float:
+    """A length in points."""
+    number = width.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return float(number) * POINTS[width.removeprefix(number)]

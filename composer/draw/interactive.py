@@ -160,18 +160,21 @@ def all_views(figure: Figure) -> list[View]:
         for path in openable(view.figure.scene, whole):
             around = [one for one in view.opened if path.startswith(f"{one}.")]
             opened = (*around, path)
+            if (key := "+".join((view.level, *opened))) in found:
+                view.opens[path] = key
+                continue
+            if len(found) >= MOST_VIEWS and view.opened:
+                continue
             deeper = View(view.level, opened, figure.at(view.level, opened))
             if path in {box.about.path for box in deeper.figure.scene.boxes}:
                 continue  # it has nothing inside after all
             if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
                 view.opens[path] = "block"
                 continue
-            if deeper.key not in found:
-                if len(found) >= MOST_VIEWS:
-                    continue
-                found[deeper.key] = deeper
+            if len(found) < MOST_VIEWS:
+                found[key] = deeper
                 waiting.append(deeper)
-            view.opens[path] = deeper.key
+                view.opens[path] = key
     for view in found.values():
         view.closes |= closing(view, found)
     return list(found.values())

@@ -11,6 +11,7 @@ import pytest
 
 import composer
 from composer.cost.units import short
+from composer.draw import layers
 from composer.draw.outline import LEVELS, Level
 from composer.draw.scene import Box, Frame, Merge, Scene
 from tests.conformance.generator import COUNT, generated
@@ -21,7 +22,9 @@ Thing: TypeAlias = Box | Merge | Frame
 
 @cache
 def modules(case: str) -> tuple[dict[str, int], ...]:
-    """Numbers of parameters of each model of a case by their names, tied ones once; built without memory."""
+    """Numbers of parameters of each model of a case, tied ones once, by the names that they have where layers are folded; built
+    without memory.
+    """
     kind, _, name = case.partition(" ")
     match kind:
         case "zoo":
@@ -31,7 +34,11 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
         case _:
             sources = [generated(seed) for seed in range(int(name), COUNT, CHUNKS)]
     models = (composer.load(source).compile("meta") for source in sources)
-    return tuple({name: tensor.numel() for name, tensor in model.named_parameters()} for model in models)
+    called = (layers.folded(composer.load(source).typed).names.called for source in sources)
+    return tuple(
+        {name_in(path): tensor.numel() for path, tensor in model.named_parameters()}
+        for name_in, model in zip(called, models, strict=True)
+    )
 
 
 def folded(name: str) -> str:
