@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -241,3 +242,38 @@ def test_the_page_asks_the_network_for_nothing(page: Any) -> None:
     asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
     assert [url for url in asked if not url.endswith("both.html")] == []
     assert page.get_log("browser") == []
+
+
+def test_changes_of_wires_are_those_that_the_picture_marks() -> None:
+    """Between a decoder and an encoder the residual connections read something else; every wire so drawn is of one change."""
+    data = data_of(composer.load("gpt2").diff(composer.load("bert")).draw().html())
+    for view in data["views"].values():
+        edges = re.findall(r'<g class="edge e-(\w+)"', picture(data, view))
+        rewired = [wire for one in view["changes"] for wire in one["wires"]]
+        assert sorted(set(rewired)) == [number for number, style in enumerate(edges) if style == "rewired"]
+    assert rewired
+
+
+@needs_browser
+def test_one_file_of_both_models_is_shown_once(chromium: Any, tmp_path: Path) -> None:
+    """Layers that are gone are found at their number, and in the file where the repeat begins."""
+    gpt2 = composer.load("gpt2")
+    gpt2.diff(composer.load("gpt2", set={"n_layers": 6})).draw().save(tmp_path / "both.html")
+    chromium.get((tmp_path / "both.html").as_uri())
+    change(chromium, "layers.(6-11)").click()
+    assert len(chromium.find_elements("css selector", ".recipe")) == 1
+    assert marked(chromium, 0).strip() == "layers:"
+    (ring,) = chromium.find_elements("css selector", "rect.lit")
+    assert ring.get_attribute("data-of") == "before:layers" and ring.size["height"] < 50
+
+
+@needs_browser
+def test_equal_models_have_no_changes_to_pick(chromium: Any, tmp_path: Path) -> None:
+    """The verdict says so, and keys that go through changes do nothing."""
+    gpt2 = composer.load("gpt2")
+    gpt2.diff(gpt2).draw().save(tmp_path / "both.html")
+    chromium.get((tmp_path / "both.html").as_uri())
+    chromium.get_log("browser")
+    keys(chromium, "n", "p")
+    assert "the same model" in find(chromium, "summary").text
+    assert changes(chromium) == [] and chromium.get_log("browser") == []

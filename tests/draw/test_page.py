@@ -339,3 +339,20 @@ def test_the_first_theme_is_that_of_the_reader(chromium: Any, llama: Path, tmp_p
     chromium.get((tmp_path / "dark.html").as_uri())
     assert find(chromium, "html").get_attribute("data-theme") == "dark"
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@needs_browser
+def test_lines_of_other_files_are_shown(chromium: Any, tmp_path: Path) -> None:
+    """A block that stands in a recipe which this one uses is marked there, and a line of that chooses it."""
+    composer.load("captioner").draw().save(tmp_path / "captioner.html")
+    chromium.get((tmp_path / "captioner.html").as_uri())
+    find(chromium, '[data-id="encoder.layers.attn.body"]').click()
+    own, used = chromium.find_elements("css selector", ".recipe")
+    assert (own.accessible_name, used.accessible_name) == ("captioner.yaml", "vit.yaml")
+    assert not own.find_elements("css selector", ".marked")
+    (line,) = used.find_elements("css selector", ".marked")
+    assert "body: {type: attention" in line.text
+    assert re.search(r"vit\.yaml, line \d+", find(chromium, "#about").text)
+    find(chromium, '[data-id="encoder.layers.ffn.body"]').click()
+    line.click()
+    assert paths(chromium, ".chosen") == {"encoder.layers.attn.body"}
