@@ -235,7 +235,8 @@ class Recipe:
         """The picture of the model: an `overview`, its layers opened once (`block`), or every linear map (`full`).
 
         `expand` names nodes to be shown from inside, `highlight` those that stay bright while all else fades. `engine="dot"`
-        lets Graphviz lay it out; `composer.draw.figure.Options` lists all there is. The figure's `save` writes SVG, HTML, PNG, PDF, DOT or Mermaid, by the name's ending.
+        lets Graphviz lay it out; `composer.draw.figure.Options` lists all there is. The figure's `save` writes SVG, HTML, PNG,
+        PDF, DOT or Mermaid, by the name's ending.
         """
         from composer.draw.figure import draw
 

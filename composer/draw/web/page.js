@@ -27,7 +27,7 @@ function show(key, focused = "") {
   nodes.forEach((node, index) => {
     node.setAttribute("tabindex", "0");
     node.setAttribute("role", "button");
-    node.setAttribute("aria-label", label(index));
+    node.setAttribute("aria-label", spoken(index));
     node.setAttribute("aria-pressed", "false");
     node.onclick = () => choose(index === chosen ? -1 : index);
     node.ondblclick = () => open(index);
@@ -122,6 +122,13 @@ function label(index) {
   const title = nodes[index].querySelector("title")?.textContent || bare(view.nodes[index]);
   const shown = nodes[index].querySelector("text")?.textContent || "";
   return title.startsWith(shown) ? title : `${shown} — ${title}`;
+}
+
+// All that is written in a node, and what else there is to say of it
+function spoken(index) {
+  const parts = label(index).split(" — "), shown = [...nodes[index].querySelectorAll("text")].map(text => text.textContent);
+  const said = shown.map(text => parts.find(part => part.startsWith(text)) || text);
+  return [...said, ...parts.filter(part => !said.includes(part))].join(" — ");
 }
 
 // Which file a node is written in, and from which line to which; of what has no place of its own, what holds it
