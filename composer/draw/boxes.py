@@ -164,7 +164,7 @@ def block(
     narrow: bool = False,
 ) -> Fragment:
     """A box with what stands at both sides."""
-    rooms = [*(SLOT for _ in rights), *(leave.height for leave in leaving)]
+    rooms = [*(SLOT if beside.leaf is None else _beside_height(beside) + 8 for beside in rights), *(leave.height for leave in leaving)]
     height = max(box_height(leaf, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
     if len(lefts) > 2 and lefts[0].leaf is not None:
         height = max(height, 2 * (17 + SLOT * (len(lefts) - 2)))  # names come in below the box that stands level
@@ -226,7 +226,7 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...]) -> None:
     reach = end + width
     for number, edge in enumerate(sink.edges[1:]):
         at = y + SLOT * (number - (len(sink.edges) - 2) / 2)
-        reach = max(reach, _chip(found, edge, edge.source.chip or edge.source.path, 1, end + width, at, at, ()))
+        reach = max(reach, name_of_value(found, edge, edge.named, 1, end + width, at, at, ()))
     found.right = max(found.right, reach)
 
 
@@ -279,18 +279,18 @@ def _one_beside(
         for number, edge_ in enumerate(beside.inner):
             at = y + SLOT * (number - (len(beside.inner) - 1) / 2)
             reach = max(
-                reach, _chip(found, edge_, edge_.source.chip or edge_.source.path, side, start + side * width, at, at, ())
+                reach, name_of_value(found, edge_, edge_.named, side, start + side * width, at, at, ())
             )
     else:
         assert beside.edge is not None
-        reach = _chip(found, beside.edge, beside.chip, side, edge, y, target, bend)
+        reach = name_of_value(found, beside.edge, beside.chip, side, edge, y, target, bend)
         _widen(found, side, reach)
         return
     found.pieces.wires.append(Wire(source, leaf.about.path, path, port, beside.style))
     _widen(found, side, reach)
 
 
-def _chip(
+def name_of_value(
     found: Fragment, edge: Edge, name: str, side: int, border: float, y: float, target: float, bend: tuple[Point, ...]
 ) -> float:
     """The name of a value with an arrow; gives how far it reaches."""

@@ -10,7 +10,8 @@ from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
 from composer.draw.looks import Look, SideLook
 from composer.draw.scene import About, Area, Chip, Dot, Point, Style, Text, Wire, straightened
-from composer.draw.shape import aside, branched, in_line
+from composer.draw.shape import aside, branched, in_line, inner_edges
+from composer.draw.standing import CLEAR, Standing
 from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
@@ -79,13 +80,15 @@ class Column:
     """Lays out one flow."""
 
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
-        self.flow, besides = aside(flow)
-        self.besides = besides
-        self.flow = in_line(branched(in_line(self.flow)))
+        asides = aside(flow, sent)
+        self.besides = asides.beside
+        self.flow = in_line(branched(in_line(asides.flow)))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
         self.lanes: dict[tuple[Net, int], Lane] = {}
+        self.standing = {path: Standing(leaf, reads) for path, (leaf, reads) in asides.standing.items()}
+        self.readers = {path: self.first_reader(path) for path in self.standing}
         self.beside_gaps: list[Area] = []
         """What stands beside the spine between two blocks."""
 
@@ -111,6 +114,18 @@ class Column:
         if source.path == self.flow.owner and not source.port and self.flow.owner:
             return 0
         return self.paths.get(source.path)
+
+    def first_reader(self, path: str) -> int:
+        """The station that reads a value first, itself or inside of it."""
+        for number, item in enumerate(self.flow.items, 1):
+            edges = [*(e for e in self.flow.edges if e.target == item.about.path), *inner_edges(item)]
+            if any(e.source.path == path for e in edges):
+                return number
+        raise AssertionError(path)
+
+    def local(self, source: Source) -> bool:
+        """Whether a value comes from something in this column."""
+        return self.number(source) is not None or source.path in self.standing
 
     def wire_in(self, station: Station, edge: Edge, number: int) -> None:
         """Lets a value come in from below: straight, or out of a lane."""
@@ -255,6 +270,23 @@ class Column:
             y -= station.fragment.height
         self.found.height = -y
 
+    def stand(self, above: int, top: float, offset: float) -> float:
+        """Finds a height for what stands below a station, beside the value that goes up to it; gives the room that it takes
+        above the block below."""
+        below = self.stations[above - 1]
+        for path, number in self.readers.items():
+            if number != above:
+                continue
+            one = self.standing[path]
+            source = below.item.about.path if below.item else self.flow.owner
+            measured = (e for e in one.reads if e.measured and e.upward and (e.source.path, e.source.port) == (source, ""))
+            one.measured = next(measured, None)
+            free = below.item is not None and self.slender(below)
+            offset = max(offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
+            one.y = top - offset
+            offset += one.height / 2 + CLEAR
+        return offset
+
     def gap(self, below: Station, above: Station, number: int, y: float) -> float:
         """The height at which a station starts, above the one that ends at y; sets where wires cross in between."""
         source = below.item.about.path if below.item else self.flow.owner
@@ -290,11 +322,16 @@ class Column:
         if above.fed is not None:
             offset = max(offset + STUB, TAP)
             above.feed_y = top - offset
+        stands = number in self.readers.values()
+        if stands:
+            offset = self.stand(number, top, offset)
         busy = bool(taps or below.exit_y or above.fed or (source, "") in self.sent)
         least = LABEL_GAP if label else MERGE_GAP if merge or above.fragment.pieces.merges else GAP
         if busy:
             least = max(least, offset + ARROW)
-        if below.item is None and self.flow.owner == "":
+        if stands:
+            least = max(least, offset)
+        elif below.item is None and self.flow.owner == "":
             least = 0.0
         if above.item is None:
             least = max(8.0 if self.flow.owner else 0.0, offset + 8 if busy else 0.0)
@@ -395,7 +432,7 @@ class Column:
             self.found.left = max(self.found.left, station.fragment.left)
             self.found.right = max(self.found.right, station.fragment.right)
             for edge, points in station.fragment.ends.items():
-                if self.number(edge.source) is not None:
+                if self.local(edge.source):
                     self.stop(edge, points)
                 else:
                     self.found.ends[edge] = points
@@ -420,6 +457,8 @@ class Column:
 
     def start(self, source: Source) -> tuple[Point, ...]:
         """How a value leaves for a lane."""
+        if source.path in self.standing:
+            return ((0, self.standing[source.path].top),)
         number = self.number(source)
         assert number is not None
         station = self.stations[number]
@@ -434,6 +473,9 @@ class Column:
         for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
             self.place_lane(lane, placed)
             placed.append(lane)
+            if lane.net[0] in self.standing:
+                lane.start = self.standing[lane.net[0]].place(self.found, self.near(lane), lane.x)
+                self.beside_gaps.append(self.found.pieces.boxes[-1].area)
             self.draw_lane(lane)
         for number, station in enumerate(self.stations[1:], 1):
             if station.straight is not None:
@@ -460,6 +502,12 @@ class Column:
             self.found.right = max(self.found.right, x)
         else:
             self.found.left = max(self.found.left, x)
+
+    def near(self, lane: Lane) -> float:
+        """How near to the spine a box may come at the end of a lane."""
+        one = self.standing[lane.net[0]]
+        texts = [a for a in self.beside_gaps if a.top < one.top + one.height and a.bottom > one.top]
+        return max([self.width / 2, *(a.right if lane.side > 0 else -a.left for a in texts)]) + CLEAR
 
     def draw_lane(self, lane: Lane) -> None:
         """A wire for each reader; forks where they part."""

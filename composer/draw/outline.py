@@ -176,7 +176,9 @@ class Outline:
         drawn.items.append(item)
         mixes = any(name.endswith("*") for name in node.part.inputs)
         for port, sources in given.items():
-            drawn.edges += [Edge(source, path, port, mixes or port == first) for source in sources]
+            measured = port in node.part.measures
+            main = not measured and (mixes or port == first)
+            drawn.edges += [Edge(source, path, port, main, measured=measured) for source in sources]
         return self.ports(node, path)
 
     def ports(self, node: TypedBlock, path: str) -> dict[str, Sources]:

@@ -54,7 +54,7 @@ def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
 
 def with_ends(flow: Flow, titles: Titles) -> Flow:
     """The flow with boxes for the inputs that go into its stream and for its first output; other inputs go by their names."""
-    rest = aside(flow)[0]
+    rest = aside(flow).flow
     paths = {item.about.path for item in rest.items}
     streams = {
         e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.chip and e.target in paths
@@ -88,7 +88,7 @@ def parts(flow: Flow) -> list[Flow]:
             path = group[path]
         return path
 
-    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow)[0].items}
+    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow).flow.items}
     for edge in flow.edges:
         if (
             edge.source.path in group
@@ -98,7 +98,7 @@ def parts(flow: Flow) -> list[Flow]:
             group[root(edge.source.path)] = root(edge.target)
     for item in flow.items:  # a block by itself that reads nothing stands in the column that reads it
         path = item.about.path
-        if isinstance(item, Leaf) and group[path] == path and path not in alone and not any(e.target == path for e in flow.edges):
+        if isinstance(item, Leaf) and group[path] == path and (path in alone or not any(e.target == path for e in flow.edges)):
             steps = next((e.target.split(".") for e in flow.all_edges() if e.source.path == path), [])
             holders = [".".join(steps[: end + 1]) for end in range(len(steps))]
             group[path] = next((root(one) for one in holders if one in group and root(one) != path), path)

@@ -30,9 +30,11 @@ Role: TypeAlias = Literal[
 ]
 """What a text is for, which decides how it looks."""
 Anchor: TypeAlias = Literal["start", "middle", "end"]
-Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "rewired"]
-"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state, or
-what is called by its name; or, where two models are compared, something else than in the other."""
+Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "measured", "rewired"]
+"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state,
+what is called by its name, or sizes alone; or, where two models are compared, something else than in the other."""
+DOTTED: frozenset[Style] = frozenset({"idle", "measured"})
+DASHED: frozenset[Style] = frozenset({"loss", "loop"})
 Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
 """What became of a thing from one model to another."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -181,28 +181,44 @@ def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     return list(parts.values())
 
 
-def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]]]:
-    """The flow without the blocks that stand beside another one: those that read nothing that flows, and are read once. With
-    each block the ones beside it, the edges from there, and what they read."""
+@dataclass(frozen=True, slots=True)
+class Asides:
+    """A flow without the blocks that read nothing that flows, and where these stand."""
+
+    flow: Flow
+    beside: Mapping[str, Sequence[tuple[Leaf, Edge, tuple[Edge, ...]]]]
+    """With each block the ones beside it, the edges from there, and what they read."""
+    standing: Mapping[str, tuple[Leaf, tuple[Edge, ...]]]
+    """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
+
+
+def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
+    """A flow, and what stands beside it; not what is `sent` to other columns."""
     items = {item.about.path: item for item in flow.items}
     besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
+    standing: dict[str, tuple[Leaf, tuple[Edge, ...]]] = {}
     gone: set[str] = set()
     every = list(flow.all_edges())
     for path, item in items.items():
         readers = [e for e in every if e.source.path == path]
         reads = tuple(e for e in flow.edges if e.target == path)
-        still = all(e.source.chip or e.source.given for e in reads) and flow.owner not in {e.source.path for e in reads} - {""}
+        streams = [e for e in reads if not e.measured]
+        still = all(e.source.chip or e.source.given for e in streams)
+        still = still and flow.owner not in {e.source.path for e in streams} - {""}
         if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
             continue  # an input of the model
-        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and len(readers) == 1):
+        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
+            continue
+        if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         reader = items.get(readers[0].target)
-        if (
-            not isinstance(reader, Leaf)
-            or readers[0].source.port
-            or readers[0].back
-            or any(source.path == path for _, source in flow.exits)
-        ):
+        if len(readers) > 1 or reader is None or any(e.measured and e.upward and not e.source.given for e in reads):
+            stays = {(path, "")} & {*sent, *((e.source.path, "") for sink in flow.sinks for e in sink.edges)}
+            if not (stays or any(e.main or e.source.chip for e in readers)):
+                standing[path] = item, reads
+                gone.add(path)
+            continue
+        if not isinstance(reader, Leaf):
             continue
         streams = [e for e in flow.edges if e.target == readers[0].target and e.main and e.source.path not in gone]
         others = [e for e in streams if e.source.path != path and not e.source.chip]
@@ -212,8 +228,9 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
             besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
-    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip))
-    return replace(flow, items=kept, edges=edges), besides
+    paths = gone - set(standing)
+    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.chip))
+    return Asides(replace(flow, items=kept, edges=edges), besides, standing)
 
 
 def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:

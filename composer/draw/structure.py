@@ -39,11 +39,19 @@ class Edge:
     """Whether only some passes of a repeat have it."""
     back: bool = False
     """Whether it is what the pass or the step before gave."""
+    measured: bool = False
+    """Whether only its sizes count."""
 
     @property
     def upward(self) -> bool:
         """Whether it is drawn as a wire that goes on from below."""
         return not self.source.chip and not self.back
+
+    @property
+    def named(self) -> str:
+        """What it is called where no wire leads to its source."""
+        name = self.source.chip or self.source.path
+        return f"sizes of {name}" if self.measured else name
 
 
 @dataclass(frozen=True, slots=True)

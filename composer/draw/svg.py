@@ -9,6 +9,8 @@ from math import hypot
 
 from composer.draw.palette import DARK, LIGHT, Hue, Paint, Palette
 from composer.draw.scene import (
+    DASHED,
+    DOTTED,
     FONTS,
     ICON,
     RADIUS,
@@ -45,6 +47,7 @@ WIDTHS: dict[Style, float] = {
     "loss": 1.5,
     "loop": 1.5,
     "far": 1.2,
+    "measured": 1.2,
     "rewired": 2.6,
 }
 CHANGES: dict[Happened, tuple[Hue, str]] = {
@@ -252,9 +255,9 @@ class _Writer:
         port = f' data-port="{escape(wire.port)}"' if wire.port else ""
         dash = (
             ' stroke-dasharray="4 3"'
-            if wire.style in ("loss", "loop")
+            if wire.style in DASHED
             else ' stroke-dasharray="2 3"'
-            if wire.partial or wire.style == "idle"
+            if wire.partial or wire.style in DOTTED
             else ""
         )
         faded = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
