@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from composer.draw.metrics import fitted, text_width
-from composer.draw.scene import FONTS, ICON, RADIUS, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Text, Wire
-from composer.draw.structure import Edge, Leaf, Sink
+from composer.draw.scene import FONTS, ICON, RADIUS, SWATCH, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Swatch, Text, Wire
+from composer.draw.structure import Edge, Leaf, Row, Sink
 
 WIDTH, WIDEST = 268.0, 430.0
 """Of the boxes of a column: usually, and at most."""
@@ -18,6 +18,8 @@ ROW, PLAIN_ROW = 32.0, 18.0
 """Of several kinds of a block, one below the other: with an icon or a detail, and without."""
 SIDE_GAP = 26.0
 """Between a block and what stands beside it: an arrow fits in."""
+PLAIN_MASKS = {"causal": "causal", "full": "bidirectional"}
+"""Those that are known by their pictures."""
 SLOT = 14.0
 """From one wire at a side of a box to the next."""
 
@@ -79,20 +81,27 @@ def needed(leaf: Leaf, *, narrow: bool = False) -> float:
     icon = ICON_ROOM if look.icon is not None else PAD
     params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else text_width(leaf.params, 10) + PAD + 8
     title = text_width(look.title, 13, bold=True) + 2 * max(icon, params)
-    detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + 2 * max(icon, PAD)
-    rows = [ICON_ROOM + 6 + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
-    rows += [ICON_ROOM + 6 + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
+    detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + icon + PAD
+    rows = [ICON_ROOM + 6 + swatches(row) + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
+    rows += [ICON_ROOM + 6 + swatches(row) + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, WIDEST)
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     """The line below the title."""
     said = [leaf.look.detail] if leaf.look.detail else []
-    if leaf.look.mask not in ("", "causal", "full"):
+    if leaf.look.mask not in ("", *PLAIN_MASKS):
         said.append(leaf.look.mask)
     if narrow and leaf.params and said:
         said.append(leaf.params)
     return " · ".join(said)
+
+
+def with_mask(leaf: Leaf, detail: str, room: float) -> str:
+    """The line below the title, with a mask that its picture already tells in words where there is room for them."""
+    word = PLAIN_MASKS.get(leaf.look.mask, "") if not leaf.look.double else ""
+    longer = f"{detail} · {word}"
+    return longer if word and text_width(longer, 10.5) <= room else detail
 
 
 def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
@@ -106,6 +115,11 @@ def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
 def row_height(leaf: Leaf) -> float:
     """How high each row of a block is."""
     return ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
+
+
+def swatches(row: Row) -> float:
+    """How much room the cells of a row take before its texts."""
+    return SWATCH * len(row.kinds) + 6 if row.kinds else 0.0
 
 
 def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: bool = False) -> Box:
@@ -123,7 +137,11 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
     room = width - 2 * max(ICON_ROOM if icons else PAD, text_width(params, 10) + PAD + 8 if params else 0)
     texts = [Text(x, middle - 3 if detail else middle + 4.5, fitted(look.title, 13, room, bold=True), "title")]
     if detail:
-        texts.append(Text(x, middle + 12.5, fitted(detail, 10.5, width - 2 * (ICON_ROOM if icons else PAD)), "detail"))
+        free = width - (ICON_ROOM if icons else PAD) - PAD
+        said = fitted(with_mask(leaf, detail, free), 10.5, free)
+        # Right of the icon, and in the middle of the box as far as that goes.
+        aside = max(0.0, text_width(said, 10.5) / 2 - width / 2 + (ICON_ROOM if icons else PAD))
+        texts.append(Text(x + aside, middle + 12.5, said, "detail"))
     if params:
         texts.append(Text(right - PAD, middle - 4 if detail else middle + 3.5, params, "params", "end"))
     for number, row in enumerate(leaf.rows):
@@ -133,6 +151,9 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
         if row.look.icon is not None:
             icons.append(PlacedIcon(row.look.icon, start, upper))
         start += ICON + 9 if above else 0
+        if row.kinds:
+            icons.append(PlacedIcon(Swatch(row.kinds), start, upper + (2.5 if row.look.detail else row_high / 2 - 5.5)))
+            start += swatches(row)
         space = right - PAD - start
         below = row.look.detail
         line = 11 if below else row_high / 2 + 3

@@ -156,7 +156,7 @@ class _Answer:
 
     def strip(self, strip: Strip, x: float, top: float, bottom: float) -> Strip:
         high = (bottom - top) / len(strip.kinds)
-        ticks = tuple(Text(x - 5, bottom - high * (int(tick.text) - 0.5) + 3.5, tick.text, "tick", "end") for tick in strip.ticks)
+        ticks = tuple(Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end") for tick in strip.ticks)
         return replace(strip, x=x, y=top, height=bottom - top, ticks=ticks)
 
     def wire(self, link: Link, way: str) -> Wire:

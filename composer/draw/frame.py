@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift, stacked
+from composer.draw.merge import MAPPED
 from composer.draw.metrics import fitted, text_width
 from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Strip, Text, Wire, moved, straightened
 from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
@@ -14,8 +15,6 @@ from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
 PADDING = 16.0
 LINE = 13.0
 STRIP, STRIP_GAP = 12.0, 12.0
-MOST_KINDS = 4
-"""That a strip can show."""
 BUS, APART = 14.0, 22.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
@@ -36,7 +35,7 @@ def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], 
     label = Text(right - 14 - (pill_room - 28) / 2, 19.5 - height, pill, "pill") if pill else None
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
-    few = group.kinds and max(group.kinds) < MOST_KINDS
+    few = group.kinds and max(group.kinds) < MAPPED
     strip = layer_strip(group, left, right, height, found) if few else None
     found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
     found.pieces.take(inner.pieces)
@@ -79,7 +78,7 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
         y = -6 - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = (x + STRIP + 5, "start") if side > 0 else (x - 5, "end")
-            ticks.append(Text(at[0], y, str(index + 1), "tick", "start" if side > 0 else "end"))
+            ticks.append(Text(at[0], y, str(index + 1) if index else "layer 1", "tick", "start" if side > 0 else "end"))
     reach = max([abs(x) + STRIP, *(abs(text.area.right if side > 0 else text.area.left) for text in ticks)])
     if side > 0:
         found.right = max(found.right, reach)

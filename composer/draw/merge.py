@@ -10,6 +10,8 @@ from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Row, Sou
 
 ROWS = 3
 """Kinds of a block that are shown one by one."""
+MAPPED = 4
+"""Kinds of passes that a map of layers can show."""
 
 
 def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
@@ -131,7 +133,9 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
+    mapped = len(passes) <= MAPPED
     for seen, count in kinds.items():
+        cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
         named = [seen.title] if len(titles) > 1 else []
         mask = [seen.mask] if seen.mask and not same_mask else []
         own = [fact for fact in seen.facts if fact not in common]
@@ -139,7 +143,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
         share = f"{count} of {whole}"
         head = [*named, *mask] or own[:1] or turned[:1]
         rest = [said for said in (*own, *turned) if said not in head]
-        rows.append(Row(f"{share}: {', '.join(head)}" if head else share, replace(seen, facts=tuple(rest), title=share), count))
+        said = f"{share}: {', '.join(head)}" if head else share
+        rows.append(Row(said, replace(seen, facts=tuple(rest), title=share), count, cells))
     title = titles[0] if len(titles) == 1 else "One of"
     seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
     return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))

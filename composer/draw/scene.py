@@ -122,9 +122,18 @@ class Loop:
     """An arrow that leads back: what is computed step by step."""
 
 
-Icon: TypeAlias = Cells | Curve | Loop
+@dataclass(frozen=True, slots=True)
+class Swatch:
+    """Cells of a map of layers beside what these layers have."""
+
+    kinds: tuple[int, ...]
+
+
+Icon: TypeAlias = Cells | Curve | Loop | Swatch
 ICON = 28.0
 """An icon's width and height."""
+SWATCH = 9.0
+"""Of a cell; the next one stands right of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ class Row:
     """`22 of 26`."""
     look: Look
     passes: int
+    kinds: tuple[int, ...] = ()
+    """Which cells of the map of layers these are; nothing where there is no map."""
 
 
 @dataclass(frozen=True, slots=True)

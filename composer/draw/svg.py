@@ -14,6 +14,7 @@ from composer.draw.scene import (
     FONTS,
     ICON,
     RADIUS,
+    SWATCH,
     About,
     Badge,
     Box,
@@ -31,6 +32,7 @@ from composer.draw.scene import (
     Scene,
     Strip,
     Style,
+    Swatch,
     Text,
     Wire,
 )
@@ -151,21 +153,25 @@ class _Writer:
         yield "</g>"
 
     def strip(self, strip: Strip) -> Iterator[str]:
-        paint = self.palette.hues["attn"]
         cell = strip.height / len(strip.kinds)
         gap = min(1.0, cell / 5)
         yield '<g class="k-attn">'
         for index, kind in enumerate(strip.kinds):
             top = strip.y + strip.height - cell * (index + 1)
-            fill = paint.stroke if kind else paint.fill
-            look = f"{'on' if kind == 1 else 's'}" if kind < 2 else "half"
-            opacity = "" if kind < 2 else f' fill-opacity="{max(0.25, 0.7 - 0.15 * kind):.2f}"'
-            yield (
-                f'<rect class="{look}" x="{n(strip.x)}" y="{n(top + gap / 2)}" width="{n(strip.width)}" '
-                f'height="{n(cell - gap)}" fill="{fill}"{opacity} stroke="{paint.stroke}" stroke-width=".7"/>'
-            )
+            yield self.cell(kind, strip.x, top + gap / 2, strip.width, cell - gap)
         yield "</g>"
         yield from map(self.text, strip.ticks)
+
+    def cell(self, kind: int, x: float, y: float, width: float, height: float) -> str:
+        """A layer of a map, by its kind."""
+        paint = self.palette.hues["attn"]
+        fill = paint.stroke if kind else paint.fill
+        look = f"{'on' if kind == 1 else 's'}" if kind < 2 else "half"
+        opacity = "" if kind < 2 else f' fill-opacity="{max(0.25, 0.7 - 0.15 * kind):.2f}"'
+        return (
+            f'<rect class="{look}" x="{n(x)}" y="{n(y)}" width="{n(width)}" height="{n(height)}" '
+            f'fill="{fill}"{opacity} stroke="{paint.stroke}" stroke-width=".7"/>'
+        )
 
     def box(self, box: Box) -> Iterator[str]:
         paint = self.palette.hues[box.hue]
@@ -301,6 +307,10 @@ class _Writer:
                 a, b = x + ICON / 2, y + ICON / 2
                 yield f'{line} d="M{n(a + 6)} {n(b - 7)}A9 9 0 1 0 {n(a + 9)} {n(b + 1)}"/>'
                 yield f'{line} d="M{n(a + 1)} {n(b - 8.5)}L{n(a + 6.6)} {n(b - 6.6)}L{n(a + 4.6)} {n(b - 1)}"/>'
+            case Swatch(kinds=kinds):
+                yield '<g class="k-attn">'
+                yield from (self.cell(kind, x + SWATCH * place, y, SWATCH, SWATCH) for place, kind in enumerate(kinds))
+                yield "</g>"
 
     # -- what all are made of
 
