@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from composer.draw.metrics import fitted, text_width
-from composer.draw.scene import FONTS, ICON, RADIUS, SWATCH, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Swatch, Text, Wire
+from composer.draw.scene import (
+    FONTS,
+    ICON,
+    RADIUS,
+    SWATCH,
+    About,
+    Area,
+    Box,
+    Chip,
+    Frame,
+    Merge,
+    Pieces,
+    PlacedIcon,
+    Point,
+    Style,
+    Swatch,
+    Text,
+    Wire,
+)
 from composer.draw.structure import Edge, Leaf, Row, Sink
 
 WIDTH, WIDEST = 268.0, 430.0
@@ -18,6 +37,8 @@ ROW, PLAIN_ROW = 32.0, 18.0
 """Of several kinds of a block, one below the other: with an icon or a detail, and without."""
 SIDE_GAP = 26.0
 """Between a block and what stands beside it: an arrow fits in."""
+CLEAR = 6.0
+"""Between a wire beside a fragment and the end of what stands below or above it there."""
 PLAIN_MASKS = {"causal": "causal", "full": "bidirectional"}
 """Those that are known by their pictures."""
 SLOT = 14.0
@@ -48,6 +69,14 @@ class Leaving:
     """The path of what makes it, where that is inside of the block."""
     sink: Sink | None = None
     """What reads it there and gives nothing."""
+    said: bool = True
+    """Whether the port's name stands at the wire."""
+
+    @property
+    def net(self) -> tuple[str, str]:
+        """What is read, where that is inside of the block."""
+        edge = self.sink.edges[0] if self.sink else None
+        return (edge.source.path, edge.source.port) if edge else (self.source, self.port)
 
     @property
     def height(self) -> float:
@@ -185,7 +214,10 @@ def block(
     narrow: bool = False,
 ) -> Fragment:
     """A box with what stands at both sides."""
-    rooms = [*(SLOT if beside.leaf is None else _beside_height(beside) + 8 for beside in rights), *(leave.height for leave in leaving)]
+    rooms = [
+        *(SLOT if beside.leaf is None else _beside_height(beside) + 8 for beside in rights),
+        *(leave.height for leave in leaving),
+    ]
     height = max(box_height(leaf, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
     if len(lefts) > 2 and lefts[0].leaf is not None:
         height = max(height, 2 * (17 + SLOT * (len(lefts) - 2)))  # names come in below the box that stands level
@@ -196,7 +228,7 @@ def block(
     for beside, y in zip(rights, places, strict=False):
         _one_beside(found, leaf, beside, 1, y, y, width / 2, width / 2)
     for leave, y in zip(leaving, places[len(rights) :], strict=True):
-        leave_at(found, leaf.about.path, leave, width / 2, y)
+        leave_at(found, leaf.about.path, leave, ((width / 2, y),))
     _upright(found)
     return found
 
@@ -210,45 +242,52 @@ def stacked(rooms: Sequence[float], middle: float) -> list[float]:
     return places
 
 
-def leave_at(found: Fragment, path: str, leave: Leaving, x: float, y: float) -> None:
-    """What leaves at the right side: the start of a wire, or an arrow to the name of an output, to a loss, to a state."""
+def leave_at(found: Fragment, path: str, leave: Leaving, start: tuple[Point, ...]) -> None:
+    """What leaves at a side: the start of a wire, or an arrow to the name of an output, to a loss, to a state."""
+    (x, y), side = start[-1], 1 if start[-1][0] > 0 else -1
     if leave.sink is not None:
-        sink_at(found, leave.sink, ((x, y),))
+        sink_at(found, leave.sink, start, side)
         return
+    path = leave.source or path
     if leave.name:
         target = f"outputs.{leave.name}"
-        path = leave.source or path
-        found.pieces.wires.append(Wire(path, target, ((x, y), (x + SIDE_GAP, y)), leave.port))
-        text = Text(x + SIDE_GAP + 4, y + 3.5, leave.name, "chip", "start")
+        found.pieces.wires.append(Wire(path, target, (*start, (x + side * SIDE_GAP, y)), leave.port))
+        text = Text(x + side * (SIDE_GAP + 4), y + 3.5, leave.name, "chip", "start" if side > 0 else "end")
         found.pieces.chips.append(Chip(About(target, f"the model's output {leave.name}"), text, path, target, leave.port))
-        found.right = max(found.right, text.area.right)
+        _widen(found, side, max(abs(text.area.left), abs(text.area.right)))
         return
-    label = Text(x + 6, y - 3, leave.port, "port", "start")
-    found.pieces.texts.append(label)
-    found.right = max(found.right, label.area.right)
-    found.taps[path, leave.port] = ((x, y), (found.right, y))
+    reach = abs(x)
+    if leave.said:
+        label = Text(x + side * 6, y - 3, leave.port, "port", "start" if side > 0 else "end")
+        found.pieces.texts.append(label)
+        reach = max(abs(label.area.left), abs(label.area.right))
+    _widen(found, side, reach)
+    found.taps[path, leave.port] = (*start, (side * (found.right if side > 0 else found.left), y))
 
 
-def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...]) -> None:
-    """An arrow to the right, to what gives nothing that flows on; what else that reads comes in at its other side."""
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1) -> None:
+    """An arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
     (x, y), first = start[-1], sink.edges[0]
-    end = x + SIDE_GAP
+    end = x + side * SIDE_GAP
     source = first.source.path
     if sink.leaf is None:
         found.pieces.wires.append(Wire(source, sink.path, (*start, (end, y)), first.port, "loop"))
-        text = Text(end + 4, y + 3.5, sink.name, "chip", "start")
+        text = Text(end + side * 4, y + 3.5, sink.name, "chip", "start" if side > 0 else "end")
         found.pieces.chips.append(Chip(About(sink.path, sink.name), text, source, sink.path, first.port))
-        found.right = max(found.right, text.area.right)
+        _widen(found, side, max(abs(text.area.left), abs(text.area.right)))
         return
     width, height = max(104.0, needed(sink.leaf, narrow=True)), box_height(sink.leaf, narrow=True)
-    drawn = box(sink.leaf, end + width / 2, y + height / 2, width, height, narrow=True)
+    drawn = box(sink.leaf, end + side * width / 2, y + height / 2, width, height, narrow=True)
     found.pieces.boxes.append(replace(drawn, dashed=True))
     found.pieces.wires.append(Wire(source, sink.path, (*start, (end, y)), first.port, "loss"))
-    reach = end + width
+    reach = abs(end) + width
     for number, edge in enumerate(sink.edges[1:]):
         at = y + SLOT * (number - (len(sink.edges) - 2) / 2)
-        reach = max(reach, name_of_value(found, edge, edge.named, 1, end + width, at, at, ()))
-    found.right = max(found.right, reach)
+        if edge.trains:
+            found.ends[edge] = ((end + side * width, at),)
+        else:
+            reach = max(reach, name_of_value(found, edge, edge.named, side, end + side * width, at, at, ()))
+    _widen(found, side, reach)
 
 
 def _stack(found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, edge: float, height: float) -> None:
@@ -299,9 +338,7 @@ def _one_beside(
         source, port = beside.leaf.about.path, beside.edge.port if beside.edge else ""
         for number, edge_ in enumerate(beside.inner):
             at = y + SLOT * (number - (len(beside.inner) - 1) / 2)
-            reach = max(
-                reach, name_of_value(found, edge_, edge_.named, side, start + side * width, at, at, ())
-            )
+            reach = max(reach, name_of_value(found, edge_, edge_.named, side, start + side * width, at, at, ()))
     else:
         assert beside.edge is not None
         reach = name_of_value(found, beside.edge, beside.chip, side, edge, y, target, bend)
@@ -356,6 +393,26 @@ def shift(found: Fragment, dx: float, dy: float) -> None:
 
 def _moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
     return tuple((x + dx, y + dy) for x, y in points)
+
+
+def areas(found: Fragment) -> list[Area]:
+    """What a fragment covers, piece by piece."""
+    pieces = found.pieces
+    solid: list[Box | Merge | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
+    solid += [chip.text for chip in pieces.chips]
+    strips = [frame.strip for frame in pieces.frames if frame.strip]
+    solid += [tick for strip in strips for tick in strip.ticks]
+    covered = [thing.area for thing in solid]
+    covered += [Area(one.x, one.y, one.x + one.width, one.y + one.height) for one in strips]
+    for wire in pieces.wires:
+        covered += [Area(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(wire.points)]
+    return covered
+
+
+def extent(found: Fragment, side: int, high: float, low: float) -> float:
+    """How far a fragment reaches to a side between two heights."""
+    near = [area for area in areas(found) if area.top < low + CLEAR and area.bottom > high - CLEAR]
+    return max([0.0, *(area.right if side > 0 else -area.left for area in near)])
 
 
 def turn_over(found: Fragment) -> None:

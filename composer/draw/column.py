@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift, sink_at
+from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, extent, needed, shift, sink_at
 from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
 from composer.draw.looks import Look, SideLook
@@ -23,6 +24,8 @@ LANE, LANES = 20.0, 13.0
 APART = 8.0
 """Between what stands beside two blocks."""
 
+FAR = 1000.0
+"""A lane that is nowhere."""
 FEW = 4
 """Blocks of one of several columns that are drawn narrow."""
 
@@ -74,6 +77,8 @@ class Shown:
     """Whether blocks stand in one of several columns."""
     side: int = 1
     """Where lanes go: to the right, or to the left with -1."""
+    out: int = 1
+    """Where what routers tell goes."""
 
 
 class Column:
@@ -193,9 +198,12 @@ class Column:
                     lefts, rights = rights, lefts
                 return block(seen, self.width, lefts, rights, self.leaving(item), narrow=self.shown.narrow)
             case Fan():
-                return fan(item, self.width, self.leaving(item), [*chips, *far, *lanes])
+                return fan(item, self.width, self.leaving(item), [*chips, *far, *lanes], self.shown.out)
             case Group():
-                return frame(item, self.width, self.shown.narrow, self.leaving(item), self.lay_inside, self.shown.side)
+                inside = self.through(item)
+                leaving = self.leaving(item)
+                lay = partial(self.lay_inside, sent=inside)
+                return frame(item, self.width, self.shown.narrow, leaving, lay, self.shown.side, inside & self.sent)
         return self.branches(item, lanes, [*asides, *chips, *far])
 
     def own_side(self, item: Leaf, side: SideLook, chips: Sequence[Beside]) -> Beside:
@@ -210,9 +218,15 @@ class Column:
         inner = tuple(beside.edge for beside in chips if beside.edge is not None)
         return Beside(leaf=Leaf(about, Look(side.title, side.facts, side.hue), params), style="side", inner=inner)
 
-    def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int) -> Fragment:
+    def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Net]) -> Fragment:
         """A flow in a frame."""
-        return Column(flow, width, Shown(self.shown.shapes, narrow, side)).lay()
+        return Column(flow, width, Shown(self.shown.shapes, narrow, side, self.shown.out), sent).lay()
+
+    def through(self, item: Group) -> frozenset[Net]:
+        """Second outputs of blocks in a frame that are read outside of it by a wire."""
+        read = [source for _, source in self.flow.exits] + [sink.edges[0].source for sink in self.flow.sinks]
+        nets = {*self.sent, *((source.path, source.port) for source in read)}
+        return frozenset((path, port) for path, port in nets if port and path.startswith(f"{item.about.path}."))
 
     def named(self, item: Item) -> list[tuple[str, Source]]:
         """Outputs of the model that an item gives, but for what goes on upwards."""
@@ -229,9 +243,17 @@ class Column:
             if source.port or source.chip or source.path != path
         ]
         ports = {e.source.port for e in self.flow.edges if e.source.path == path and e.source.port and not e.source.chip}
-        ports |= {port for sender, port in self.sent if sender == path and port}
+        inner = () if isinstance(item, Group) else sorted((one, port) for one, port in self.sent if one.startswith(f"{path}."))
+        sent = sorted({port for sender, port in self.sent if sender == path and port} - ports)
         sinks = [Leaving("", sink=sink) for sink in self.sinks(item) if not self.plain(sink, path)]
-        return [*names, *(Leaving(port) for port in sorted(ports)), *sinks]
+        further = [Leaving(port, said=not self.flow.owner) for port in sent]
+        return [
+            *names,
+            *map(Leaving, sorted(ports)),
+            *further,
+            *(Leaving(port, "", one, said=False) for one, port in inner),
+            *sinks,
+        ]
 
     def sinks(self, item: Item) -> list[Sink]:
         """What reads an item, or what lies in it, and gives nothing."""
@@ -474,9 +496,14 @@ class Column:
             self.place_lane(lane, placed)
             placed.append(lane)
             if lane.net[0] in self.standing:
-                lane.start = self.standing[lane.net[0]].place(self.found, self.near(lane), lane.x)
+                one = self.standing[lane.net[0]]
+                lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
                 self.beside_gaps.append(self.found.pieces.boxes[-1].area)
             self.draw_lane(lane)
+        for path, one in self.standing.items():
+            if not any(lane.net[0] == path for lane in placed):  # those that read it call it by its name
+                side = -self.shown.side
+                one.place(self.found, self.near(one, side), side * FAR)
         for number, station in enumerate(self.stations[1:], 1):
             if station.straight is not None:
                 self.draw_straight(self.stations[number - 1], station)
@@ -487,7 +514,7 @@ class Column:
         reach = 0.0
         for station in self.stations:
             if station.item is not None and station.y > high - 2 and station.y - station.fragment.height < low + 2:
-                reach = max(reach, station.fragment.right if lane.side > 0 else station.fragment.left)
+                reach = max(reach, extent(station.fragment, lane.side, high, low))
         for area in self.beside_gaps:
             if area.top < low + 4 and area.bottom > high - 4:
                 reach = max(reach, (area.right if lane.side > 0 else -area.left) - LANE + 8)
@@ -503,11 +530,10 @@ class Column:
         else:
             self.found.left = max(self.found.left, x)
 
-    def near(self, lane: Lane) -> float:
-        """How near to the spine a box may come at the end of a lane."""
-        one = self.standing[lane.net[0]]
+    def near(self, one: Standing, side: int) -> float:
+        """How near to the spine a box may come."""
         texts = [a for a in self.beside_gaps if a.top < one.top + one.height and a.bottom > one.top]
-        return max([self.width / 2, *(a.right if lane.side > 0 else -a.left for a in texts)]) + CLEAR
+        return max([self.width / 2, *(a.right if side > 0 else -a.left for a in texts)]) + CLEAR
 
     def draw_lane(self, lane: Lane) -> None:
         """A wire for each reader; forks where they part."""

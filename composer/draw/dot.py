@@ -10,7 +10,7 @@ import graphviz
 from composer.draw.graph import Cluster, Graph, Link, Node
 from composer.draw.metrics import text_width
 from composer.draw.palette import DARK, LIGHT, Palette
-from composer.draw.scene import FONTS, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
+from composer.draw.scene import DASHED, DOTTED, FONTS, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
 from composer.draw.svg import CORNER, THEMES, WIDTHS, n, shortened, wire_colour
 
 FONT = "Arial"

@@ -24,7 +24,7 @@ ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
-"""Of a drawing at the level of blocks: where it would be larger, mixtures of experts are closed, and then repeats."""
+"""Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
 MOST_UNROLLED = 60
 """Boxes of a drawing in which every pass is drawn."""
 
@@ -119,7 +119,8 @@ def draw(
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
     head = titles(typed, flow, title)
     scene = page(flow, head, shapes=shapes)
-    for smaller_depth in (replace(depth, experts=False), replace(depth, experts=False, layers=False)):
+    dense = replace(depth, spacious=False)
+    for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         fits = scene.width <= WIDEST_PAGE and (level == "full" or scene.height <= HIGHEST_PAGE)
         if level == "overview" or unroll or fits or (level == "full" and not smaller_depth.layers):
             break

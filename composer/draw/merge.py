@@ -62,7 +62,36 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     elif all(isinstance(item, Fan) for item in alike):
         fans = [item for item in alike if isinstance(item, Fan)]
         found = _fan(replace(fans[0], about=about), fans)
+    if found is None:
+        found = _instead(about.parameters, alike, passes)
     return found or one_of(alike, passes, flows)
+
+
+def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> Fan | None:
+    """Mixtures in some passes and single blocks in the others, as the mixture with a row for each block."""
+    fans = [item for item in alike if isinstance(item, Fan)]
+    leaves = [item for item in alike if isinstance(item, Leaf)]
+    fan = _fan(fans[0], fans) if fans and len(fans) + len(leaves) == len(alike) else None
+    if fan is None or any(leaf.look.sign or leaf.look.sides or leaf.rows for leaf in leaves):
+        return None
+    kinds: dict[object, list[int]] = {}
+    for number, item in enumerate(alike):
+        kinds.setdefault(item.look if isinstance(item, Leaf) else None, []).append(number)
+    if not 2 <= len(kinds) <= ROWS:
+        return None
+    rows = {}
+    for look, numbers in kinds.items():
+        count = sum(passes[number] for number in numbers)
+        share = f"{count} of {sum(passes)}"
+        rows[look] = Row(share, fan.expert, count, tuple(numbers) if len(passes) <= MAPPED else ())
+    instead = []
+    for look, numbers in kinds.items():
+        if look is not None:
+            same = [leaf for leaf in (alike[number] for number in numbers) if isinstance(leaf, Leaf)]
+            whole = replace(same[0].about, parameters=sum(leaf.about.parameters for leaf in same))
+            instead.append(replace(same[0], about=whole, rows=(rows[look],)))
+    about = replace(fan.about, parameters=parameters)
+    return replace(fan, about=about, row=rows[None], instead=tuple(instead))
 
 
 def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:

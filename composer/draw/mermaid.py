@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from composer.draw.graph import Cluster, Graph, Node
 from composer.draw.palette import DARK, LIGHT, Hue, Palette
-from composer.draw.scene import Box, Merge, Scene
+from composer.draw.scene import DASHED, DOTTED, Box, Merge, Scene
 
 LONGEST = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""

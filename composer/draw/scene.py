@@ -231,6 +231,7 @@ class Frame:
     strip: Strip | None = None
     kinds: tuple[int, ...] = ()
     """Where the passes of a repeat differ, which kind each is."""
+    icons: tuple[PlacedIcon, ...] = ()
 
     @property
     def area(self) -> Area:
@@ -378,8 +379,12 @@ def _texts(texts: Sequence[Text], dx: float, dy: float) -> tuple[Text, ...]:
 
 
 def _box(box: Box, dx: float, dy: float) -> Box:
-    icons = tuple(PlacedIcon(one.icon, one.x + dx, one.y + dy) for one in box.icons)
+    icons = _icons(box.icons, dx, dy)
     return replace(box, x=box.x + dx, y=box.y + dy, texts=_texts(box.texts, dx, dy), icons=icons)
+
+
+def _icons(icons: Sequence[PlacedIcon], dx: float, dy: float) -> tuple[PlacedIcon, ...]:
+    return tuple(PlacedIcon(one.icon, one.x + dx, one.y + dy) for one in icons)
 
 
 def _frame(frame: Frame, dx: float, dy: float) -> Frame:
@@ -387,4 +392,5 @@ def _frame(frame: Frame, dx: float, dy: float) -> Frame:
         frame.strip, x=frame.strip.x + dx, y=frame.strip.y + dy, ticks=_texts(frame.strip.ticks, dx, dy)
     )
     pill = frame.pill and _text(frame.pill, dx, dy)
-    return replace(frame, x=frame.x + dx, y=frame.y + dy, texts=_texts(frame.texts, dx, dy), pill=pill, strip=strip)
+    texts, icons = _texts(frame.texts, dx, dy), _icons(frame.icons, dx, dy)
+    return replace(frame, x=frame.x + dx, y=frame.y + dy, texts=texts, pill=pill, strip=strip, icons=icons)

@@ -100,7 +100,9 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
+        within = tuple(f"{path}." for path in part)
         leaving = [e for e in flow.all_edges() if e.source.path in part and e.target not in part and e.upward]
+        leaving = [e for e in leaving if not e.target.startswith(within)]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)

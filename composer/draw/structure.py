@@ -41,6 +41,8 @@ class Edge:
     """Whether it is what the pass or the step before gave."""
     measured: bool = False
     """Whether only its sizes count."""
+    trains: bool = False
+    """Whether a loss reads it."""
 
     @property
     def upward(self) -> bool:
@@ -92,11 +94,22 @@ class Fan:
     header: tuple[str, ...]
     experts: int
     visited: int
+    most: int
+    """How many are drawn, where there are more."""
     shared: Leaf | None = None
     outputs: tuple[str, ...] = ()
     """What is read of it beside its output."""
     after: str = ""
     """What happens in training to what it gives."""
+    row: Row | None = None
+    """Which passes of a repeat have it, where others have something else in its place."""
+    instead: tuple[Leaf, ...] = ()
+    """What these have, a row in each."""
+
+    @property
+    def pool(self) -> int:
+        """The parameters of all experts."""
+        return self.about.parameters - sum(leaf.about.parameters for leaf in self.instead)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,8 @@ class _Writer:
             yield self.text(frame.pill)
         if frame.strip is not None:
             yield from self.strip(frame.strip)
+        for icon in frame.icons:
+            yield from self.icon(icon, paint)
         yield from map(self.text, frame.texts)
         yield "</g>"
 
