@@ -128,7 +128,7 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
 
 def with_mask(leaf: Leaf, detail: str, room: float) -> str:
     """The line below the title, with a mask that its picture already tells in words where there is room for them."""
-    word = PLAIN_MASKS.get(leaf.look.mask, "") if not leaf.look.double else ""
+    word = PLAIN_MASKS.get(leaf.look.mask, "") if leaf.look.hue != "cross" and not leaf.look.double else ""
     longer = f"{detail} · {word}"
     return longer if word and text_width(longer, 10.5) <= room else detail
 

@@ -25,6 +25,8 @@ Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
 """Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
+FULL = 10 / 9
+"""How much larger it may be in full detail: shrunk to the page, its smallest letters are 9 pixels high instead of 10."""
 MOST_UNROLLED = 60
 """Boxes of a drawing in which every pass is drawn."""
 
@@ -121,14 +123,14 @@ def draw(
     scene = page(flow, head, shapes=shapes)
     dense = replace(depth, spacious=False)
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
-        fits = scene.width <= WIDEST_PAGE and (level == "full" or scene.height <= HIGHEST_PAGE)
-        if level == "overview" or unroll or fits or (level == "full" and not smaller_depth.layers):
+        kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
+        if kept or excess(scene, level) <= 1:
             break
         closed = outline(typed, smaller_depth)
         if closed == flow:
             continue
         smaller = page(closed, head, shapes=shapes)
-        if smaller.width < scene.width or smaller.height < scene.height:
+        if excess(smaller, level) < excess(scene, level):
             scene = smaller
     if engine == "dot":
         from composer.draw.engine import laid_out_by_graphviz
@@ -136,6 +138,12 @@ def draw(
         scene = laid_out_by_graphviz(scene)
     at = partial(another, typed, title, params, shapes, engine)
     return Figure(scene, typed, level, at, theme, width, tuple(highlight if unroll else bright))
+
+
+def excess(scene: Scene, level: Level) -> float:
+    """How many times larger than it may be a drawing is."""
+    room = FULL if level == "full" else 1.0
+    return max(scene.width / WIDEST_PAGE, scene.height / HIGHEST_PAGE) / room
 
 
 def another(

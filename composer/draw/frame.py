@@ -161,16 +161,27 @@ def side_by_side(
         places.append(x + one.left)
         x += one.left + one.right + APART
     low = -BUS if item.fork is not None else 0.0
-    top = low - max(one.height for one in columns)
-    found = Fragment(left=total / 2, right=total / 2, foot=low)
+    far = [place for place, one in enumerate(columns) if one.ends]
+    base = low - BUS if far else low
+    top = base - max(one.height for one in columns)
+    forks = item.fork is not None and len(far) < len(columns) - 1
+    found = Fragment(left=total / 2, right=total / 2, foot=low if forks else 0.0)
     for flow, one, middle in zip(item.flows, columns, places, strict=True):
+        start = (-middle, found.foot - base), (-middle, low - base), (0.0, low - base)
         one.pieces.wires = [
-            replace(wire, points=straightened(((-middle, 0.0), *wire.points))) if item.fork and _from_inlet(wire, flow) else wire
+            replace(wire, points=straightened((*start, *wire.points))) if item.fork and _from_inlet(wire, flow) else wire
             for wire in one.pieces.wires
         ]
-        found.pieces.take(one.pieces, middle, low)
-    if item.fork is not None:
+        found.pieces.take(one.pieces, middle, base)
+    if forks:
         found.pieces.dots.append(Dot(0, low))
+    coming: dict[Edge, tuple[Point, ...]] = {}
+    for place in far:  # below the block that reads it, instead of at its side
+        foot = base + max(one.area.bottom for one in columns[place].pieces.boxes)
+        way = ((-total / 2, base), (places[place], base), (places[place], foot))
+        coming |= dict.fromkeys(columns[place].ends, way)
+        if place != far[-1]:
+            found.pieces.dots.append(Dot(places[place], base))
     free = 2 if all(abs(middle) > 12 for middle in places) else 3
     rounded = bool(item.join.look.sign) and len(columns) <= free and not (lanes or lefts or leaving or item.join.look.sides)
     if rounded:
@@ -179,7 +190,7 @@ def side_by_side(
         for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
             edge = 0.0 if abs(middle) <= 12 else (-RADIUS if middle < 0 else RADIUS)
             end_points = ((middle, y),) if edge == 0 else ((middle, y - RADIUS), (edge, y - RADIUS))
-            points = (*moved(one.out[:-1], middle, low), *end_points)
+            points = (*moved(one.out[:-1], middle, base), *end_points)
             assert flow.outlet is not None
             found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
     else:
@@ -192,11 +203,11 @@ def side_by_side(
         for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
             assert flow.outlet is not None
             foot = y + end.foot
-            points = (*moved(one.out[:-1], middle, low), (middle, foot))
+            points = (*moved(one.out[:-1], middle, base), (middle, foot))
             found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
-    found.ends, found.taps = end.ends, end.taps
+    found.ends, found.taps = end.ends | coming, end.taps
     found.left, found.right = max(found.left, end.left), max(found.right, end.right)
     found.top = end.top
     found.height = -y + end.height

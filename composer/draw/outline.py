@@ -310,7 +310,9 @@ class Outline:
         if closed and path not in self.depth.opened:
             flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
-            item: Item = of_group(flow, replace(about, parameters=self.counts.total(places)), title, self.counts.shown(places[0]))
+            item: Item = of_group(
+                (flow,), replace(about, parameters=self.counts.total(places)), title, self.counts.shown(places[0])
+            )
             drawn.items.append(item)
             self.outer_edges(node.graph, given, path, drawn)
         else:
@@ -331,7 +333,7 @@ class Outline:
         flow = with_earlier(flow, f"{path}|", ports)
         if self.depth.level == "overview" and path not in self.depth.opened:
             about = replace(self.about(node, path, places, (title,)), parameters=self.counts.total(places))
-            drawn.items.append(of_group(flow, about, f"× {steps} {title}", self.counts.shown(places[0])))
+            drawn.items.append(of_group((flow,), about, f"× {steps} {title}", self.counts.shown(places[0])))
             self.outer_edges(node.graph, given, path, drawn, stream)
         else:
             drawn.items.append(replace(self.frame(node, title, path, places, (flow,)), count=steps))
@@ -416,7 +418,7 @@ class Outline:
         closed = self.depth.level == "overview" or not self.depth.layers
         if closed and path not in self.depth.opened:
             name = f"× {count} {title}"
-            drawn.items.append(of_group(flows[0], replace(about, parameters=whole), name, counted(whole) if whole else ""))
+            drawn.items.append(of_group(flows, replace(about, parameters=whole), name, counted(whole) if whole else ""))
             self.pass_edges(node, values, path, drawn, all_inputs=True)
             return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
         how = "shared" if node.node.share is not None else "each" if len(each) == 1 else ""
@@ -427,7 +429,7 @@ class Outline:
             for flow, passes in zip(flows, ordered, strict=True)
         ]
         if most and any(map(unvisited, flows)):
-            header = (*header, f"{' or '.join(dict.fromkeys(map(counted, own_active)))} active")
+            header = (*header, f"{'up to ' if len(set(own_active)) > 1 else ''}{counted(max(own_active))} active")
         several = one is None
         heads = tuple((f"{len(passes)} of {count}",) for passes in ordered) if several else ()
         frames = tuple(flows) if several else (one,) if one else ()

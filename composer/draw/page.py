@@ -198,9 +198,13 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
         shift(one, x + one.left, 0)
         whole.pieces.take(one.pieces)
         coming = [(edge, one.ends[edge]) for edge, _ in coming]
-        for order, (edge, points) in enumerate(sorted(coming, key=lambda end: -end[1][0][1])):
+        orders = {
+            read: order for order, read in enumerate(dict.fromkeys(map(_read, sorted(coming, key=lambda end: -end[1][0][1]))))
+        }
+        for edge, points in sorted(coming, key=lambda end: -end[1][0][1]):
+            order = orders[_read((edge, points))]
             column, start = taps[edge.source.path, edge.source.port]
-            aside_ = 10 * (order - (len(coming) - 1) / 2)
+            aside_ = 10 * (order - (len(orders) - 1) / 2)
             gutter, level = gutters[number] + aside_, start[-1][1]
             way: list[Point] = [*start]
             if column + 1 < number:  # over the columns between
@@ -224,6 +228,12 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
     for corners in turns.values():  # the last one to turn off leaves no fork behind
         whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
     return whole
+
+
+def _read(end: tuple[Edge, tuple[Point, ...]]) -> tuple[Net, float]:
+    """A value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
+    edge, points = end
+    return (edge.source.path, edge.source.port), points[0][1]
 
 
 def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:

@@ -85,20 +85,34 @@ def branched(flow: Flow) -> Flow:
 
 def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, read: Steps) -> Flow | None:
     """The flow with the branches that start at a fork; the fork of no name are the inputs of the model."""
-    if fork and len(set(readers.get(fork, ()))) < 2:
+    if fork and fork not in readers:
         return None
     after = set(items) if fork == "" else _reached(readers, fork) - {fork}
-    join = _meeting(fork, after, items, readers, read)
-    if join is None:
+    first = _meeting(items, readers, read)
+    ends = [path for path in items if path in after and fork not in read[path]] if fork else [first] if first else []
+    for join in ends:
+        if len(read.get(join, ())) > 1 and (found := _joined(flow, fork, join, items, after, read)) is not None:
+            return found
+    return None
+
+
+def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], after: set[str], read: Steps) -> Flow | None:
+    """The flow with the branches between a fork and a block where they end; beside them those that start from values of
+    elsewhere and end there too, such as the keys and values of a memory.
+    """
+    end, before = items[join], _reached(read, join) - {join}
+    parts = _components(flow, [path for path in items if path in after and path in before])
+    foreign: list[list[str]] = []
+    if fork:
+        others = before - after - _reached(read, fork)
+        foreign = [part for part in _components(flow, [p for p in items if p in others]) if _from_elsewhere(flow, part, items)]
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) + len(foreign) <= MOST_BRANCHES or not parts:
         return None
-    end = items[join]
-    before = _reached(read, join)
-    between = [path for path in items if path in after and path in before and path != join]
-    parts = _components(flow, between)
-    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES:
-        return None
+    holder = join.rpartition(".")[0]
+    if foreign and any(path.rpartition(".")[0] != holder for part in parts for path in part):
+        return None  # a later fork is nearer
     flows, ports = [], []
-    for part in parts:
+    for part in (*foreign, *parts):
         inner = [e for e in flow.edges if e.target in part]
         within = tuple(f"{path}." for path in part)
         leaving = [e for e in flow.all_edges() if e.source.path in part and e.target not in part and e.upward]
@@ -108,7 +122,7 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) > 2
         if (
-            not free
+            not (free or part in foreign)
             or exits
             or wide
             or len(leaving) != 1
@@ -122,7 +136,7 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         below = Flow(fork, tuple(items[path] for path in items if path in part), tuple(inner), leaving[0].source)
         flows.append(branched(in_line(below)))
         ports.append(leaving[0].port)
-    gone = {path for part in parts for path in part}
+    gone = {path for part in (*foreign, *parts) for path in part}
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
     joined = Branches(tuple(flows), tuple(ports), end, source)
     edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
@@ -130,6 +144,13 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         edges.append(Edge(source, join, "|", True))
     kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
     return replace(flow, items=kept, edges=tuple(edges))
+
+
+def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
+    """Whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
+    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
+    far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
+    return far and len(outside) == 1 and outside[0].target == part[0]
 
 
 def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:
@@ -154,11 +175,9 @@ def _reached(steps: Steps, path: str) -> set[str]:
     return found
 
 
-def _meeting(fork: str, after: set[str], items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
-    """The first block through which every way from the fork goes."""
-    starts = {path for path in readers.get(fork, ()) if path in after}
-    if fork == "":
-        starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
+def _meeting(items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
+    """The first block through which every way from the inputs of the model goes."""
+    starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
     if len(starts) < 2:
         return None
     common = set.intersection(*(_reached(readers, start) for start in starts))
