@@ -21,8 +21,9 @@ from composer.language.document import Document
 from composer.language.document import Mapping as YamlMapping
 from composer.language.extend import extend, is_path
 from composer.language.open_source import open_source
-from composer.language.parse import parse, unknown
+from composer.language.parse import parse
 from composer.language.read import read
+from composer.language.unknown import unknown
 from composer.language.write import data_of, write
 from composer.weights.mapping import mistakes
 from composer.zoo import zoo

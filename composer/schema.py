@@ -9,12 +9,11 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, get_args
 
-from blocks.core import Block, Library, Part, fields
+from blocks.core import Block, Library, Part, fields, is_node, ports
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
 from blocks.losses.loss import Loss, Scalar
 from blocks.masks.mask import Mask
-from composer.language.define import KEYS as BLOCK
-from composer.language.parse import is_node, ports
+from composer.language.keys import BLOCK
 from composer.language.recipe import ParamType
 from composer.language.tasks import TASKS
 from composer.reference import docs_of

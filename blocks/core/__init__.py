@@ -5,7 +5,7 @@ from blocks.core.fields import Axis, Count, Edge, Field, Positive, Probability, 
 from blocks.core.keep import keep, leave, recall, resume
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
-from blocks.core.part import Activation, Block, Call, Expert, Norm, Own, Paper, Part, Prepared, Reject, Sizes
+from blocks.core.part import Activation, Block, Call, Expert, Norm, Own, Paper, Part, Prepared, Reject, Sizes, is_node, ports
 from blocks.core.weights import ONES, ZEROS, Init, Linear, Role, Slot, Tensor, Weights
 
 __all__ = [
@@ -41,9 +41,11 @@ __all__ = [
     "Weights",
     "derived",
     "fields",
+    "is_node",
     "keep",
     "leave",
     "nn",
+    "ports",
     "recall",
     "resume",
     "standard",

@@ -192,3 +192,13 @@ class Activation(Part):
 
 class Own(Part):
     """The holder's own standard choice for a slot: what a slot holds where a recipe does not write it."""
+
+
+def is_node(part: type[Part]) -> bool:
+    """Whether a part can stand as a node: it has outputs."""
+    return bool(part.outputs) or part.types is not Part.types
+
+
+def ports(part: type[Part]) -> dict[str, str]:
+    """A part's input ports with their marks: `{"memory": "?", "xs": "*", "x": ""}`."""
+    return {name.rstrip("?*"): name[len(name.rstrip("?*")) :] for name in part.inputs}

@@ -14,7 +14,7 @@ from composer.compare.places import Count, Found, Spot, Thing, path_of, places
 from composer.compare.render import figures, told, verdict
 from composer.draw.figure import Figure, NotDrawn, ThemeName
 from composer.draw.figure import draw as drawn
-from composer.draw.formats import PRINTED, SUFFIXES, Format, save
+from composer.draw.formats import PRINTED, SUFFIXES, Format
 from composer.draw.metrics import text_width
 from composer.draw.outline import Level
 from composer.draw.page import MARGIN, lines_of
@@ -39,6 +39,7 @@ from composer.draw.scene import (
     Wire,
 )
 from composer.draw.svg import svg
+from composer.files import save
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
 LEGEND: dict[Happened, str] = {
@@ -109,7 +110,7 @@ class Comparison:
 def draw(difference: Difference, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
     """The picture of a difference."""
     pictures = [drawn(model, level, theme=theme, width=width, shapes=False) for model in difference.models]
-    found = list(places(difference, (pictures[0].scene, pictures[1].scene)))
+    found = list(places(difference, pictures))
     return Comparison(_Page(difference, pictures, found).scene(), theme, width)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -24,7 +24,8 @@ from composer.compare.difference import (
     Tied,
 )
 from composer.compare.flat import FlatModel
-from composer.draw.figure import plain
+from composer.draw.figure import Figure, plain
+from composer.draw.layers import Names
 from composer.draw.scene import Box, Chip, Frame, Happened, Merge, Scene, Wire
 
 Thing: TypeAlias = Box | Merge | Frame | Chip
@@ -57,6 +58,11 @@ class Side:
 
     scene: Scene
     model: FlatModel
+    names: Names
+
+    def at(self, path: str) -> str:
+        """What the drawing calls a node of the model."""
+        return plain(self.names.called(path))
 
     @cached_property
     def things(self) -> tuple[Thing, ...]:
@@ -68,7 +74,7 @@ class Side:
         """For each block what its stream comes from, by their paths without passes."""
         nodes = self.model.nodes
         flows = ((node.path, node.primary) for node in nodes)
-        return {plain(path): plain(nodes[one.node].path) for path, one in reversed(list(flows)) if one and one.node >= 0}
+        return {self.at(path): self.at(nodes[one.node].path) for path, one in reversed(list(flows)) if one and one.node >= 0}
 
     def nodes(self, path: str, *, whole: bool = False) -> list[Thing]:
         """What shows a node: itself, or what is drawn of it, or the box around it; `whole` with all that is inside.
@@ -122,7 +128,7 @@ class Side:
         path = plain(path)
         wires: list[Spot] = [one for one in self.scene.wires if one.target == path and one.port in ("", port)]
         wires += [one for one in self.scene.chips if one.target == path and one.port in ("", port)]
-        meant = [named(one) for one in sources]
+        meant = [self.at(named(one)) for one in sources]
 
         def from_(wire: Spot, *, around: bool) -> bool:
             source = wire.source if isinstance(wire, Wire | Chip) else ""
@@ -137,7 +143,7 @@ class Side:
         if kind not in ("output", "loss"):
             return []
         ends = {"output": "outputs", "loss": "losses"}
-        return self._own(f"{ends[kind]}.{name or value}") or (self.nodes(named(value)) if value != "none" else [])
+        return self._own(f"{ends[kind]}.{name or value}") or (self.nodes(self.at(named(value))) if value != "none" else [])
 
 
 def named(source: str) -> str:
@@ -191,14 +197,16 @@ def path_of(spot: Spot) -> str:
     return spot.about.path
 
 
-def places(difference: Difference, scenes: tuple[Scene, Scene]) -> Iterator[Found]:
+def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[Found]:
     """Every change with its places."""
     pairing = paired(*difference.models)
-    ours, theirs = Side(scenes[0], pairing.before), Side(scenes[1], pairing.after)
+    flat = pairing.before, pairing.after
+    ours, theirs = (Side(one.scene, model, one.model.names) for one, model in zip(pictures, flat, strict=True))
     partners: dict[str, list[str]] = {}
     for one, other in pairing.there.items():
-        partners.setdefault(plain(pairing.before.nodes[one].path), []).append(pairing.after.nodes[other].path)
-    for change in difference.changes:
+        partners.setdefault(ours.at(pairing.before.nodes[one].path), []).append(theirs.at(pairing.after.nodes[other].path))
+    for written in difference.changes:
+        change = as_drawn(written, ours, theirs)
         match change:
             case Added(after=nodes):
                 yield Found(change, None, _whole(theirs, nodes))
@@ -213,11 +221,21 @@ def places(difference: Difference, scenes: tuple[Scene, Scene]) -> Iterator[Foun
             case Rewired(before=before, after=after, ports=ports):
                 yield Found(change, _reads(ours, before, ports, "before"), _reads(theirs, after, ports, "after"))
             case Tied(parameters=parameters) | Learned(parameters=parameters):
-                paths = list(dict.fromkeys(_owner(name, partners) for name in parameters))
-                right = [path for one in paths for path in dict.fromkeys(map(plain, partners[one]))]
+                paths = list(dict.fromkeys(_owner(name, partners, ours) for name in parameters))
+                right = [path for one in paths for path in dict.fromkeys(partners[one])]
                 yield Found(change, _once(map(ours.nodes, paths)), _once(map(theirs.nodes, right)))
             case Stated(what=what, before=value, after=its):
                 yield Found(change, tuple(ours.stated(what, value)), tuple(theirs.stated(what, its)))
+
+
+def as_drawn(change: Change, *sides: Side) -> Change:
+    """A change whose nodes have the paths of the drawings."""
+    found = dict(zip(("before", "after"), sides, strict=True))
+    nodes = {name: getattr(change, name, None) for name in found}
+    moved = {
+        name: replace(one, paths=tuple(map(found[name].at, one.paths))) for name, one in nodes.items() if isinstance(one, Nodes)
+    }
+    return replace(change, **moved)  # type: ignore[arg-type]  # of changes that have nodes
 
 
 def _plain(nodes: Nodes) -> list[str]:
@@ -239,9 +257,9 @@ def _reads(side: Side, nodes: Nodes, ports: Sequence[PortChange], when: str) -> 
     return _once(side.reads(path, port.port, getattr(port, when)) for path in _plain(nodes) for port in ports)
 
 
-def _owner(parameter: str, partners: dict[str, list[str]]) -> str:
+def _owner(parameter: str, partners: dict[str, list[str]], side: Side) -> str:
     """The node that a parameter belongs to, `layers.*.attn.body.out.weight` to `layers.attn.body`."""
-    path = plain(parameter.replace(".*", ""))
+    path = side.at(parameter.replace(".*", ""))
     while path not in partners:
         path = path.rpartition(".")[0]
     return path

@@ -106,8 +106,8 @@ class Reads:
 
 
 def _holds(model: FlatModel, path: str, nodes: set[int]) -> bool:
-    place = model.places[path]
-    return any(place.start <= node < place.end for node in nodes)
+    place = model.places.get(path)  # none for `losses`, in whose names it stands
+    return place is None or any(place.start <= node < place.end for node in nodes)
 
 
 def _upstream(model: FlatModel, source: Source, paired: Mapping[int, int]) -> Source | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from blocks.core import ports
 from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
 from composer.graph.dims import Symbolic, substitute
@@ -13,7 +14,6 @@ from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.patterns import pattern, size
 from composer.graph.purpose import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.language.parse import ports
 
 BYTES = {"fp32": 4, "bf16": 2}
 """Of one number."""

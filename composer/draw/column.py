@@ -554,7 +554,7 @@ class Column:
                 self.found.out = whole
                 continue
             self.found.pieces.wires.append(
-                Wire(lane.net[0], edge.target, whole, port_of(edge), style_of(edge), partial=edge.partial)
+                Wire(lane.net[0], target_of(edge), whole, port_of(edge), style_of(edge), partial=edge.partial)
             )
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
@@ -569,11 +569,16 @@ class Column:
             self.found.out = ((0, top), (0, foot))
             return
         arrow = not isinstance(above.item, Group | Fan | Branches)
-        target = "" if edge.port == "|" or edge.source.path.endswith("|") else edge.target
+        target = "" if edge.source.path.endswith("|") else target_of(edge)
         points = ((0.0, top), (0.0, foot))
         self.found.pieces.wires.append(
             Wire(edge.source.path.partition("|")[0], target, points, port_of(edge), "main", arrow, partial=edge.partial)
         )
+
+
+def target_of(edge: Edge) -> str:
+    """Where a wire is said to end: nowhere, if it forks into branches that go on."""
+    return "" if edge.port == "|" else edge.target
 
 
 def port_of(edge: Edge) -> str:

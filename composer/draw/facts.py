@@ -8,27 +8,28 @@ from composer.cost.flops import FlopCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_flops
 from composer.draw.counts import Counts
+from composer.draw.layers import Model
 from composer.draw.words import shape
 from composer.graph.dims import substitute
 from composer.graph.purpose import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import Type
 
 Facts = Mapping[str, str]
 """What is said, by what it is about, in order."""
 
 
-def facts(typed: TypedProgram) -> dict[str, Facts]:
+def facts(model: Model) -> dict[str, Facts]:
     """Of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     found: dict[str, Facts] = {}
-    for path, told in _Facts(typed).graph(typed.root, "", ""):
+    for path, told in _Facts(model).graph(model.typed.root, "", ""):
         found.setdefault(path, told)
     return found
 
 
-def implied(typed: TypedProgram) -> dict[str, tuple[str, ...]]:
+def implied(model: Model) -> dict[str, tuple[str, ...]]:
     """The ports of every block for which the recipe writes nothing, so that they read the node above; no name for the first."""
-    return dict(_implied(typed.root, ""))
+    return dict(_implied(model.typed.root, ""))
 
 
 def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -45,11 +46,12 @@ def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...
 
 
 class _Facts:
-    def __init__(self, typed: TypedProgram) -> None:
+    def __init__(self, model: Model) -> None:
+        typed = model.typed
         lengths = lengths_of(typed, {})
         axis = growing(typed.program.recipe.task, typed.inputs)
         self.positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
-        self.counts, self.flops = Counts(typed), FlopCounter(lengths)
+        self.counts, self.flops = Counts(model.parameters), FlopCounter(lengths)
 
     def graph(self, graph: TypedGraph, path: str, place: str) -> Iterator[tuple[str, Facts]]:
         for node in graph.nodes:

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from composer.draw.formats import SUFFIXES, Format, save, written
+from composer.draw.formats import SUFFIXES, Format, written
+from composer.draw.layers import Model, as_written, folded
 from composer.draw.outline import Depth, Level, outline
 from composer.draw.page import page
 from composer.draw.programs import Missing
@@ -17,6 +18,7 @@ from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
 from composer.draw.titles import titles
+from composer.files import save
 from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
@@ -44,7 +46,7 @@ class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
 
     scene: Scene
-    typed: TypedProgram
+    model: Model
     """What it shows."""
     level: Level
     at: Callable[[Level, Sequence[str]], Figure]
@@ -108,25 +110,26 @@ def draw(
     """
     if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
         raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
-    opened, bright = [plain(path) for path in expand], [plain(path) for path in highlight]
+    model = as_written(typed) if unroll else folded(typed)
+    opened, bright = ([plain(model.names.called(path)) for path in paths] for paths in (expand, highlight))
     depth = Depth(level, frozenset(opened), unroll, params)
-    flow = outline(typed, depth)
+    flow = outline(model, depth)
     boxes = sum(1 for _ in flow.leaves())
     if unroll and boxes > MOST_UNROLLED:
         raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
-    known = paths(outline(typed, Depth("full", frozenset(opened)))) if opened or bright else set()
+    known = paths(outline(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
             offered = near(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
-    head = titles(typed, flow, title)
+    head = titles(model, flow, title)
     scene = page(flow, head, shapes=shapes)
     dense = replace(depth, spacious=False)
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
         if kept or excess(scene, level) <= 1:
             break
-        closed = outline(typed, smaller_depth)
+        closed = outline(model, smaller_depth)
         if closed == flow:
             continue
         smaller = page(closed, head, shapes=shapes)
@@ -137,7 +140,7 @@ def draw(
 
         scene = laid_out_by_graphviz(scene)
     at = partial(another, typed, title, params, shapes, engine)
-    return Figure(scene, typed, level, at, theme, width, tuple(highlight if unroll else bright))
+    return Figure(scene, model, level, at, theme, width, tuple(highlight if unroll else bright))
 
 
 def excess(scene: Scene, level: Level) -> float:

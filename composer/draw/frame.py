@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift, stacked
@@ -81,7 +82,7 @@ def wrapped(parts: Sequence[str], room: float) -> list[str]:
 
 
 def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point] = ()) -> Strip:
-    """A cell for each pass beside the frame, where no wire comes in or goes out."""
+    """A cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
     crossing = [*(points[0] for points in found.ends.values()), *out]
     lefts = [y for x, y in crossing if x < 0]
     rights = [y for x, y in crossing if x > 0]
@@ -89,13 +90,16 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
     wires = rights if side > 0 else lefts
     x = right + STRIP_GAP if side > 0 else -left - STRIP_GAP - STRIP
     count = len(group.kinds)
-    high = height - 12
+    bounds = sorted([-height - 2, *wires, 2])
+    above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
+    foot = below - (8 if below == bounds[-1] else 22)  # the name of the first layer stands above a wire
+    high = foot - above - 8
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
-    ticks = [Text(x + STRIP / 2, 5, "layer 1", "tick")]
+    ticks = [Text(x + STRIP / 2, foot + 11, "layer 1", "tick")]
     for index in wanted:
-        y = -6 - cell * (index + 0.5) + 3.5
+        y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = x + STRIP + 5 if side > 0 else x - 5
             ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end"))
@@ -104,7 +108,7 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
         found.right = max(found.right, reach)
     else:
         found.left = max(found.left, reach)
-    return Strip(x, -6 - high, STRIP, high, group.kinds, tuple(ticks))
+    return Strip(x, foot - high, STRIP, high, group.kinds, tuple(ticks))
 
 
 def alternatives(group: Group, lay: LayInside) -> Fragment:

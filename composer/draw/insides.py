@@ -44,8 +44,8 @@ def _inside(part: Part, block: TypedBlock) -> Sequence[Piece]:
 
 def linear(block: TypedBlock, name: str, title: str, reads: str, hue: Hue, gives: tuple[str, ...] = ()) -> Piece:
     """A learned map of a block."""
-    wide, out, _ = block.modules[name]
-    return Piece(name, Look(title, (f"{grouped(wide)} → {grouped(out)}",), hue), ((reads, ""),), (name,), gives)
+    wide, out, bias = block.modules[name]
+    return Piece(name, Look(title, (f"{grouped(wide)} → {grouped(out)}{' + bias' * bias}",), hue), ((reads, ""),), (name,), gives)
 
 
 def curve(block: TypedBlock, slot: str, reads: str) -> Piece:
@@ -97,12 +97,13 @@ def _(part: MultiHead, block: TypedBlock) -> Sequence[Piece]:
         if name != "v" and part.positions is not None:
             turn = positions_look(part.positions)
             facts = (f"{heads} × {part.head_dim}", *turn.facts) if name == "q" else (f"{heads} × {part.head_dim}",)
-            own.append(Piece(f"{name}_positions", Look(turn.title, facts, "pos"), ((own[-1].name, ""),)))
+            at = "memory_at" if name == "k" and wired & {"memory", "k"} else "at"
+            own.append(Piece(f"{name}_positions", Look(turn.title, facts, "pos"), ((own[-1].name, ""), (f"${at}", at))))
         ends[name] = own[-1].name
         pieces += own[:-1]
         last = own[-1]
         pieces.append(Piece(last.name, last.look, last.reads, last.parameters, (name,) if name != "q" else (), last.shape))
-    pieces.append(_scores(part, block, ends, wired))
+    pieces.append(_scores(part, block, ends, wired, pieces))
     above = "attend"
     if part.output_gate is not None:
         pieces.append(linear(block, "gate", "Linear gate", "$x", "attn"))
@@ -120,7 +121,7 @@ def _(part: MultiHead, block: TypedBlock) -> Sequence[Piece]:
     return pieces
 
 
-def _scores(part: MultiHead, block: TypedBlock, ends: dict[str, str], wired: set[str]) -> Piece:
+def _scores(part: MultiHead, block: TypedBlock, ends: dict[str, str], wired: set[str], pieces: Sequence[Piece]) -> Piece:
     """The softmax and what goes into it."""
     whole = look(block)
     bias = " + bias" if "bias" in wired else ""
@@ -133,7 +134,7 @@ def _scores(part: MultiHead, block: TypedBlock, ends: dict[str, str], wired: set
     facts += ["sinks"] if part.sinks else []
     facts += [f"KV heads repeated × {part.heads // part.kv_heads}"] if part.heads != part.kv_heads else []
     facts += [f"dropout {part.dropout:g}"] if part.dropout else []
-    others = sorted(wired - {"x", "memory", "k", "v", "at", "memory_at"})
+    others = sorted(wired - {"x", "memory", "k", "v"} - {port for piece in pieces for _, port in piece.reads})
     reads = (*((ends[name], name) for name in "qkv"), *((f"${port}", port) for port in others))
     seen = Look("Scaled dot-product attention", tuple(facts), whole.hue, whole.icon, whole.mask)
     return Piece("attend", seen, reads, ("sink_scores",) if part.sinks else (), ("scores", "weights"))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from composer.draw.facts import facts, implied
 from composer.draw.graph import Graph
 from composer.draw.outline import LEVELS, Level
+from composer.draw.packed import packed
 from composer.draw.palette import DARK
 from composer.draw.scene import Box, Scene
 from composer.draw.svg import rules
@@ -46,11 +47,17 @@ class View:
 def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
     views = {view.key: view for view in all_views(figure)}
-    source = figure.typed.program.recipe.name_scalar.span.source
+    source = figure.model.typed.program.recipe.name_scalar.span.source
+    pictures = packed([view.figure.svg() for view in views.values()])
     told = {
         "first": figure.level,
-        "views": {key: view_data(view, implied(figure.typed)) for key, view in views.items()},
-        "facts": facts(figure.typed),
+        "words": pictures.words,
+        "things": pictures.things,
+        "views": {
+            key: {"picture": picture, **view_data(view, implied(figure.model))}
+            for (key, view), picture in zip(views.items(), pictures.pictures, strict=True)
+        },
+        "facts": facts(figure.model),
     }
     page = (WEB / "page.html").read_text(encoding="utf-8")
     parts = {
@@ -60,11 +67,16 @@ def html(figure: Figure) -> str:
         "file": escape(Path(source.name).name),
         "recipe": "".join(recipe_lines(source.lines)),
         "picture": views[figure.level].figure.svg(),
-        "data": json.dumps(told, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        "data": data(told),
         "script": (WEB / "page.js").read_text(encoding="utf-8"),
         "theme": "dark" if figure.theme == "dark" else "",
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page)
+
+
+def data(told: Any) -> str:
+    """JSON that a script may hold: it neither ends there nor turns into a comment."""
+    return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(told, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
 
 
 def recipe_lines(lines: Sequence[str]) -> Iterator[str]:
@@ -136,7 +148,7 @@ def frames(scene: Scene) -> set[str]:
 
 
 def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """A picture as the script takes it: its text, which wires each link goes through, and whether the recipe writes it."""
+    """What the script has to know of a picture: which wires each link goes through, and whether the recipe writes it."""
     scene = view.figure.scene
     graph = Graph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
@@ -147,7 +159,6 @@ def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, A
         plain = link.port in unwritten.get(link.target, ())
         links.append([names[link.source], names[link.target], [numbers[id(wire)] for wire in link.wires], int(plain)])
     return {
-        "svg": view.figure.svg(),
         "level": view.level,
         "nodes": [node.about.path for node in merges_first],
         "links": links,

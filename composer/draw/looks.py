@@ -206,7 +206,8 @@ def _(part: Identity, block: TypedBlock) -> Look:
 
 @_look.register
 def _(part: Linear, block: TypedBlock) -> Look:
-    return Look("Linear", (f"{size(block.sizes['dim'])} → {grouped(part.out)}",), "embed")
+    bias = " + bias" if part.bias else ""
+    return Look("Linear", (f"{size(block.sizes['dim'])} → {grouped(part.out)}{bias}",), "embed")
 
 
 @_look.register
@@ -294,7 +295,7 @@ def _(part: MultiHead, block: TypedBlock) -> Look:
         facts.append(f"scale {part.scale:.3g}")
     facts += [f"softcap {part.softcap:g}"] if part.softcap is not None else []
     facts += ["sinks"] if part.sinks else []
-    facts += [f"{part.output_gate.kind} gate"] if part.output_gate is not None else []
+    facts += [f"{part.output_gate.kind or 'output'} gate"] if part.output_gate is not None else []
     facts += ["no output map"] if part.out is None else []
     facts += _dropout(part)
     words, icon = _mask(part.mask, block)

@@ -130,64 +130,55 @@ def rectangle(x: float, y: float, width: float, height: float, radius: float) ->
     return Curve(tuple(points), True)
 
 
-NUMBER = re.compile(r"[MmLlHhVvQCAz]|-?\d*\.?\d+(?:e-?\d+)?")
+NUMBER = re.compile(r"[Mlhvqcaz]|-?\d*\.?\d+(?:e-?\d+)?")
 
 
 def path(text: str) -> Iterator[Curve]:
-    """The strokes of a path, as SVG writes it with M L H V Q C A z and some of them in small letters."""
+    """The strokes of a path, as `svg` writes it: from a start on, all is relative."""
     tokens = NUMBER.findall(text)
     points: list[Point] = []
-    index, command = 0, ""
+    index = 0
 
-    def take(count: int) -> list[float]:
+    def take(count: int) -> list[Point]:
+        """As many points, which are told from the last one."""
         nonlocal index
-        index += count
-        return [float(token) for token in tokens[index - count : index]]
+        x, y = points[-1] if points else (0.0, 0.0)
+        values = [float(token) for token in tokens[index : index + 2 * count]]
+        index += 2 * count
+        return [(x + dx, y + dy) for dx, dy in zip(values[::2], values[1::2], strict=True)]
 
     while index < len(tokens):
-        if tokens[index].isalpha():
-            command = tokens[index]
-            index += 1
-        x, y = points[-1] if points else (0.0, 0.0)
+        command = tokens[index]
+        index += 1
         match command:
-            case "M" | "m":
+            case "M":
                 if points:
                     yield Curve(tuple(points), False)
-                a, b = take(2)
-                points, command = [(a, b)], "L"
+                points = []
+                points = take(1)
             case "z":
                 yield Curve(tuple(_closed(points)), True)
                 points = []
-            case "Q":
-                a, b, c, d = take(4)
-                one, two = (x + 2 / 3 * (a - x), y + 2 / 3 * (b - y)), (c + 2 / 3 * (a - c), d + 2 / 3 * (b - d))
-                points += [one, two, (c, d)]
-            case "C":
-                a, b, c, d, e, f = take(6)
-                points += [(a, b), (c, d), (e, f)]
-            case "A":
-                radius, _, _, large, sweep, a, b = take(7)
-                points += _arc((x, y), (a, b), radius, large != sweep, sweep == 1)
-            case _:
-                end = _end(command, x, y, take(1 if command in "HhVv" else 2))
+            case "q":
+                (x, y), (corner, end) = points[-1], take(2)
+                one, two = ((a + 2 / 3 * (corner[0] - a), b + 2 / 3 * (corner[1] - b)) for a, b in ((x, y), end))
+                points += [one, two, end]
+            case "c":
+                points += take(3)
+            case "a":
+                radius, _, _, large, sweep = map(float, tokens[index : index + 5])
+                index += 5
+                points += _arc(points[-1], take(1)[0], radius, large != sweep, sweep == 1)
+            case "h" | "v":
+                (x, y), far = points[-1], float(tokens[index])
+                index += 1
+                end = (x + far, y) if command == "h" else (x, y + far)
                 points += [(x, y), end, end]
+            case "l":
+                start, end = points[-1], take(1)[0]
+                points += [start, end, end]
     if points:
         yield Curve(tuple(points), False)
-
-
-def _end(command: str, x: float, y: float, values: list[float]) -> Point:
-    match command:
-        case "H":
-            return values[0], y
-        case "h":
-            return x + values[0], y
-        case "V":
-            return x, values[0]
-        case "v":
-            return x, y + values[0]
-        case "l":
-            return x + values[0], y + values[1]
-    return values[0], values[1]
 
 
 def _closed(points: list[Point]) -> list[Point]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ ROWS = 3
 """Kinds of a block that are shown one by one."""
 MAPPED = 4
 """Kinds of passes that a map of layers can show."""
+MOST_TOLD = 6
+"""Numbers that are told one by one."""
 
 
 def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
@@ -49,7 +52,11 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     first = alike[0]
     if len({item.about.path for item in alike}) > 1:
         return None
-    about = replace(first.about, parameters=sum(item.about.parameters for item in alike))
+    about = replace(
+        first.about,
+        parameters=sum(item.about.parameters for item in alike),
+        description=of_each([item.about.description for item in alike]),
+    )
     found: Item | None = None
     if all(isinstance(item, Leaf) for item in alike):
         leaves = [item for item in alike if isinstance(item, Leaf)]
@@ -112,12 +119,18 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
         if before is not None:
             assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
-            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both)),))
+            said = of_each([before[0].items[0].about.description, item.about.description])
+            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both, description=said)),))
             count += before[1]
         kinds[key] = one, count
     headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
     about = replace(alike[0].about, parameters=0, tip="one of several blocks, by the pass")
     return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers)
+
+
+def of_each(descriptions: Sequence[str]) -> str:
+    """What is said of each kind of pass; once where that is the same of all."""
+    return " | ".join(descriptions if len(set(descriptions)) > 1 else descriptions[:1])
 
 
 def _fan(first: Fan, fans: Sequence[Fan]) -> Fan | None:
@@ -180,11 +193,22 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:
-    """What all kinds say, and of the rest what the first and the last say."""
+    """What all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
     first, last = looks[0].facts, looks[-1].facts
-    if len(first) == len(last):
-        pairs = zip(first, last, strict=True)
-        return tuple(a if a == b else f"{a} … {b}" for a, b in pairs) or (f"{len(looks)} kinds",)
+    if all(len(seen.facts) == len(first) for seen in looks):
+        said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
+        return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)
     common = [fact for fact in last if all(fact in seen.facts for seen in looks)]
     only_last = [f"{fact} in the last" for fact in last if fact not in common]
     return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+
+
+def listed(facts: Sequence[str]) -> str:
+    """Facts that differ in one number with all its values, `dilation 1, 2, 4`; others from the first to the last."""
+    split = [re.split(r"(\d[\d.]*)", fact) for fact in facts]
+    alike = list(zip(*split, strict=True)) if len({len(parts) for parts in split}) == 1 else []
+    differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
+    if len(facts) > MOST_TOLD or len(differing) != 1 or not differing[0] % 2:
+        return f"{facts[0]} … {facts[-1]}"
+    (place,) = differing
+    return "".join([*split[0][:place], ", ".join(alike[place]), *split[0][place + 1 :]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -12,7 +13,9 @@ from blocks.primitives.pointwise import Dropout
 from blocks.residual.residual import Residual
 from composer.diagnostics import Span
 from composer.draw.counts import Counts
+from composer.draw.description import Starts, settings, whole
 from composer.draw.insides import Piece, inside
+from composer.draw.layers import Model
 from composer.draw.looks import Look, look, router_facts
 from composer.draw.merge import merged
 from composer.draw.overview import of_group, without_norms
@@ -23,7 +26,7 @@ from composer.draw.visits import visited
 from composer.draw.words import counted, shape, size, spoken
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.renewal import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.recipe import InputDecl
 
 Level: TypeAlias = Literal["overview", "block", "full"]
@@ -54,9 +57,9 @@ class Depth:
     """Whether repeats are."""
 
 
-def outline(typed: TypedProgram, depth: Depth) -> Flow:
+def outline(model: Model, depth: Depth) -> Flow:
     """A model's blocks, frames and edges."""
-    return Outline(typed, depth).model()
+    return Outline(model, depth).model()
 
 
 @dataclass(slots=True)
@@ -73,12 +76,13 @@ class Outline:
     the paths of all places that a drawn thing stands for, with their passes.
     """
 
-    def __init__(self, typed: TypedProgram, depth: Depth) -> None:
-        self.typed, self.depth = typed, depth
-        self.counts = Counts(typed, said=depth.params)
-        self.source = typed.program.recipe.name_scalar.span.source
+    def __init__(self, model: Model, depth: Depth) -> None:
+        self.typed, self.depth = model.typed, depth
+        self.counts = Counts(model.parameters, said=depth.params)
+        self.starts = Starts(model)
+        self.source = self.typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
-        self.titles = dict(titles(typed.root))
+        self.titles = dict(titles(self.typed.root))
         """What every block is called, by its places in the model and in the drawing."""
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
@@ -214,6 +218,7 @@ class Outline:
         came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
         gives = shape(next(iter(node.outputs.values()), ()))
         about = self.about(node, path, places, (seen.title, seen.detail, seen.mask))
+        about = replace(about, description=self.description(node, places))
         after = "" if self.depth.level == "overview" else seen.after
         return Leaf(about, seen, params, gives if gives != came else "", after=after)
 
@@ -232,7 +237,7 @@ class Outline:
         router = Leaf(
             replace(self.about(node, f"{path}.router", places, ("Router", *facts)), parameters=self.counts.total(gates)),
             Look("Router", facts, "moe"),
-            counted(sum(self.counts.owned.get(name, 0) for name in gates[: len(part.router.maps)])),
+            self.counts.shown_of(gates[: len(part.router.maps)]),
         )
         visited_by_all = None
         if shared is not None:
@@ -241,11 +246,12 @@ class Outline:
                 visited_by_all = self.leaf(shared, look(shared), f"{path}.shared", at)
             else:
                 about = self.about(shared, f"{path}.shared", at, ("Shared expert",))
+                about = replace(about, description=self.description(shared, at))
                 visited_by_all = Leaf(about, Look("Shared expert", hue="moe"), self.counts.shown(at[0]))
         about = self.about(node, path, places, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
         own = self.counts.total(f"{place}.expert" for place in places)
         return Fan(
-            replace(about, parameters=own),
+            replace(about, parameters=own, description=self.description(node, places)),
             router,
             seen,
             ("Sparse MoE", *header, f"{count} of {part.experts} active{some}"),
@@ -274,13 +280,9 @@ class Outline:
                 said_after(values[piece.name], piece.look.title.lower(), drawn)
                 continue
             names = [f"{place}.{name}" for place in places for name in piece.parameters]
-            one = names[: len(piece.parameters)]
-            params = (
-                counted(count) if (count := self.counts.total(one)) else "tied" if any(n in self.counts.tied for n in one) else ""
-            )
-            about = replace(
-                self.about(node, below, places, (piece.look.title, piece.look.detail)), parameters=self.counts.total(names)
-            )
+            params = self.counts.shown_of(names[: len(piece.parameters)])
+            about = self.about(node, below, names, (piece.look.title, piece.look.detail))
+            about = replace(about, description=self.description(node, places) if piece is pieces[0] else "")
             drawn.items.append(Leaf(about, piece.look, params))
             for read, port in piece.reads:
                 drawn.edges += [Edge(source, below, port, not port or port in "qkv") for source in values.get(read, ())]
@@ -310,9 +312,8 @@ class Outline:
         if closed and path not in self.depth.opened:
             flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
-            item: Item = of_group(
-                (flow,), replace(about, parameters=self.counts.total(places)), title, self.counts.shown(places[0])
-            )
+            about = replace(about, parameters=self.counts.total(places), description=self.description(node, places))
+            item: Item = of_group((flow,), about, title, self.counts.shown(places[0]))
             drawn.items.append(item)
             self.outer_edges(node.graph, given, path, drawn)
         else:
@@ -418,7 +419,8 @@ class Outline:
         closed = self.depth.level == "overview" or not self.depth.layers
         if closed and path not in self.depth.opened:
             name = f"× {count} {title}"
-            drawn.items.append(of_group(flows, replace(about, parameters=whole), name, counted(whole) if whole else ""))
+            about = replace(about, parameters=whole, description=self.description(node, places))
+            drawn.items.append(of_group(flows, about, name, self.counts.shown_of(places)))
             self.pass_edges(node, values, path, drawn, all_inputs=True)
             return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
         how = "shared" if node.node.share is not None else "each" if len(each) == 1 else ""
@@ -491,9 +493,15 @@ class Outline:
         """What a thing stands for."""
         total = self.counts.total(places)
         tip = [part for part in said if part]
-        if total:
-            tip.append(f"{self.counts.shown(places[0])} parameters")
+        if total and (each := self.counts.shown(places[0])):
+            tip.append(f"{each} parameters")
         return About(path, " — ".join(tip), self.lines(node), total)
+
+    def description(self, node: TypedNode, places: Sequence[str]) -> str:
+        """What is set in a block, and how its parameters start; nothing at a glance."""
+        if self.depth.level == "overview":
+            return ""
+        return "; ".join(filter(None, [*settings(node), self.starts.at(places)])) if isinstance(node, TypedBlock) else whole(node)
 
     def lines(self, node: TypedNode) -> tuple[int, int] | None:
         """Where a node stands in the recipe's text; what is inside of a block, where the block stands."""
@@ -519,7 +527,7 @@ class Outline:
 
     def layer_title(self, node: TypedRepeat, flows: Sequence[Flow]) -> str:
         """What one pass of a repeat is called."""
-        if node.name not in ("layers", "blocks", "encoder", "decoder"):
+        if not re.fullmatch(r"(layers?|blocks?|encoder|decoder)(_\d+)?", node.name):
             return spoken(node.name)
         looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         masks = [seen.mask for seen in looks if seen.mask and not seen.double]
@@ -565,7 +573,7 @@ def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
     """Says above an item what happens to what it gives."""
     for index, item in enumerate(drawn.items):
         if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
-            drawn.items[index] = replace(item, after=said)
+            drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:

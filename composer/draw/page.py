@@ -31,6 +31,7 @@ class Titles:
     facts: tuple[str, ...]
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+    description: str = ""
 
 
 def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
@@ -289,6 +290,7 @@ def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:
         tuple(pieces.boxes),
         tuple(pieces.merges),
         tuple(pieces.chips),
+        description=titles.description,
     )
 
 

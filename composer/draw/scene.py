@@ -144,6 +144,12 @@ class PlacedIcon:
     x: float
     y: float
 
+    @property
+    def area(self) -> Area:
+        """What it covers."""
+        wide, high = (SWATCH * len(self.icon.kinds), SWATCH) if isinstance(self.icon, Swatch) else (ICON, ICON)
+        return Area(self.x, self.y, self.x + wide, self.y + high)
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -152,13 +158,15 @@ class About:
     path: str
     """Of the node, `layers.attn.body`; a folded repeat has no index."""
     tip: str = ""
-    """All there is to say in one line: title, detail, parameters."""
+    """What is shown, in one line: title, detail, parameters."""
     lines: tuple[int, int] | None = None
     """The first and the last line in the recipe's text; none for what stands in another file."""
     parameters: int = 0
     """How many are learned here, in all places that it stands for; those of the things inside it not counted."""
     covers: tuple[str, ...] = ()
     """Paths of nodes that are not drawn by themselves but in it."""
+    description: str = ""
+    """What is set, shown or not, and how parameters start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +222,11 @@ class Strip:
     kinds: tuple[int, ...]
     """Of each pass: 0 for the most frequent one."""
     ticks: tuple[Text, ...]
+
+    @property
+    def area(self) -> Area:
+        """The rectangle of all cells."""
+        return Area(self.x, self.y, self.x + self.width, self.y + self.height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +337,8 @@ class Scene:
     badges: tuple[Badge, ...] = ()
     faint: frozenset[str] = frozenset()
     """Paths of what is the same in the other model, and fades."""
+    description: str = ""
+    """Of the whole model: its task, and what it is given."""
 
 
 @dataclass(slots=True)

@@ -114,9 +114,7 @@ def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], after: 
     flows, ports = [], []
     for part in (*foreign, *parts):
         inner = [e for e in flow.edges if e.target in part]
-        within = tuple(f"{path}." for path in part)
-        leaving = [e for e in flow.all_edges() if e.source.path in part and e.target not in part and e.upward]
-        leaving = [e for e in leaving if not e.target.startswith(within)]
+        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, part) and e.upward]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
@@ -151,6 +149,11 @@ def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) 
     outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
     far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
+
+
+def belongs(path: str, parts: Collection[str]) -> bool:
+    """Whether a path is one of some, or lies in one of them."""
+    return path in parts or any(path.startswith(f"{part}.") for part in parts)
 
 
 def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise, starmap
 from math import hypot
 
 from composer.draw.palette import DARK, LIGHT, Hue, Paint, Palette
@@ -110,6 +111,8 @@ class _Writer:
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '
             f'font-family="{FAMILY}" role="img" aria-label="{label}">'
         )
+        if scene.description:
+            yield f"<desc>{escape(scene.description, quote=False)}</desc>"
         if self.theme.follows:
             more = change_rules(DARK) if scene.badges else ""
             yield f"<style>@media (prefers-color-scheme:dark){{{rules(DARK)}{more}}}</style>"
@@ -199,19 +202,16 @@ class _Writer:
         line = f'class="i" fill="none" stroke="{paint.stroke}" stroke-width="{self.stroke(1.6)}"'
         match merge.sign:
             case "+":
-                yield f'<path {line} d="M{n(x - arm)} {n(y)}H{n(x + arm)}M{n(x)} {n(y - arm)}V{n(y + arm)}"/>'
+                yield f'<path {line} d="M{n(x - arm)} {n(y)}h{n(2 * arm)}M{n(x)} {n(y - arm)}v{n(2 * arm)}"/>'
             case "×":
                 yield (
-                    f'<path {line} d="M{n(x - arm)} {n(y - arm)}L{n(x + arm)} {n(y + arm)}'
-                    f'M{n(x + arm)} {n(y - arm)}L{n(x - arm)} {n(y + arm)}"/>'
+                    f'<path {line} d="M{n(x - arm)} {n(y - arm)}l{n(2 * arm)} {n(2 * arm)}'
+                    f'M{n(x + arm)} {n(y - arm)}l{n(-2 * arm)} {n(2 * arm)}"/>'
                 )
             case "‖":
-                yield f'<path {line} d="M{n(x - 2)} {n(y - 4.5)}V{n(y + 4.5)}M{n(x + 2)} {n(y - 4.5)}V{n(y + 4.5)}"/>'
+                yield f'<path {line} d="M{n(x - 2)} {n(y - 4.5)}v9M{n(x + 2)} {n(y - 4.5)}v9"/>'
             case "Σ":
-                yield (
-                    f'<path {line} d="M{n(x + 3.4)} {n(y - 4.4)}H{n(x - 3.4)}L{n(x + 0.6)} {n(y)}L{n(x - 3.4)} {n(y + 4.4)}'
-                    f'H{n(x + 3.4)}"/>'
-                )
+                yield f'<path {line} d="M{n(x + 3.4)} {n(y - 4.4)}h-6.8l4 4.4l-4 4.4h6.8"/>'
         yield "</g>"
 
     def chip(self, chip: Chip) -> Iterator[str]:
@@ -250,7 +250,8 @@ class _Writer:
         lines = f' data-lines="{about.lines[0]}-{about.lines[1]}"' if about.lines else ""
         named = f' data-id="{escape(about.path)}"' if about.path else ""
         title = f"<title>{escape(about.tip)}</title>" if about.tip else ""
-        return f'<g class="{kind}"{named}{lines}{shade}>{title}'
+        more = f"<desc>{escape(about.description, quote=False)}</desc>" if about.description else ""
+        return f'<g class="{kind}"{named}{lines}{shade}>{title}{more}'
 
     def bright(self, path: str) -> bool:
         """Whether a path is among those that stay bright, or below one."""
@@ -303,12 +304,11 @@ class _Writer:
                 yield f'<path class="gl" stroke="{self.palette.paper}" stroke-width=".5" stroke-opacity=".75" d="{lines}"/>'
                 yield f'<rect class="i" {square} fill="none" stroke="{paint.stroke}" stroke-width="1"/>'
             case Curve(points=points):
-                steps = " L".join(f"{n(x + ICON * a)} {n(y + ICON - 2 - (ICON - 4) * b)}" for a, b in points)
-                yield f'{line} d="M{steps}"/>'
+                yield f'{line} d="{polyline([(x + ICON * a, y + ICON - 2 - (ICON - 4) * b) for a, b in points])}"/>'
             case Loop():
                 a, b = x + ICON / 2, y + ICON / 2
-                yield f'{line} d="M{n(a + 6)} {n(b - 7)}A9 9 0 1 0 {n(a + 9)} {n(b + 1)}"/>'
-                yield f'{line} d="M{n(a + 1)} {n(b - 8.5)}L{n(a + 6.6)} {n(b - 6.6)}L{n(a + 4.6)} {n(b - 1)}"/>'
+                yield f'{line} d="M{n(a + 6)} {n(b - 7)}a9 9 0 1 0 3 8"/>'
+                yield f'{line} d="M{n(a + 1)} {n(b - 8.5)}l5.6 1.9l-2 5.6"/>'
             case Swatch(kinds=kinds):
                 yield '<g class="k-attn">'
                 yield from (self.cell(kind, x + SWATCH * place, y, SWATCH, SWATCH) for place, kind in enumerate(kinds))
@@ -414,16 +414,38 @@ def runs_of(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
             start = None
 
 
-# -- paths
+# -- paths: from their start on relative, so that equal ones read the same wherever they are
+
+
+def polyline(points: Sequence[Point]) -> str:
+    """A line through points."""
+    return moved_to(points[0]) + "".join(starmap(straight, pairwise(points)))
 
 
 def rounded(points: Sequence[Point]) -> str:
     """A line through points whose corners are round."""
-    pieces = [f"M{n(points[0][0])} {n(points[0][1])}"]
+    pieces, at = [moved_to(points[0])], points[0]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         a, b = _towards(corner, before), _towards(corner, after)
-        pieces.append(f"L{n(a[0])} {n(a[1])}Q{n(corner[0])} {n(corner[1])} {n(b[0])} {n(b[1])}")
-    return "".join([*pieces, f"L{n(points[-1][0])} {n(points[-1][1])}"])
+        pieces.append(f"{straight(at, a)}q{between(a, corner)} {between(a, b)}")
+        at = b
+    return "".join([*pieces, straight(at, points[-1])])
+
+
+def moved_to(point: Point) -> str:
+    """Where a path starts."""
+    return f"M{n(point[0])} {n(point[1])}"
+
+
+def straight(start: Point, end: Point) -> str:
+    """A straight piece."""
+    dx, dy = between(start, end).split()
+    return f"v{dy}" if dx == "0" else f"h{dx}" if dy == "0" else f"l{dx} {dy}"
+
+
+def between(start: Point, end: Point) -> str:
+    """What is to go from one point to another; both are where their tenths are, so that no error adds up."""
+    return " ".join(n(round(b, 1) - round(a, 1)) for a, b in zip(start, end, strict=True))
 
 
 def _towards(corner: Point, other: Point) -> Point:
@@ -435,8 +457,8 @@ def _towards(corner: Point, other: Point) -> Point:
 
 def curve(points: Sequence[Point]) -> str:
     """A curve by its four control points."""
-    (a, b), *rest = points
-    return f"M{n(a)} {n(b)}C" + " ".join(f"{n(x)} {n(y)}" for x, y in rest)
+    start, *rest = points
+    return f"{moved_to(start)}c{' '.join(between(start, point) for point in rest)}"
 
 
 HEAD, HALF = 7.0, 3.4

@@ -9,6 +9,8 @@ from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes
 from composer.draw.counts import Counts
+from composer.draw.description import described
+from composer.draw.layers import Model
 from composer.draw.outline import unvisited
 from composer.draw.page import Titles
 from composer.draw.structure import Flow
@@ -22,14 +24,15 @@ BF16 = 2
 """Bytes of a number."""
 
 
-def titles(typed: TypedProgram, flow: Flow, title: str = "") -> Titles:
+def titles(model: Model, flow: Flow, title: str = "") -> Titles:
     """The head of a drawing."""
+    typed = model.typed
     recipe = typed.program.recipe
     first = recipe.doc.split(",")[0].strip()
     named = first if first[:1].isupper() and len(first.split()) <= SHORT else spoken(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.program.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
-    return Titles(title or named, facts(typed, flow), inputs, outputs)
+    return Titles(title or named, facts(model, flow), inputs, outputs, described(typed))
 
 
 def input_title(name: str, dtype: str) -> str:
@@ -38,12 +41,15 @@ def input_title(name: str, dtype: str) -> str:
     return words[name] if dtype == "int" and name in words else spoken(name)
 
 
-def facts(typed: TypedProgram, flow: Flow) -> tuple[str, ...]:
+def facts(model: Model, flow: Flow) -> tuple[str, ...]:
     """Parameters, layers, widths, and what a token leaves behind."""
+    typed = model.typed
     params = typed.program.params
-    counts = Counts(typed)
+    counts = Counts(model.parameters)
     total = counts.owned.get("", 0)
     said = [f"{counted(total)} parameters"] if total else []
+    if frozen := counts.frozen.get("", 0):
+        said.append(f"{counted(total - frozen)} trained")
     if idle := unvisited(flow):
         said.append(f"{counted(total - idle)} active")
     if layers := list(passes(typed.root)):

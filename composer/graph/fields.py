@@ -7,20 +7,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Part, fields
+from blocks.core import Block, Own, Part, fields, is_node
 from blocks.core.fields import Field as FieldSpec
 from blocks.core.fields import Flag, FlagsBy, ListOf, SlotOf, Word
 from composer.diagnostics import Label, Span
-from composer.graph.builders import NodeBuilder
+from composer.graph.builders import NodeBuilder, Site
 from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
 from composer.graph.masks import Masks
 from composer.graph.report import Stop, labels
 from composer.graph.scope import Deferred, Scope
-from composer.graph.values import FUNCTIONS, axis_names, convert, paths
+from composer.graph.values import axis_names, convert, paths
 from composer.language.evaluate import evaluate, evaluate_word
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path
-from composer.language.parse import WORDS, is_node, unknown
+from composer.language.functions import FUNCTIONS
+from composer.language.keys import VALUE_WORDS
 from composer.language.recipe import (
     Body,
     Choice,
@@ -39,6 +40,7 @@ from composer.language.recipe import (
     What,
     Written,
 )
+from composer.language.unknown import unknown
 
 if TYPE_CHECKING:
     from composer.graph.expand import Expander
@@ -92,7 +94,7 @@ class Fields:
     ) -> FieldValue:
         values, origins = self.values.plain(expression, scope)
         sizes = self.values.sizes(expression, scope)
-        missing = names(expression) - values.keys() - WORDS - FUNCTIONS
+        missing = names(expression) - values.keys() - VALUE_WORDS
         if not missing:
             try:
                 return Known(convert(evaluate(expression, values), form, field.name, span, expression), span, origins)
@@ -122,7 +124,7 @@ class Fields:
         place = scope
         target: What | Part | None = what
         if isinstance(what, Choice):
-            target, place = self.expander.choose(what, scope)
+            target, place = self.expander.choices.choose(what, scope)
         if target is None:
             if not field.nullable:
                 self.report.error("not-optional", span, f"the slot `{field.name}` cannot be empty")
@@ -145,9 +147,8 @@ class Fields:
             raise Stop
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
             sealed = self.expander.graph(node, sealed=True)
-            return self.expander.node(
-                field.name, target, Scope(place.graph, place.values, place.outer, scope.inside), sealed, span, "input", fed=True
-            )
+            inside = Scope(place.graph, place.values, place.outer, scope.inside)
+            return self.expander.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
         assert isinstance(target, Use)
         settings = target.settings
         if settings.edges or settings.when or settings.tie:
@@ -160,7 +161,7 @@ class Fields:
         return PartValue(part, values, target.span)
 
     def _fits(self, part: type[Part], family: type[Part]) -> bool:
-        return issubclass(part, family) or (is_node(family) and is_node(part)) or (family.__name__ == "Block" and is_node(part))
+        return issubclass(part, family) or (is_node(family) and is_node(part)) or (family is Block and is_node(part))
 
     def _part_fields(self, use: Use, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
         """The fields that are written, None for one with a mistake, and the slots that are not."""
@@ -178,9 +179,9 @@ class Fields:
     def default_slot(self, field: FieldSpec, node: NodeBuilder | None, span: Span) -> Any:
         default = field.default
         assert isinstance(default, Part)
-        if type(default).__name__ == "Own":
+        if isinstance(default, Own):
             return None
         if is_node(type(default)):
-            return self.expander.default(field.name, default, self.expander.graph(node, sealed=True), span, "input")
+            return self.expander.default(default, Site(field.name, self.expander.graph(node, sealed=True), span, "input"))
         values = ((key, Known(getattr(default, key), span)) for key in type(default).model_fields)
         return PartValue(type(default), tuple(values), span)

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.language.parse import FUNCTIONS
+from composer.language.functions import FUNCTIONS
 from composer.language.write import Data, Remark, Value
 
 MISSING = ""

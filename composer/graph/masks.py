@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Library, Part, fields
+from blocks.core import Library, Part, fields, is_node
 from blocks.core.fields import EdgeName, OrEdge
 from blocks.core.fields import Field as FieldSpec
 from blocks.masks.mask import Mask
@@ -14,13 +14,14 @@ from composer.graph.builders import NodeBuilder, PendingEdge
 from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
 from composer.graph.report import Stop
 from composer.graph.scope import Bound, Broken, Deferred, Scope
-from composer.graph.values import DEPTH, FUNCTIONS, Values
+from composer.graph.values import DEPTH, Values
 from composer.language.document import Scalar
 from composer.language.expression import Binary, Expression, Path, Slice, Unary
-from composer.language.parse import is_node, unknown
+from composer.language.functions import FUNCTIONS
 from composer.language.recipe import (
     MaskValue,
 )
+from composer.language.unknown import unknown
 
 if TYPE_CHECKING:
     from composer.graph.fields import Fields

@@ -16,6 +16,7 @@ from composer.language.document import Scalar
 from composer.language.evaluate import evaluate
 from composer.language.express import names, parse_expression
 from composer.language.expression import Binary, Expression, Number, Path, Unary
+from composer.language.types import axes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Mismatch(Exception):
 def pattern(text: str) -> Pattern:
     """A declared type from its text; what blocks declare is ours or a plug-in's, so a mistake in it is an exception."""
     dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
-    pieces = [piece.strip() for piece in _split(rest.rstrip("]"))] if rest.rstrip("]").strip() else []
+    pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
     leading = bool(pieces) and pieces[0] == "..."
     if dtype not in ("int", "float", "bool"):
         raise ValueError(f"{text!r} is no type: it starts with int, float or bool")
@@ -55,17 +56,6 @@ def declared(text: str) -> Expression:
     """An expression from a block's declaration."""
     source = Declaration("<declaration>", text)
     return parse_expression(Scalar(text, Span(source, 1, 1, 1, len(text) + 1)))
-
-
-def _split(text: str) -> list[str]:
-    pieces, depth = [""], 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            pieces.append("")
-        else:
-            pieces[-1] += character
-    return pieces
 
 
 def match(declared_type: Pattern, given: TensorType, sizes: dict[str, Any], fixed: Mapping[str, Any]) -> None:

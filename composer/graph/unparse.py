@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Own, Part, fields
+from blocks.core import Own, Part, fields, ports
 from blocks.masks.mask import Mask
 from blocks.primitives.state import State
 from composer.graph.describe import mask, number
@@ -19,7 +19,7 @@ from composer.language.document import Listing, Node
 from composer.language.document import Mapping as YamlMapping
 from composer.language.evaluate import as_float, evaluate
 from composer.language.express import parse_expression
-from composer.language.parse import LANGUAGE, ports
+from composer.language.keys import LANGUAGE
 from composer.language.recipe import InputDecl
 from composer.language.write import Data, Remark, Value, data_of, write
 

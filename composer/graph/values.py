@@ -18,15 +18,14 @@ from composer.language.evaluate import as_flag, as_float, as_int, evaluate
 from composer.language.express import ExpressionError, names, parse_expression
 from composer.language.expression import Binary, Expression, If, Path, Slice, Step, Unary, Value
 from composer.language.identifiers import IDENTIFIER
+from composer.language.keys import VALUE_WORDS
 from composer.language.near import near
-from composer.language.parse import WORDS
 from composer.language.recipe import (
     ExpressionValue,
 )
 
 DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
-FUNCTIONS = frozenset({"min", "max", "abs", "sqrt", "log", "exp", "floor", "ceil", "round", "ceil_to"})
 
 
 class Values:
@@ -93,7 +92,7 @@ class Values:
                 found, place = self._deferred_expression(binding)
                 if found is not None:
                     inner = self.plain(found, place)[0]
-                    if not (names(found) - inner.keys() - WORDS - FUNCTIONS):
+                    if not (names(found) - inner.keys() - VALUE_WORDS):
                         values[name] = evaluate(found, inner)
                         origins.append((name, binding.span))
         return values, tuple(origins)

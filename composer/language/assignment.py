@@ -13,15 +13,15 @@ from composer.language.document import Document, Entry, Listing, Mapping, Node, 
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Number, Path
 from composer.language.identifiers import used
+from composer.language.keys import COMMON, GROUP, LONG_PARAM, REPEAT, SCAN, TOP
 from composer.language.merge import Merger, is_deleted, merge
-from composer.language.parse import COMMON, GROUP, REPEAT, SCAN, TOP, unknown
 from composer.language.read import read
+from composer.language.unknown import unknown
 
 KEY = "_: "
 """What stands before the value while it is read."""
 BY_PATTERN = ("init", "weights")
 """Keys whose names may hold dots, so that all of the path that is left is one name."""
-LONG_PARAM = ("default", "type", "required", "min", "max", "of", "doc")
 
 
 @dataclass(frozen=True, slots=True)

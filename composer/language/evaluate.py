@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeAlias, TypeGuard
+from typing import TypeGuard
 
 from composer.diagnostics import Span
+from composer.language.arithmetic import bounded, compute, refuse_large
 from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Step, Unary, Value
+from composer.language.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, Real
 from composer.language.near import near
 from composer.language.refusal import refuse
+from composer.language.wording import FLAGS, kind, shown, what_is
 
-Real: TypeAlias = int | float | Fraction
-
-BITS = 64
-"""Integers, and both halves of a fraction, stay below 2 ** 64."""
-
-FLAGS = {"true": True, "false": False}
 NONE = "none"
 QUOTES = "\"'"
-
-TOO_LARGE = "the result is too large for a number"
 WHAT_IS_A_FLAG = "flags are `true`, `false` and comparisons"
-WHAT_IS_SMALL = f"integers, and both halves of a fraction, stay below 2 ** {BITS}"
+
+ORDER: dict[str, Callable[[Real, Real], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
@@ -43,7 +38,7 @@ def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
         case Unary(operator="not"):
             return not _flag(expression.operand, scope)
         case Unary():
-            return _bounded(-_real(expression.operand, scope), expression.span)
+            return bounded(-_real(expression.operand, scope), expression.span)
         case Binary(operator="and"):
             return _flag(expression.left, scope) and _flag(expression.right, scope)
         case Binary(operator="or"):
@@ -53,9 +48,7 @@ def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
         case Binary(operator="<" | "<=" | ">" | ">="):
             left, right = _real(expression.left, scope), _real(expression.right, scope)
             return ORDER[expression.operator](left, right)
-        case Binary(operator="**"):
-            return _power(expression, scope)
-    return _arithmetic(expression, scope)
+    return compute(expression, _real(expression.left, scope), _real(expression.right, scope))
 
 
 def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Sequence[str]) -> str:
@@ -67,7 +60,7 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
             value = scope.get(name, name)
             if isinstance(value, str) and value in words:
                 return value
-            called = f"`{name}` is {_shown(value)}, which" if name in scope else f"`{name}`"
+            called = f"`{name}` is {shown(value)}, which" if name in scope else f"`{name}`"
             meant = _meant(near(value, words)) if isinstance(value, str) else ""
             refuse("unknown-word", f"{called} is none of {_listed(words)}", expression.span, hint=meant)
     refuse("unknown-word", f"one of {_listed(words)} is wanted here", expression.span)
@@ -83,7 +76,7 @@ def as_int(value: Value, span: Span) -> int:
         refuse("not-whole", message, span, hint="`//` divides and rounds down")
     if isinstance(number, float) and not number.is_integer():
         refuse("not-whole", f"{number!r} is not a whole number", span)
-    return int(_bounded(int(number), span))
+    return int(bounded(int(number), span))
 
 
 def as_float(value: Value, span: Span) -> float:
@@ -95,14 +88,14 @@ def as_real(value: Value, span: Span) -> Real:
     """A number, exact where it is."""
     if _is_real(value):
         return value
-    refuse("not-a-number", f"{_kind(value)}, not a number", span)
+    refuse("not-a-number", f"{kind(value)}, not a number", span)
 
 
 def as_flag(value: Value, span: Span) -> bool:
     """`true` or `false`."""
     if isinstance(value, bool):
         return value
-    refuse("not-a-flag", f"{_kind(value)}, not a flag", span, hint=WHAT_IS_A_FLAG)
+    refuse("not-a-flag", f"{kind(value)}, not a flag", span, hint=WHAT_IS_A_FLAG)
 
 
 def _path(path: Path, scope: Mapping[str, Value]) -> Value:
@@ -131,14 +124,14 @@ def _flag(expression: Expression, scope: Mapping[str, Value]) -> bool:
     value = evaluate(expression, scope)
     if isinstance(value, bool):
         return value
-    refuse("not-a-flag", f"{_named(expression, value)}, not a flag", expression.span, hint=WHAT_IS_A_FLAG)
+    refuse("not-a-flag", f"{what_is(expression, value)}, not a flag", expression.span, hint=WHAT_IS_A_FLAG)
 
 
 def _real(expression: Expression, scope: Mapping[str, Value]) -> Real:
     value = evaluate(expression, scope)
     if _is_real(value):
         return value
-    refuse("not-a-number", f"{_named(expression, value)}, not a number", expression.span)
+    refuse("not-a-number", f"{what_is(expression, value)}, not a number", expression.span)
 
 
 def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
@@ -155,11 +148,11 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     b = right_word if right_word and isinstance(a, str) else evaluate(right, scope)
     for expression, value in ((left, a), (right, b)):
         if not (_is_real(value) or isinstance(value, bool | str)):
-            refuse("not-a-number", f"{_named(expression, value)}, not a number or a word", expression.span)
+            refuse("not-a-number", f"{what_is(expression, value)}, not a number or a word", expression.span)
     if _is_real(a) and _is_real(b):
         return a == b
     if type(a) is not type(b):
-        refuse("unlike-values", f"{_kind(a)} and {_kind(b)}: they are never equal", comparison.span)
+        refuse("unlike-values", f"{kind(a)} and {kind(b)}: they are never equal", comparison.span)
     return a == b
 
 
@@ -169,61 +162,6 @@ def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:
         case Path(steps=[Step(name=name, arguments=None)]) if name not in scope and name not in FLAGS:
             return name
     return ""
-
-
-ORDER: dict[str, Callable[[Real, Real], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-ARITHMETIC: dict[str, Callable[[Real, Real], Real]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
-}  # fmt: skip
-
-
-def _arithmetic(expression: Binary, scope: Mapping[str, Value]) -> Real:
-    left, right = _real(expression.left, scope), _real(expression.right, scope)
-    sign = expression.operator
-    if sign in {"/", "//", "%"} and right == 0:
-        refuse("division-by-zero", f"{_shown(left)} {sign} 0 has no value", expression.right.span)
-    if sign == "/" and isinstance(left, int) and isinstance(right, int):
-        return _bounded(Fraction(left, right), expression.span)
-    try:
-        return _bounded(ARITHMETIC[sign](left, right), expression.span)
-    except OverflowError:
-        refuse("number-too-large", TOO_LARGE, expression.span)
-
-
-def _power(expression: Binary, scope: Mapping[str, Value]) -> Real:
-    """A power, refused before it is computed where its size is already known to be too large."""
-    base, exponent = _real(expression.left, scope), _real(expression.right, scope)
-    if base == 0 and exponent < 0:
-        refuse("division-by-zero", f"0 ** {_shown(exponent)} has no value", expression.span)
-    if isinstance(exponent, int) and not isinstance(base, float):
-        exact = Fraction(base)
-        bits = max(abs(exact.numerator), exact.denominator).bit_length() - 1
-        if bits * abs(exponent) > BITS:
-            refuse("number-too-large", f"{_shown(base)} ** {exponent} is too large", expression.span, hint=WHAT_IS_SMALL)
-        return _bounded(exact**exponent, expression.span) if bits else _unit_power(exact, exponent)
-    if base < 0 and not float(exponent).is_integer():
-        refuse("no-real-value", f"a negative number has no real power of {_shown(exponent)}", expression.span)
-    try:
-        return _bounded(math.pow(base, exponent), expression.span)
-    except OverflowError:
-        refuse("number-too-large", TOO_LARGE, expression.span)
-
-
-def _unit_power(base: Fraction, exponent: int) -> int:
-    """A power of 0, 1 or -1, whatever the exponent."""
-    return int(base) ** (exponent % 2 if exponent else 0) if base == -1 else int(base if exponent else 1)
-
-
-def _bounded(value: Real, span: Span) -> Real:
-    """The value in its simplest type, if it is of a size that a model can have."""
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            refuse("number-too-large", TOO_LARGE, span)
-        return value
-    size = max(abs(value.numerator), value.denominator)
-    if size.bit_length() > BITS:
-        refuse("number-too-large", TOO_LARGE, span, hint=WHAT_IS_SMALL)
-    return value if isinstance(value, int) or value.denominator != 1 else value.numerator
 
 
 def _call(step: Step, span: Span, scope: Mapping[str, Value]) -> Real:
@@ -246,72 +184,15 @@ def _call(step: Step, span: Span, scope: Mapping[str, Value]) -> Real:
     try:
         value = function(*values)
     except OverflowError:
-        refuse("number-too-large", TOO_LARGE, span)
+        refuse_large(span)
     except ValueError:
-        message = f"{step.name}({', '.join(map(_shown, values))}) has no real value"
+        message = f"{step.name}({', '.join(map(shown, values))}) has no real value"
         refuse("no-real-value", message, span, hint=DOMAINS[step.name])
-    return _bounded(value, span)
-
-
-def _ceil_to(value: Real, multiple: Real) -> int:
-    """The least multiple that is no smaller than the value."""
-    if multiple <= 0 or multiple != int(multiple):
-        raise ValueError
-    return math.ceil(Fraction(value) / int(multiple)) * int(multiple)
-
-
-FUNCTIONS: dict[str, Callable[..., Real]] = {
-    "min": min, "max": max, "abs": abs, "sqrt": math.sqrt, "log": math.log, "exp": math.exp,
-    "floor": math.floor, "ceil": math.ceil, "round": round, "ceil_to": _ceil_to,
-}  # fmt: skip
-ARGUMENTS = {**dict.fromkeys(FUNCTIONS, (1, 1)), "min": (2, 32), "max": (2, 32), "ceil_to": (2, 2)}
-USAGE = {**{name: f"{name}(x)" for name in FUNCTIONS}, "min": "min(a, b)", "max": "max(a, b)", "ceil_to": "ceil_to(x, multiple)"}
-DOMAINS = {
-    "sqrt": "a square root wants a number that is not negative",
-    "log": "a logarithm wants a number above 0",
-    "ceil_to": "the multiple is a whole number above 0",
-}
+    return bounded(value, span)
 
 
 def _is_real(value: object) -> TypeGuard[Real]:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
-
-
-def _named(expression: Expression, value: object) -> str:
-    """What a value is, by the name that stands in the recipe where there is one."""
-    if isinstance(expression, Path) and not (isinstance(value, str) or expression.text in FLAGS):
-        return f"`{expression.text}` is {_class(value)}"
-    return _kind(value)
-
-
-def _kind(value: object) -> str:
-    """What a value is, beginning with the value itself."""
-    return f"{_shown(value)} is {_class(value)}"
-
-
-def _class(value: object) -> str:
-    match value:
-        case bool():
-            return "a flag"
-        case str():
-            return "a word"
-        case int() | float() | Fraction():
-            return "a number"
-    return "a block"
-
-
-def _shown(value: object) -> str:
-    """A value as a recipe would write it."""
-    match value:
-        case bool():
-            return f"`{str(value).lower()}`"
-        case str():
-            return f"`{value}`"
-        case Fraction():
-            return f"{value.numerator} / {value.denominator}"
-        case int() | float():
-            return repr(value)
-    return "this"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, get_args
 
-from blocks.core import Library, Part, fields
+from blocks.core import Library, Part, fields, ports
 from blocks.core.fields import FlagsBy, Form, SlotOf
 from composer.diagnostics import Diagnostic
 from composer.language.define import with_definitions
@@ -13,7 +13,6 @@ from composer.language.document import Entry, Listing, Mapping, Node, Scalar
 from composer.language.express import ExpressionError, parse_expression
 from composer.language.expression import Binary, If, Path, Unary
 from composer.language.near import near
-from composer.language.parse import ports
 from composer.language.recipe import ParamType
 
 DELETED = "null"

@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import leave, resume
+from blocks.core import leave, ports, resume
 from composer.graph.ir import Ref
 from composer.graph.renewal import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
-from composer.language.parse import ports
 from composer.lower.construct import Hole, pattern
 from composer.lower.keepers import goes_on, writes_along
 from composer.lower.names import STREAM, attribute, safe

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from blocks.core import Part
+from blocks.core import Part, is_node
 from blocks.masks.plans import Plan, kept
 from blocks.primitives.state import State
 from composer.graph.dims import Dim
@@ -14,7 +14,6 @@ from composer.graph.patterns import pattern
 from composer.graph.purpose import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
 from composer.language.expression import Path
-from composer.language.parse import is_node
 from composer.lower.fixed import Fixed, Reach, reach
 from composer.lower.flatten import flatten
 from composer.lower.hoist import Hoisted, Hoisting

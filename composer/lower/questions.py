@@ -6,10 +6,9 @@ import inspect
 import re
 from functools import cache
 
-from blocks.core import Part, Tensor
+from blocks.core import Part, Tensor, ports
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
-from composer.language.parse import ports
 from composer.lower.statements import Key
 
 

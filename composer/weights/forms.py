@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from composer.diagnostics import Diagnostic, Span
 from composer.language.document import Entry, Listing, Mapping, Node, Scalar
-from composer.language.parse import unknown
+from composer.language.unknown import unknown
 
 
 class Forms:

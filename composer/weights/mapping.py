@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError
 from composer.language import document
-from composer.language.parse import unknown
+from composer.language.unknown import unknown
 from composer.weights.move import Move, Shape, shown
 from composer.weights.names import folded
 from composer.weights.rules import Reader, Rule, Rules

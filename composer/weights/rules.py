@@ -10,8 +10,8 @@ from composer.diagnostics import Span
 from composer.language.document import Entry, Listing, Mapping, Node, Scalar
 from composer.language.evaluate import as_float, as_int, evaluate
 from composer.language.express import parse_expression
-from composer.language.parse import unknown
 from composer.language.refusal import ExpressionError
+from composer.language.unknown import unknown
 from composer.weights import config_forms
 from composer.weights.forms import Forms
 from composer.weights.names import Found, Pattern, pattern

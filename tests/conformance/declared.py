@@ -8,13 +8,12 @@ from random import Random
 from typing import Any
 
 import composer
-from blocks.core import Library, Part, fields
+from blocks.core import Library, Part, fields, is_node, ports
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
 from blocks.masks.mask import Mask, Pair
 from blocks.masks.plans import edges_of
 from composer.graph.patterns import pattern
 from composer.language.express import names
-from composer.language.parse import is_node, ports
 from composer.language.write import write
 from tests.conformance.features import of_field
 

@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 import composer
-from blocks.core import Library, fields
+from blocks.core import Library, fields, is_node, ports
 from blocks.core.fields import EdgeName, Field, FlagsBy, OrEdge, SlotOf
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
@@ -18,7 +18,6 @@ from composer.graph.typed import TypedProgram, TypedScan
 from composer.language import document, recipe
 from composer.language.defined import is_defined
 from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Step, Unary
-from composer.language.parse import is_node, ports
 
 LANGUAGE = frozenset(
     {

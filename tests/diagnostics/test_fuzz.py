@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 import composer
-from blocks.core import fields, standard
+from blocks.core import fields, is_node, standard
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, full, report
-from composer.language.parse import FUNCTIONS, TOP, is_node
+from composer.language.functions import FUNCTIONS
+from composer.language.keys import TOP
 from composer.recipe import zoo_names
 from composer.zoo import zoo
 

@@ -15,7 +15,8 @@ from composer.diagnostics import Source, Span
 from composer.language.document import Scalar
 from composer.language.evaluate import evaluate
 from composer.language.express import parse_expression
-from composer.language.parse import FUNCTIONS, TOP
+from composer.language.functions import FUNCTIONS
+from composer.language.keys import TOP
 from composer.weights.mapping import mapping, shapes_of
 from tests.docs.pages import ROOT, Example, examples
 

@@ -88,6 +88,31 @@ def overlaps(scene: Scene) -> Iterator[str]:
             yield f"{one_wire.source} → {one_wire.target} runs on {other_wire.source} → {other_wire.target}"
 
 
+def borders(scene: Scene) -> Iterator[str]:
+    """Everything that a border goes through, and what lies on an icon or on a map of layers."""
+    things = [(thing.about.path, thing.area) for thing in (*scene.boxes, *scene.merges)]
+    things += [(text.text, text.area) for text in texts(scene)]
+    strips = [(f"layers of {frame.about.path}", frame.strip.area) for frame in scene.frames if frame.strip]
+    for number, frame in enumerate(scene.frames):
+        others = [(other.about.path, other.area) for other in scene.frames[number + 1 :]]
+        for name, area in (*things, *strips, *others):
+            if frame.area.meets(area) and not inside(area, frame.area):
+                yield f"the border of {frame.about.path} goes through `{name}`"
+        for text in (*frame.texts, *([frame.pill] if frame.pill else [])):
+            if not inside(text.area, frame.area):
+                yield f"`{text.text}` leaves its frame"
+    for name, area in strips:
+        yield from (f"`{other}` lies on the {name}" for other, its in things if area.meets(its))
+        for wire in scene.wires:
+            if any(crosses(a, b, area) for a, b in pieces(wire)):
+                yield f"{wire.source} → {wire.target} crosses the {name}"
+    for box in scene.boxes:
+        for icon in box.icons:
+            if not inside(icon.area, box.area):
+                yield f"the icon of {box.about.path} leaves its box"
+            yield from (f"`{text.text}` lies on an icon" for text in box.texts if icon.area.meets(text.area))
+
+
 def inside(inner: Area, outer: Area) -> bool:
     """Whether a rectangle lies in another."""
     return (

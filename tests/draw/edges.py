@@ -8,6 +8,8 @@ from copy import copy
 from dataclasses import replace
 
 from blocks.primitives.pointwise import Dropout
+from composer.draw.figure import plain
+from composer.draw.layers import NOTHING, Names
 from composer.draw.scene import Scene
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
@@ -19,7 +21,9 @@ Made = frozenset[str]
 class Readers:
     """Every pair of a block that makes a value and one that reads it, repeats folded."""
 
-    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = ()) -> None:
+    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = (), called: Names = NOTHING) -> None:
+        self.names = called
+        """Where layers that are written one by one are drawn as one."""
         self.closed = set(closed)
         """Paths of groups and repeats that are drawn as one box."""
         self.quiet = quiet
@@ -31,6 +35,20 @@ class Readers:
         made = self.graph(typed.root, given, "")
         for name, value in made.items():
             self.pairs |= {(one, f"outputs.{name}", "") for one in value}
+        self.pairs = {
+            self.outside(*pair) for pair in self.pairs if pair[0] == pair[1] or self.holder(pair[0]) != self.holder(pair[1])
+        }
+        self.blocks = set(map(self.holder, self.blocks))
+
+    def holder(self, path: str) -> str:
+        """What is drawn as one box, for layers that are written one by one and stand in it; else the node itself."""
+        steps = path.split(".")
+        return steps[0] if steps[0] in self.closed & {called[0] for called in self.names.steps.values()} else path
+
+    def outside(self, maker: str, reader: str, port: str) -> tuple[str, str, str]:
+        """A pair as it is seen from outside of such boxes, which read one thing."""
+        around = self.holder(reader)
+        return self.holder(maker), around, port if around == reader else ""
 
     def silent(self) -> Readers:
         """One that keeps nothing of what it meets."""
@@ -40,7 +58,7 @@ class Readers:
 
     def graph(self, graph: TypedGraph, values: dict[str, Mapping[str, Made]], prefix: str) -> dict[str, Made]:
         for node in graph.nodes:
-            path = prefix + node.name
+            path = plain(self.names.called(prefix + node.name))
             if node.node.dropped:
                 values[node.name] = {"": self.wire(node.node.wires[0], values)}  # type: ignore[union-attr]  # no repeat
             elif path in self.closed and not isinstance(node, TypedBlock):
@@ -56,19 +74,19 @@ class Readers:
                 }
                 values[node.name] = {"": frozenset([path])}
             elif isinstance(node, TypedRepeat):
-                self.repeat(node, values, path)
+                self.repeat(node, values, prefix + node.name)
             elif isinstance(node, TypedBlock):
                 values[node.name] = self.block(node, values, path)
             elif isinstance(node, TypedScan):
                 inner = {wire.port: {"": self.wire(wire, values)} for wire in node.node.wires}
-                first = self.silent().graph(node.graph, dict(inner), f"{path}.")
+                first = self.silent().graph(node.graph, dict(inner), f"{prefix}{node.name}.")
                 for name, port in node.carried.items():  # and what the step before gave
                     inner[name] = {"": inner.get(name, {}).get("", frozenset()) | first[port]}
-                out = self.graph(node.graph, inner, f"{path}.")
+                out = self.graph(node.graph, inner, f"{prefix}{node.name}.")
                 values[node.name] = {**out, "": next(iter(out.values()))}
             else:
                 inner = {wire.port: {"": self.wire(wire, values)} for wire in node.node.wires}
-                out = self.graph(node.graph, inner, f"{path}.")
+                out = self.graph(node.graph, inner, f"{prefix}{node.name}.")
                 values[node.name] = {**out, "": next(iter(out.values()))}
         return {name: self.ref(ref, values) for name, ref in graph.graph.outputs}
 
@@ -85,7 +103,7 @@ class Readers:
         values[node.name] = passes
         for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
             inner = {wire.port: {"": self.wire(wire, values)} for wire in one.wires}
-            out = self.graph(graph, inner, f"{path}.")
+            out = self.graph(graph, inner, f"{path}.{index}.")
             for port, made in {**out, "": next(iter(out.values()))}.items():
                 passes[f"({index}){port}"] = passes[port] = made
 

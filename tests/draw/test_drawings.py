@@ -6,12 +6,13 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from composer.draw.layers import folded
 from composer.draw.outline import Level
 from composer.draw.svg import THEMES, svg
 from composer.graph.parameters import parameters
 from composer.recipe import zoo_names
 from tests.draw.cases import CASES, FORMS, LEVEL_CASES, scenes
-from tests.draw.checks import overlaps
+from tests.draw.checks import borders, overlaps
 from tests.draw.edges import Readers, drawn, mixed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -23,9 +24,11 @@ SHRUNK = {"switch": 8.0}
 
 @pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
 def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
-    """No text on a text, no box on a box, no wire through either, no wire along another, all of it on the page."""
+    """No text on a text, no box on a box, no wire through either, no wire along another, no border through anything, all of it
+    on the page.
+    """
     for name, _, scene in scenes(case, level):
-        assert list(overlaps(scene)) == [], name
+        assert [*overlaps(scene), *borders(scene)] == [], name
 
 
 @pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
@@ -41,7 +44,7 @@ def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
 def test_every_edge_is_drawn_once(case: str) -> None:
     """What reads what, followed through frames, is what the typed graph says."""
     for name, typed, scene in scenes(case, "block"):
-        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes])
+        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names)
         seen = drawn(scene, truth.blocks)
         assert truth.pairs - set(seen) == set(), name
         inside = mixed(scene)

@@ -12,6 +12,7 @@ let view, nodes, edges, chosen = -1;
 
 function show(key, focused = "") {
   view = data.views[key];
+  view.svg ??= together(view.picture);
   picture.innerHTML = view.svg;
   const svg = picture.querySelector("svg");
   svg.setAttribute("role", "group");
@@ -45,6 +46,14 @@ function show(key, focused = "") {
   const at = focused ? view.nodes.findIndex(path => path === focused || path.startsWith(focused + ".")) : -1;
   choose(-1);
   if (at >= 0) { nodes[at].focus(); choose(at); }
+}
+
+// The text of a picture: of each thing its words and, between them, its points, told in tenths from where it stands
+function together(rows) {
+  let text = "";
+  for (let row = 0; row < rows.length; row += 3)
+    data.things[rows[row]].forEach((part, at) => { text += at % 2 ? (part + rows[row + (at % 4 === 1 ? 1 : 2)]) / 10 : data.words[part]; });
+  return text;
 }
 
 // A sign at the upper left corner of what can be opened or closed

@@ -1,0 +1,124 @@
+"""What a picture leaves unsaid, in words: what the model is given, all that is set in a node, and how its parameters start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from blocks.core import Own, Part, fields
+from blocks.masks.mask import Mask
+from composer.draw.layers import Model
+from composer.graph.describe import edge_names, kind_of, number, phrase
+from composer.graph.ir import SlotNode
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.language.evaluate import evaluate
+from composer.language.globs import matches
+
+
+def described(typed: TypedProgram) -> str:
+    """What there is to say of a whole model beside its nodes."""
+    program = typed.program
+    said = [f"task {program.recipe.task}"] if program.recipe.task else []
+    for one in program.inputs:
+        default = f" = {evaluate(one.default.expression, program.params)}" if one.default else "?" if one.optional else ""
+        said.append(f"input {one.name} {typed.inputs[one.name]}{default}")
+    said += [f"positions of {axis} from {ref}" for axis, ref in program.positions]
+    said += [f"gives {name}" for name, _ in program.graph.outputs]
+    return "; ".join(said)
+
+
+def settings(node: TypedBlock) -> Iterator[str]:
+    """What differs in a block from what it would be, whether the picture shows it or not; of what fills its slots, all."""
+    edges, written = edge_names(node), dict(node.node.fields)
+    for name, field in fields(type(node.part)).items():
+        value = getattr(node.part, name)
+        follows = bool(field.derived) and name not in written
+        if not follows and not isinstance(written.get(name), SlotNode) and value != field.default:
+            yield setting(name, value, edges)
+    for wire in node.node.wires:
+        if len(wire.refs) > 1 and node.part.inline() not in ("{xs: + }", "{xs: * }"):  # whose order means nothing
+            yield f"{wire.port} of {' then '.join(map(str, wire.refs))}"
+    for name, filled in node.slots.items():
+        if filled is not None:
+            yield f"{name} {whole(filled)}"
+
+
+def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
+    """One field as words, with every digit."""
+    match value:
+        case bool() | Mask() | Own():
+            return phrase(name, value, edges)
+        case int() | float():
+            return f"{name} {number(value)}"
+        case Part():
+            below = fields(type(value)).items()
+            inner = [setting(key, held, edges) for key, field in below if (held := getattr(value, key)) != field.default]
+            return f"{name} {value.kind}" + (f" ({', '.join(inner)})" if inner else "")
+    return phrase(name, value, edges)
+
+
+def whole(node: TypedNode) -> str:
+    """A node that no picture shows by itself, with all that is in it."""
+    match node:
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
+            inner = [inside(graph)]
+        case TypedRepeat(passes=passes):
+            kinds: dict[str, list[int]] = {}
+            for index, graph in enumerate(passes):
+                kinds.setdefault(inside(graph), []).append(index)
+            inner = (
+                [f"{len(passes)} × {text}" for text in kinds]
+                if len(kinds) == 1
+                else [f"{spans(same)}: {text}" for text, same in kinds.items()]
+            )
+        case TypedBlock():
+            inner = list(settings(node))
+    return kind_of(node) + (f" ({', '.join(inner)})" if inner else "")
+
+
+def inside(graph: TypedGraph) -> str:
+    """Every node of a graph, with what it reads."""
+    said = []
+    for node in graph.nodes:
+        wires = [] if isinstance(node, TypedRepeat) else node.node.wires
+        reads = ", ".join(str(ref) for wire in wires for ref in wire.refs)
+        said.append(f"{node.name} = {whole(node)}" + (f" of {reads}" if reads else ""))
+    return "; ".join(said)
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Rising numbers in few words: `0–4, 6`."""
+    runs = [[number for _, number in same] for _, same in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+class Starts:
+    """How parameters start, where the recipe says it."""
+
+    def __init__(self, model: Model) -> None:
+        self.ruled: dict[str, dict[str, str]] = {}
+        """Path of a node to its parameters, by their names below it, each with how it starts."""
+        rules = [(glob, f"{how} {number(value)}") for glob, how, value, _ in reversed(model.typed.program.init)]
+        for written, entry in zip(model.written, model.parameters, strict=True) if rules else ():
+            how = next((how for glob, how in rules if matches(glob, written.name)), "")
+            if how and not entry.tied_to:
+                steps = entry.name.split(".")
+                for end in range(1, len(steps)):
+                    self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = how
+
+    def at(self, places: Sequence[str]) -> str:
+        """Those of a thing that stands for some places; where these differ, of each in turn."""
+        said = [(len(list(same)), text) for text, same in groupby(map(self._at, places))]
+        return " | ".join(f"{count} × {text}" if len(said) > 1 else text for count, text in said)
+
+    def _at(self, place: str) -> str:
+        """`weight` for all that are called so, where these start alike."""
+        alike: dict[str, dict[str, list[str]]] = {}
+        for name, how in self.ruled.get(place, {}).items():
+            alike.setdefault(name.rpartition(".")[2], {}).setdefault(how, []).append(name)
+        return ", ".join(
+            f"{last if len(starts) == 1 else ', '.join(names)} from {how}"
+            for last, starts in alike.items()
+            for how, names in starts.items()
+        )

@@ -1,0 +1,157 @@
+"""Which nodes are alike, whatever they are called and whatever they read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from blocks.core import Part
+from blocks.losses.loss import Loss
+from blocks.primitives.state import State
+from composer.graph.ir import Ref, Wire
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
+
+Port: TypeAlias = tuple[Hashable, int]
+"""A port, and which one of a list."""
+
+
+@dataclass(slots=True)
+class Kinds:
+    """A number for each kind of node."""
+
+    bare: bool = False
+    """Whether only the types of blocks count, not their fields."""
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    graphs: dict[int, Hashable] = field(default_factory=dict)
+
+    def number(self, key: Hashable) -> int:
+        """Equal for equal keys."""
+        return self.numbers.setdefault(key, len(self.numbers))
+
+    def of(self, node: TypedNode) -> int:
+        """Equal for nodes that compute the same and give the same shapes; whose parameters they have does not count."""
+        return self.number(self._key(node))
+
+    def akin(self, node: TypedNode) -> int:
+        """Equal for blocks of one type, with one name but for the numbers in it, that give the same shapes."""
+        part = node.part if isinstance(node, TypedBlock) else None
+        if _alone(node) or not re.search(r"\d", node.name):
+            return self.number(id(node))
+        return self.number((type(node), type(part), re.sub(r"\d+", "#", node.name), tuple(node.outputs.items())))
+
+    def _key(self, node: TypedNode) -> Hashable:
+        held = node.node.trainable, node.node.dropped
+        match node:
+            case TypedBlock(part=part, slots=slots):
+                if _alone(node):
+                    return id(node)
+                filled = tuple((name, slot and self.of(slot)) for name, slot in slots.items())
+                ports = tuple(node.inputs.items()), tuple(node.outputs.items()), node.node.wanted
+                return "block", type(part) if self.bare else settings(part), ports, filled, node.copies, held
+            case TypedGroup(graph=graph):
+                return "group", node.node.part, self.graph(graph), held
+            case TypedScan(graph=graph):
+                walked = tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.outputs.items())
+                return "scan", str(node.axis), self.graph(graph), walked, held
+        return "repeat", node.node.share is not None, tuple(map(self.graph, node.passes)), held
+
+    def graph(self, graph: TypedGraph) -> Hashable:
+        """Equal for graphs of equal nodes with the same names; what they are given goes by its place."""
+        if id(graph) not in self.graphs:
+            inputs = {one.name: number for number, one in enumerate(graph.graph.inputs)}
+            given = tuple((graph.inputs[one.name], one.many) for one in graph.graph.inputs)
+            nodes = tuple(
+                (node.name, self.of(node), tuple((port, from_(ref, inputs)) for port, ref in reads(node))) for node in graph.nodes
+            )
+            outputs = tuple((name, from_(ref, inputs)) for name, ref in graph.graph.outputs)
+            self.graphs[id(graph)] = self.number((given, nodes, outputs))
+        return self.graphs[id(graph)]
+
+
+def from_(ref: Ref, inputs: dict[str, int]) -> Hashable:
+    """A reference in a graph, to an input by its place."""
+    return inputs.get(ref.node, ref.node), ref.port, ref.index
+
+
+def _alone(node: TypedNode) -> bool:
+    """Whether a node is like no other: a state and what becomes of it belong together, and a loss is the model's."""
+    if not isinstance(node, TypedBlock):
+        return False
+    return is_renewal(node) or isinstance(node.part, State | Loss)
+
+
+def settings(value: Any) -> Hashable:
+    """A field's value, a part's with all its fields, so that it can be compared."""
+    match value:
+        case Part():
+            own = vars(value)  # what fills a slot with a graph is no field's value
+            return type(value), tuple((name, settings(own[name])) for name in type(value).model_fields if name in own)
+        case list() | tuple():
+            return tuple(map(settings, value))
+        case dict():
+            return tuple((name, settings(inner)) for name, inner in value.items())
+    return type(value), value
+
+
+def reads(node: TypedNode) -> Iterator[tuple[Port, Ref]]:
+    """What a node reads at each of its ports."""
+    for number, wire in wires(node):
+        for nth, ref in enumerate(wire.refs):
+            if ref.node != node.name:
+                yield (port(node, number, wire.port), nth), ref
+
+
+def rewired(node: TypedNode, change: Callable[[Port, Ref], Ref]) -> TypedNode:
+    """The node with other references."""
+    found = [
+        (
+            number,
+            replace(wire, refs=tuple(change((port(node, number, wire.port), nth), ref) for nth, ref in enumerate(wire.refs))),
+        )
+        for number, wire in wires(node)
+    ]
+    if isinstance(node, TypedRepeat):
+        passes = tuple(
+            replace(one, wires=tuple(wire for place, wire in found if place == number))
+            for number, one in enumerate(node.node.passes)
+        )
+        return replace(node, node=replace(node.node, passes=passes))
+    whole = tuple(wire for _, wire in found)
+    return replace(node, node=replace(node.node, wires=whole))  # type: ignore[arg-type]  # each kind with its own
+
+
+def wires(node: TypedNode) -> Iterator[tuple[int, Wire]]:
+    """Everything a node reads, by the pass where it is a repeat."""
+    for number, one in enumerate(node.node.passes if isinstance(node, TypedRepeat) else (node.node,)):
+        yield from ((number, wire) for wire in one.wires)
+
+
+def port(node: TypedNode, number: int, name: str) -> Hashable:
+    """A port by its name; of what has a graph, by its place there, since what is read from around is called as it is there."""
+    match node:
+        case TypedBlock():
+            return name
+        case TypedRepeat(passes=passes):
+            return number, place(passes[number], name)
+    return place(node.graph, name)
+
+
+def place(graph: TypedGraph, name: str) -> int:
+    """Where an input stands among those of a graph."""
+    return next(index for index, one in enumerate(graph.graph.inputs) if one.name == name)
+
+
+def boxes(nodes: Sequence[TypedNode]) -> int:
+    """How many blocks some nodes are drawn as, repeats folded."""
+    count = 0
+    for node in nodes:
+        match node:
+            case TypedBlock():
+                count += not node.node.dropped
+            case TypedGroup(graph=graph) | TypedScan(graph=graph):
+                count += boxes(graph.nodes)
+            case TypedRepeat(passes=passes):
+                count += boxes(passes[0].nodes)
+    return count

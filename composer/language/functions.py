@@ -1,0 +1,31 @@
+"""The functions of expressions, with the numbers that each takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeAlias
+
+Real: TypeAlias = int | float | Fraction
+
+
+def _ceil_to(value: Real, multiple: Real) -> int:
+    """The least multiple that is no smaller than the value."""
+    if multiple <= 0 or multiple != int(multiple):
+        raise ValueError
+    return math.ceil(Fraction(value) / int(multiple)) * int(multiple)
+
+
+FUNCTIONS: dict[str, Callable[..., Real]] = {
+    "min": min, "max": max, "abs": abs, "sqrt": math.sqrt, "log": math.log, "exp": math.exp,
+    "floor": math.floor, "ceil": math.ceil, "round": round, "ceil_to": _ceil_to,
+}  # fmt: skip
+ARGUMENTS = {**dict.fromkeys(FUNCTIONS, (1, 1)), "min": (2, 32), "max": (2, 32), "ceil_to": (2, 2)}
+"""The least and the most numbers that each takes."""
+USAGE = {**{name: f"{name}(x)" for name in FUNCTIONS}, "min": "min(a, b)", "max": "max(a, b)", "ceil_to": "ceil_to(x, multiple)"}
+DOMAINS = {
+    "sqrt": "a square root wants a number that is not negative",
+    "log": "a logarithm wants a number above 0",
+    "ceil_to": "the multiple is a whole number above 0",
+}

@@ -1,0 +1,46 @@
+"""Values in the words of messages: what each is, and how a recipe would write it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from composer.language.expression import Expression, Path
+
+FLAGS = {"true": True, "false": False}
+
+
+def what_is(expression: Expression, value: object) -> str:
+    """What a value is, by the name that stands in the recipe where there is one."""
+    if isinstance(expression, Path) and not (isinstance(value, str) or expression.text in FLAGS):
+        return f"`{expression.text}` is {_class(value)}"
+    return kind(value)
+
+
+def kind(value: object) -> str:
+    """What a value is, beginning with the value itself."""
+    return f"{shown(value)} is {_class(value)}"
+
+
+def _class(value: object) -> str:
+    match value:
+        case bool():
+            return "a flag"
+        case str():
+            return "a word"
+        case int() | float() | Fraction():
+            return "a number"
+    return "a block"
+
+
+def shown(value: object) -> str:
+    """A value as a recipe would write it."""
+    match value:
+        case bool():
+            return f"`{str(value).lower()}`"
+        case str():
+            return f"`{value}`"
+        case Fraction():
+            return f"{value.numerator} / {value.denominator}"
+        case int() | float():
+            return repr(value)
+    return "this"

@@ -1,0 +1,50 @@
+"""Where things stand: side by side, or above each other, as figures in papers have them."""
+
+from __future__ import annotations
+
+from composer.draw.scene import Area
+from tests.draw.cases import scenes
+
+
+def places(case: str) -> dict[str, Area]:
+    """The area of every box and frame of a drawing, by its path."""
+    ((_, _, scene),) = scenes(case, "block")
+    return {thing.about.path: thing.area for thing in (*scene.frames, *scene.boxes, *scene.merges)}
+
+
+def beside(one: Area, other: Area) -> bool:
+    """Whether the first is left of the second, at a height that both have."""
+    return one.right < other.left and one.top < other.bottom and other.top < one.bottom
+
+
+def test_two_towers_stand_side_by_side() -> None:
+    """Each from its own input up to the block where they meet, which stands above both."""
+    at = places("form clip")
+    assert beside(at["vision"], at["text"])
+    assert beside(at["image"], at["tokens"])
+    assert at["both"].bottom < min(at["image_out"].top, at["text_out"].top)
+
+
+def test_encoder_stands_left_of_its_decoder() -> None:
+    """With everything that the encoder reads."""
+    at = places("zoo transformer")
+    assert max(at[path].right for path in ("source", "embed", "encoder")) < at["decoder"].left
+
+
+def test_branches_of_a_parallel_block_stand_side_by_side() -> None:
+    """Attention and the feed-forward network of GPT-J read one norm."""
+    at = places("form gptj")
+    attention, ffn = (at[path] for path in at if path.endswith((".attn", ".ffn")))
+    assert beside(attention, ffn)
+
+
+def test_skips_of_a_u_go_straight_across() -> None:
+    """From the way down on the left to the merge on the way up, and what turns stands below everything."""
+    at = places("form unet")
+    ((_, _, scene),) = scenes("form unet", "block")
+    assert all(at[f"down_{stage}"].right < at[f"up_{stage}"].left for stage in (1, 2, 3))
+    skips = [wire.points for wire in scene.wires if wire.target in ("join_1", "join_2")]
+    across = [points for points in skips if points[0][0] < at["up_1"].left]
+    assert len(across) == 2
+    assert all(points[-2][1] == points[-1][1] for points in across)
+    assert at["middle"].bottom == max(area.bottom for area in at.values())
