@@ -851,7 +851,7 @@ def every_earlier_pass(draft: Draft) -> None:
     """Each pass reads all before it."""
     layers, mix = draft.name(), draft.name()
     kind = draft.pick("weighted_sum", "add")
-    body = {mix: {"type": kind, "in": ["input", f"{layers}(:layer)"]}, **draft.body(draft.residual(draft.feed()))}
+    body = {mix: {"type": kind, "in": ["input", f"{layers}({draft.pick(':layer', ':')})"]}, **draft.body(draft.residual(draft.feed()))}
     draft.graph[layers] = {"repeat": "4", "graph": body}
 
 
