@@ -9,10 +9,10 @@ from dataclasses import replace
 from composer.draw.boxes import ICON_ROOM, PAD, detail_of
 from composer.draw.metrics import text_width
 from composer.draw.scene import FONTS, Role
-from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf
+from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Sink
 
-SINK = 78.0
-"""Width of what stands beside the column all the same: losses."""
+SINK, FEW = 78.0, 2
+"""Width of what stands beside the column all the same, losses; and how many values one reads by their names."""
 
 
 def narrowed(flow: Flow, width: float) -> Flow:
@@ -21,10 +21,23 @@ def narrowed(flow: Flow, width: float) -> Flow:
         flow,
         items=tuple(_item(item, width) for item in flow.items),
         edges=tuple(map(_edge, flow.edges)),
-        sinks=tuple(
-            replace(sink, leaf=sink.leaf and _leaf(sink.leaf, SINK), edges=tuple(map(_edge, sink.edges))) for sink in flow.sinks
-        ),
+        sinks=tuple(map(_sink, flow.sinks)),
     )
+
+
+def _sink(sink: Sink) -> Sink:
+    """A loss with few words, and one wire for all that it reads."""
+    if sink.leaf is None:
+        return replace(sink, edges=tuple(map(_edge, sink.edges)))
+    look, many = sink.leaf.look, len(sink.edges) > FEW
+    counted = (f"of {len(sink.edges)} values",) if many else ()
+    leaf = replace(sink.leaf, look=replace(look, facts=(*counted, *look.facts)))
+    return replace(sink, leaf=_leaf(leaf, SINK), edges=tuple(map(_edge, sink.edges[: 1 if many else FEW])))
+
+
+def without_losses(flow: Flow) -> Flow:
+    """The flow with the names of its losses alone."""
+    return replace(flow, sinks=tuple(replace(sink, leaf=None, edges=sink.edges[:1]) for sink in flow.sinks))
 
 
 def _edge(edge: Edge) -> Edge:
