@@ -19,13 +19,16 @@ def in_line(flow: Flow) -> Flow:
     """The flow in an order in which a block follows what it reads as directly as can be."""
     items = {item.about.path: item for item in flow.items}
     rank = {path: index for index, path in enumerate(items)}
-    wired = [e for e in flow.edges if e.upward]
-    every = {path: (e for e in (*flow.edges, *inner_edges(item)) if e.upward) for path, item in items.items()}
-    reads = {
-        path: {e.source.path for e in edges if e.target == path or e.target.startswith(f"{path}.")} & set(items) - {path}
-        for path, edges in every.items()
-    }
-    streams = {path: {e.source.path for e in wired if e.target == path and e.main} for path in items}
+    reads: dict[str, set[str]] = {path: set() for path in items}
+    streams: dict[str, set[str]] = {path: set() for path in items}
+    for edge in flow.edges:
+        if edge.upward and edge.target in items:
+            reads[edge.target].add(edge.source.path)
+            if edge.main:
+                streams[edge.target].add(edge.source.path)
+    for path, item in items.items():
+        inner = (e for e in inner_edges(item) if e.upward and e.target.startswith(f"{path}."))
+        reads[path] = (reads[path] | {e.source.path for e in inner}) & set(items) - {path}
     placed: list[str] = []
     left = set(items)
     while left:
