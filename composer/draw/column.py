@@ -11,7 +11,7 @@ from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
 from composer.draw.looks import Look, SideLook
 from composer.draw.scene import About, Area, Chip, Dot, Point, Style, Text, Wire, straightened
-from composer.draw.shape import aside, branched, in_line, inner_edges
+from composer.draw.shape import Asides, aside, branched, in_line, inner_edges
 from composer.draw.standing import CLEAR, Standing
 from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
 
@@ -21,6 +21,8 @@ TAP, ARROW, STUB = 14.0, 15.0, 14.0
 """From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
 LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, and from lane to lane."""
+NEAR, CLOSE = 15.0, 9.0
+"""The same on a narrow page."""
 APART = 8.0
 """Between what stands beside two blocks."""
 
@@ -77,6 +79,8 @@ class Shown:
     """Whether blocks stand in one of several columns."""
     side: int = 1
     """Where lanes go: to the right, or to the left with -1."""
+    alone: bool = False
+    """Whether no block stands beside another."""
     out: int = 1
     """Where what routers tell goes."""
 
@@ -85,9 +89,9 @@ class Column:
     """Lays out one flow."""
 
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
-        asides = aside(flow, sent)
+        asides = Asides(flow, {}, {}) if shown.alone else aside(flow, sent)
         self.besides = asides.beside
-        self.flow = in_line(branched(in_line(asides.flow)))
+        self.flow = in_line(asides.flow) if shown.alone else in_line(branched(in_line(asides.flow)))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
@@ -222,7 +226,7 @@ class Column:
 
     def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Net]) -> Fragment:
         """A flow in a frame."""
-        return Column(flow, width, Shown(self.shown.shapes, narrow, side, self.shown.out), sent).lay()
+        return Column(flow, width, replace(self.shown, narrow=narrow, side=side), sent).lay()
 
     def through(self, item: Group) -> frozenset[Net]:
         """Second outputs of blocks in a frame that are read outside of it by a wire."""
@@ -280,7 +284,7 @@ class Column:
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         narrow = len(leaves) <= FEW
         width = max([NARROW, *(needed(leaf, narrow=narrow) for leaf in leaves)])
-        return Column(flow, min(width, WIDEST), Shown(self.shown.shapes, narrow, self.shown.side)).lay()
+        return Column(flow, min(width, WIDEST), replace(self.shown, narrow=narrow)).lay()
 
     # -- heights
 
@@ -514,16 +518,17 @@ class Column:
     def place_lane(self, lane: Lane, placed: Sequence[Lane]) -> None:
         """Puts a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
+        first, apart = (NEAR, CLOSE) if self.shown.alone else (LANE, LANES)
         reach = 0.0
         for station in self.stations:
             if station.item is not None and station.y > high - 2 and station.y - station.fragment.height < low + 2:
                 reach = max(reach, extent(station.fragment, lane.side, high, low))
         for area in self.beside_gaps:
             if area.top < low + 4 and area.bottom > high - 4:
-                reach = max(reach, (area.right if lane.side > 0 else -area.left) - LANE + 8)
-        x = reach + LANE
+                reach = max(reach, (area.right if lane.side > 0 else -area.left) - first + 8)
+        x = reach + first
         while any(
-            other.side == lane.side and abs(abs(other.x) - x) < LANES and other.span[0] < low + 6 and high < other.span[1] + 6
+            other.side == lane.side and abs(abs(other.x) - x) < apart and other.span[0] < low + 6 and high < other.span[1] + 6
             for other in placed
         ):
             x += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import shutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -112,5 +111,11 @@ MAKERS: dict[Format, Callable[[Figure], bytes]] = {
 
 def scale(figure: Page) -> float:
     """Points of paper for each pixel of the page."""
-    wanted = re.fullmatch(r"([\d.]+)([a-z]*)", figure.width)
-    return float(wanted[1]) * POINTS[wanted[2]] / figure.scene.width if wanted else POINTS["px"]
+    relative = not figure.width or figure.width.endswith("%")
+    return POINTS["px"] if relative else points(figure.width) / figure.scene.width
+
+
+def points(width: str) -> float:
+    """A length in points."""
+    number = width.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return float(number) * POINTS[width.removeprefix(number)]

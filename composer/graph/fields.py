@@ -175,6 +175,8 @@ class Fields:
                 value = self.default_slot(field, node, use.span)
                 if value is not None:
                     yield key, value
+            elif field.required:  # which has been reported
+                yield key, None
 
     def default_slot(self, field: FieldSpec, node: NodeBuilder | None, span: Span) -> Any:
         default = field.default

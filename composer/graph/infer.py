@@ -9,6 +9,7 @@ from blocks.core import Part, ports
 from composer.diagnostics import Diagnostic
 from composer.graph.axes import extents
 from composer.graph.block import Blocks
+from composer.graph.defaults import default_values, shape_mistakes
 from composer.graph.dims import Symbolic, symbol
 from composer.graph.doubts import doubts
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
@@ -23,7 +24,7 @@ from composer.graph.types import UNKNOWN, Axis, Given, TensorType, Type, Types, 
 from composer.graph.writing import Writing, needed
 from composer.language.defined import is_defined
 from composer.language.express import ExpressionError, names
-from composer.language.expression import Path
+from composer.language.expression import Path, Value
 from composer.language.recipe import InputDecl
 from composer.language.unknown import unknown
 
@@ -35,11 +36,13 @@ def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]
     inference.grows = growing(program.recipe.task, inputs)
     root = inference.graph(program.graph, inputs)
     inference.whole(root)
+    defaults = inference.defaults(inputs) if program.sound else {}
     found = inference.mistakes.found
     errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
     if errors or not program.sound:
         return None, tuple(errors)
-    typed = TypedProgram(program, root, {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)})
+    types = {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)}
+    typed = TypedProgram(program, root, types, defaults)
     if mistakes := share_mistakes(typed) or tie_mistakes(typed):
         return None, mistakes
     return typed, (*found, *doubts(typed))
@@ -78,6 +81,14 @@ class Inference:
                 continue
             axes.append(Axis(expression.text if isinstance(expression, Path) else "axis", length))
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
+
+    def defaults(self, types: Mapping[str, Type]) -> dict[str, Value]:
+        """What the inputs are that are not given."""
+        inputs = {item.name: item for item in self.program.inputs}
+        values, wrong = default_values(inputs, self.program.params)
+        for found in (*wrong, *shape_mistakes(inputs, types)):
+            self.mistakes.report(found)
+        return values
 
     def whole(self, root: TypedGraph) -> None:
         """Reports what concerns the model as a whole: its task, and the nodes that give positions."""

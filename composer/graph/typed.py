@@ -11,6 +11,7 @@ from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.renewal import Renewal
 from composer.graph.types import UNKNOWN, Axis, Given, Ports, TensorType, Type, Types, each_given
+from composer.language.expression import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ class TypedProgram:
     program: Program
     root: TypedGraph
     inputs: Mapping[str, TensorType]
+    defaults: Mapping[str, Value]
+    """What those inputs are that may be left out and then have a value."""
 
     @property
     def name(self) -> str:
