@@ -128,14 +128,15 @@ def draw(
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
     head = titles(model, flow, title)
     scene = page(flow, head, shapes=shapes)
-    dense = replace(depth, spacious=False)
+    dense, tried = replace(depth, spacious=False), [flow]
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
         if kept or excess(scene, level) <= 1:
             break
         closed = outline(model, smaller_depth)
-        if closed == flow:
+        if closed in tried:
             continue
+        tried.append(closed)
         smaller = page(closed, head, shapes=shapes)
         if excess(smaller, level) < excess(scene, level):
             scene = smaller
