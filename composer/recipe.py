@@ -22,6 +22,7 @@ from composer.language.document import Mapping as YamlMapping
 from composer.language.extend import extend, is_path
 from composer.language.open_source import open_source
 from composer.language.parse import parse
+from composer.language.path_value import written
 from composer.language.read import read
 from composer.language.unknown import unknown
 from composer.language.write import data_of, write
@@ -94,28 +95,6 @@ def config_of(config: Path | Mapping[str, Any]) -> Source:
     if isinstance(config, Mapping):
         return Source("config.json", json.dumps(dict(config), indent=2, default=str))
     return open_source(config / "config.json" if config.is_dir() else config)
-
-
-def written(value: Any) -> str:
-    """A Python value as it is written after `PATH=`."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case Mapping():
-            return "{" + ", ".join(f"{key}: {_inside(item)}" for key, item in value.items()) + "}"
-        case list() | tuple():
-            return "[" + ", ".join(map(_inside, value)) + "]"
-    return str(value)
-
-
-def _inside(value: Any) -> str:
-    """A value in a list or a mapping, where commas and brackets need quotes."""
-    if isinstance(value, str):
-        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{quoted}"'
-    return written(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,6 +98,8 @@ class Column:
         self.lanes: dict[tuple[Net, int], Lane] = {}
         self.standing = {path: Standing(leaf, reads) for path, (leaf, reads) in asides.standing.items()}
         self.readers = {path: self.first_reader(path) for path in self.standing}
+        self.led: set[Net] = set()
+        """Values that lanes start from."""
         self.beside_gaps: list[Area] = []
         """What stands beside the spine between two blocks."""
 
@@ -288,6 +290,7 @@ class Column:
 
     def heights(self) -> None:
         """Finds what each gap has to hold, and gives every station its height."""
+        self.led = self.nets()
         y = 0.0
         for number, station in enumerate(self.stations):
             if number:
@@ -325,7 +328,7 @@ class Column:
             self.beside(text.area)
             offset = 18.0
         merge = isinstance(below.item, Leaf) and below.fragment.pieces.merges
-        taps = [net for net in self.nets() if net == (source, "") and (below.item or self.flow.owner)]
+        taps = (source, "") in self.led and (below.item or self.flow.owner)
         if taps:
             offset = max(offset + 4, 18.0 if below.item is None else TAP)
             below.tap_y = top - offset

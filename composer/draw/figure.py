@@ -156,14 +156,15 @@ def figure(model: Model, level: Level, options: Options) -> Figure:
         raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
     head = titles(model, flow, options["title"])
     scene = page(flow, head, shapes=shapes)
-    dense = replace(depth, spacious=False)
+    dense, tried = replace(depth, spacious=False), [flow]
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
         if kept or excess(scene, level) <= 1:
             break
         closed = outline(model, smaller_depth)
-        if closed == flow:
+        if closed in tried:
             continue
+        tried.append(closed)
         smaller = page(closed, head, shapes=shapes)
         if excess(smaller, level) < excess(scene, level):
             scene = smaller
