@@ -13,7 +13,7 @@ from composer.graph.scope import Binding, Bound, Deferred, Scope
 from composer.graph.values import Values
 from composer.language.document import Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
-from composer.language.evaluate import as_float, as_int, evaluate_word
+from composer.language.evaluate import as_float, as_int, as_real, evaluate_word
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path, Value
 from composer.language.identifiers import used
@@ -135,11 +135,11 @@ class Params:
             value = as_int(value, span)
         elif param.type == "float":
             value = as_float(value, span)
-        elif param.type == "number" and (isinstance(value, bool | str)):
-            as_float(value, span)
+        elif param.type == "number":
+            value = as_real(value, span)
         for bound, wrong, words in ((param.minimum, lt, "at least"), (param.maximum, gt, "at most")):
             if bound is not None and not isinstance(value, bool | str):
-                limit = self.values.evaluate(bound.expression, scope)
+                limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
                 if wrong(value, limit):
                     self.report.error(
                         "out-of-range",
