@@ -78,6 +78,8 @@ class Part(BaseModel):
     """What an axis symbol of an unwired port means: `{"source": "time"}`."""
     counts: ClassVar[Mapping[str, str]] = {}
     """Optional ports that receive the positions of an axis unless something else is wired: `{"at": "time"}`."""
+    measures: ClassVar[tuple[str, ...]] = ()
+    """Inputs of which the sizes count and the numbers do not."""
     keeps: ClassVar[Mapping[str, str]] = {}
     """What outlives a call while decoding, name to type; it grows along the axis that the model grows."""
     carries: ClassVar[Mapping[str, str]] = {}

@@ -26,7 +26,9 @@ ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
-"""Of a drawing at the level of blocks: where it would be larger, mixtures of experts are closed, and then repeats."""
+"""Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
+FULL = 10 / 9
+"""How much larger it may be in full detail: shrunk to the page, its smallest letters are 9 pixels high instead of 10."""
 SMALLEST, LEAST = 10, 7
 """Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
 HIGHEST_PAPER = 720
@@ -126,15 +128,16 @@ def draw(
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
     head = titles(model, flow, title)
     scene = page(flow, head, shapes=shapes)
-    for smaller_depth in (replace(depth, experts=False), replace(depth, experts=False, layers=False)):
-        fits = scene.width <= WIDEST_PAGE and (level == "full" or scene.height <= HIGHEST_PAGE)
-        if level == "overview" or unroll or fits or (level == "full" and not smaller_depth.layers):
+    dense = replace(depth, spacious=False)
+    for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
+        kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
+        if kept or excess(scene, level) <= 1:
             break
         closed = outline(model, smaller_depth)
         if closed == flow:
             continue
         smaller = page(closed, head, shapes=shapes)
-        if smaller.width < scene.width or smaller.height < scene.height:
+        if excess(smaller, level) < excess(scene, level):
             scene = smaller
     if width and not width.endswith("%") and engine == "structured":
         scene = legible(scene, points(width), model, depth, head, shapes=shapes)
@@ -160,6 +163,12 @@ def legible(scene: Scene, width: float, model: Model, depth: Depth, head: Titles
         if scene.width <= room and scene.height * width / scene.width <= HIGHEST_PAPER and not cut:
             break
     return scene
+
+
+def excess(scene: Scene, level: Level) -> float:
+    """How many times larger than it may be a drawing is."""
+    room = FULL if level == "full" else 1.0
+    return max(scene.width / WIDEST_PAGE, scene.height / HIGHEST_PAGE) / room
 
 
 def another(

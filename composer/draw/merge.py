@@ -11,6 +11,8 @@ from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Row, Sou
 
 ROWS = 3
 """Kinds of a block that are shown one by one."""
+MAPPED = 4
+"""Kinds of passes that a map of layers can show."""
 MOST_TOLD = 6
 """Numbers that are told one by one."""
 
@@ -67,7 +69,36 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     elif all(isinstance(item, Fan) for item in alike):
         fans = [item for item in alike if isinstance(item, Fan)]
         found = _fan(replace(fans[0], about=about), fans)
+    if found is None:
+        found = _instead(about.parameters, alike, passes)
     return found or one_of(alike, passes, flows)
+
+
+def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> Fan | None:
+    """Mixtures in some passes and single blocks in the others, as the mixture with a row for each block."""
+    fans = [item for item in alike if isinstance(item, Fan)]
+    leaves = [item for item in alike if isinstance(item, Leaf)]
+    fan = _fan(fans[0], fans) if fans and len(fans) + len(leaves) == len(alike) else None
+    if fan is None or any(leaf.look.sign or leaf.look.sides or leaf.rows for leaf in leaves):
+        return None
+    kinds: dict[object, list[int]] = {}
+    for number, item in enumerate(alike):
+        kinds.setdefault(item.look if isinstance(item, Leaf) else None, []).append(number)
+    if not 2 <= len(kinds) <= ROWS:
+        return None
+    rows = {}
+    for look, numbers in kinds.items():
+        count = sum(passes[number] for number in numbers)
+        share = f"{count} of {sum(passes)}"
+        rows[look] = Row(share, fan.expert, count, tuple(numbers) if len(passes) <= MAPPED else ())
+    instead = []
+    for look, numbers in kinds.items():
+        if look is not None:
+            same = [leaf for leaf in (alike[number] for number in numbers) if isinstance(leaf, Leaf)]
+            whole = replace(same[0].about, parameters=sum(leaf.about.parameters for leaf in same))
+            instead.append(replace(same[0], about=whole, rows=(rows[look],)))
+    about = replace(fan.about, parameters=parameters)
+    return replace(fan, about=about, row=rows[None], instead=tuple(instead))
 
 
 def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:
@@ -144,7 +175,9 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
+    mapped = len(passes) <= MAPPED
     for seen, count in kinds.items():
+        cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
         named = [seen.title] if len(titles) > 1 else []
         mask = [seen.mask] if seen.mask and not same_mask else []
         own = [fact for fact in seen.facts if fact not in common]
@@ -152,7 +185,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
         share = f"{count} of {whole}"
         head = [*named, *mask] or own[:1] or turned[:1]
         rest = [said for said in (*own, *turned) if said not in head]
-        rows.append(Row(f"{share}: {', '.join(head)}" if head else share, replace(seen, facts=tuple(rest), title=share), count))
+        said = f"{share}: {', '.join(head)}" if head else share
+        rows.append(Row(said, replace(seen, facts=tuple(rest), title=share), count, cells))
     title = titles[0] if len(titles) == 1 else "One of"
     seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
     return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -99,20 +99,34 @@ def branched(flow: Flow) -> Flow:
 
 def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, read: Steps) -> Flow | None:
     """The flow with the branches that start at a fork; the fork of no name are the inputs of the model."""
-    if fork and len(set(readers.get(fork, ()))) < 2:
+    if fork and fork not in readers:
         return None
     after = set(items) if fork == "" else _reached(readers, fork) - {fork}
-    join = _meeting(fork, after, items, readers, read)
-    if join is None:
+    first = _meeting(items, readers, read)
+    ends = [path for path in items if path in after and fork not in read[path]] if fork else [first] if first else []
+    for join in ends:
+        if len(read.get(join, ())) > 1 and (found := _joined(flow, fork, join, items, after, read)) is not None:
+            return found
+    return None
+
+
+def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], after: set[str], read: Steps) -> Flow | None:
+    """The flow with the branches between a fork and a block where they end; beside them those that start from values of
+    elsewhere and end there too, such as the keys and values of a memory.
+    """
+    end, before = items[join], _reached(read, join) - {join}
+    parts = _components(flow, [path for path in items if path in after and path in before])
+    foreign: list[list[str]] = []
+    if fork:
+        others = before - after - _reached(read, fork)
+        foreign = [part for part in _components(flow, [p for p in items if p in others]) if _from_elsewhere(flow, part, items)]
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) + len(foreign) <= MOST_BRANCHES or not parts:
         return None
-    end = items[join]
-    before = _reached(read, join)
-    between = [path for path in items if path in after and path in before and path != join]
-    parts = _components(flow, between)
-    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES:
-        return None
+    holder = join.rpartition(".")[0]
+    if foreign and any(path.rpartition(".")[0] != holder for part in parts for path in part):
+        return None  # a later fork is nearer
     flows, ports = [], []
-    for part in parts:
+    for part in (*foreign, *parts):
         inner = [e for e in flow.edges if e.target in part]
         leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, part) and e.upward]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
@@ -120,7 +134,7 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) > 2
         if (
-            not free
+            not (free or part in foreign)
             or exits
             or wide
             or len(leaving) != 1
@@ -134,7 +148,7 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         below = Flow(fork, tuple(items[path] for path in items if path in part), tuple(inner), leaving[0].source)
         flows.append(branched(in_line(below)))
         ports.append(leaving[0].port)
-    gone = {path for part in parts for path in part}
+    gone = {path for part in (*foreign, *parts) for path in part}
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
     joined = Branches(tuple(flows), tuple(ports), end, source)
     edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
@@ -142,6 +156,13 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         edges.append(Edge(source, join, "|", True))
     kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
     return replace(flow, items=kept, edges=tuple(edges))
+
+
+def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
+    """Whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
+    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
+    far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
+    return far and len(outside) == 1 and outside[0].target == part[0]
 
 
 def belongs(path: str, parts: Collection[str]) -> bool:
@@ -171,11 +192,9 @@ def _reached(steps: Steps, path: str) -> set[str]:
     return found
 
 
-def _meeting(fork: str, after: set[str], items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
-    """The first block through which every way from the fork goes."""
-    starts = {path for path in readers.get(fork, ()) if path in after}
-    if fork == "":
-        starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
+def _meeting(items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
+    """The first block through which every way from the inputs of the model goes."""
+    starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
     if len(starts) < 2:
         return None
     common = set.intersection(*(_reached(readers, start) for start in starts))
@@ -200,28 +219,44 @@ def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     return list(parts.values())
 
 
-def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]]]:
-    """The flow without the blocks that stand beside another one: those that read nothing that flows, and are read once. With
-    each block the ones beside it, the edges from there, and what they read."""
+@dataclass(frozen=True, slots=True)
+class Asides:
+    """A flow without the blocks that read nothing that flows, and where these stand."""
+
+    flow: Flow
+    beside: Mapping[str, Sequence[tuple[Leaf, Edge, tuple[Edge, ...]]]]
+    """With each block the ones beside it, the edges from there, and what they read."""
+    standing: Mapping[str, tuple[Leaf, tuple[Edge, ...]]]
+    """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
+
+
+def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
+    """A flow, and what stands beside it; not what is `sent` to other columns."""
     items = {item.about.path: item for item in flow.items}
     besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
+    standing: dict[str, tuple[Leaf, tuple[Edge, ...]]] = {}
     gone: set[str] = set()
     every = list(flow.all_edges())
     for path, item in items.items():
         readers = [e for e in every if e.source.path == path]
         reads = tuple(e for e in flow.edges if e.target == path)
-        still = all(e.source.chip or e.source.given for e in reads) and flow.owner not in {e.source.path for e in reads} - {""}
+        streams = [e for e in reads if not e.measured]
+        still = all(e.source.chip or e.source.given for e in streams)
+        still = still and flow.owner not in {e.source.path for e in streams} - {""}
         if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
             continue  # an input of the model
-        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and len(readers) == 1):
+        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
+            continue
+        if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         reader = items.get(readers[0].target)
-        if (
-            not isinstance(reader, Leaf)
-            or readers[0].source.port
-            or readers[0].back
-            or any(source.path == path for _, source in flow.exits)
-        ):
+        if len(readers) > 1 or reader is None or any(e.measured and e.upward and not e.source.given for e in reads):
+            stays = {(path, "")} & {*sent, *((e.source.path, "") for sink in flow.sinks for e in sink.edges)}
+            if not (stays or any(e.main or e.source.chip for e in readers)):
+                standing[path] = item, reads
+                gone.add(path)
+            continue
+        if not isinstance(reader, Leaf):
             continue
         streams = [e for e in flow.edges if e.target == readers[0].target and e.main and e.source.path not in gone]
         others = [e for e in streams if e.source.path != path and not e.source.chip]
@@ -231,8 +266,9 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
             besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
-    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip))
-    return replace(flow, items=kept, edges=edges), besides
+    paths = gone - set(standing)
+    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.chip))
+    return Asides(replace(flow, items=kept, edges=edges), besides, standing)
 
 
 def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:

@@ -205,7 +205,7 @@ def test_mixture_tells_what_an_expert_is() -> None:
     said = " · ".join(text.text for frame in scene.frames for text in frame.texts)
     assert "4096 → 14\u00a0336 → 4096" in said
     assert "2 of 8 active" in said
-    assert "weighted by the router" in {text.text for text in scene.texts}
+    assert "router weight × expert(x)" in {text.text for text in scene.texts}
     assert "from each router · × 0.02" in detail("mixtral", "losses.balance")
 
 
