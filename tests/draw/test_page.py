@@ -356,3 +356,24 @@ def test_lines_of_other_files_are_shown(chromium: Any, tmp_path: Path) -> None:
     find(chromium, '[data-id="encoder.layers.ffn.body"]').click()
     line.click()
     assert paths(chromium, ".chosen") == {"encoder.layers.attn.body"}
+
+
+def test_figures_on_one_page_keep_their_own_colours(chromium: Any, tmp_path: Path) -> None:
+    """As in a notebook where the screen is dark: what follows it is dark, and a light one beside it stays light."""
+    recipe = composer.load("gpt2")
+    figures = [recipe.draw(theme=theme).svg() for theme in ("light", "auto", "dark")]
+    path = tmp_path / "notebook.html"
+    path.write_text("<!doctype html><meta charset=utf-8>" + "".join(f"<div>{svg}</div>" for svg in figures), encoding="utf-8")
+    asked = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
+    try:
+        chromium.get(path.as_uri())
+        boxes = chromium.find_elements("css selector", f'[data-id="{FEED_FORWARD}"] .s')
+        assert [box.value_of_css_property("fill") for box in boxes] == [
+            "rgb(189, 242, 204)",
+            "rgb(22, 64, 41)",
+            "rgb(22, 64, 41)",
+        ]
+        assert not chromium.find_elements("css selector", "svg [id]")  # which would have to be told apart
+    finally:
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
