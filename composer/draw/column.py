@@ -100,6 +100,10 @@ class Column:
         self.readers = {path: self.first_reader(path) for path in self.standing}
         self.beside_gaps: list[Area] = []
         """What stands beside the spine between two blocks."""
+        self.led: set[Net] = set()
+        """Values that are led beside the column, or out of it."""
+        self.crossed: set[str] = set()
+        """Paths of those that leave to the side where things stand beside blocks."""
 
     def lay(self) -> Fragment:
         """The column as a fragment; `top` is where its output leaves, and `taps` hold what is read of it elsewhere."""
@@ -288,6 +292,9 @@ class Column:
 
     def heights(self) -> None:
         """Finds what each gap has to hold, and gives every station its height."""
+        self.led = self.nets()
+        ends = ((edge, points[0][0]) for s in self.stations for edge, points in s.fragment.ends.items())
+        self.crossed = {e.source.path for e, x in ends if not e.source.port and x * self.shown.side < 0}
         y = 0.0
         for number, station in enumerate(self.stations):
             if number:
@@ -325,7 +332,7 @@ class Column:
             self.beside(text.area)
             offset = 18.0
         merge = isinstance(below.item, Leaf) and below.fragment.pieces.merges
-        taps = [net for net in self.nets() if net == (source, "") and (below.item or self.flow.owner)]
+        taps = (source, "") in self.led and (below.item or self.flow.owner)
         if taps:
             offset = max(offset + 4, 18.0 if below.item is None else TAP)
             below.tap_y = top - offset
@@ -367,16 +374,11 @@ class Column:
         reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches) else 0.0
         if y < top - 1:
             y -= APART
-        if self.crossed(source):
+        if source in self.crossed:
             reach = 0.0
         if reach and (above.fragment.pieces.merges or not self.slender(below)):
             y, reach = y - APART, max(reach - APART, 0.0)
         return min(y, top - least + reach)
-
-    def crossed(self, path: str) -> bool:
-        """Whether a value leaves to the side where things stand beside blocks."""
-        ends = [(e, points[0][0]) for s in self.stations for e, points in s.fragment.ends.items()]
-        return any(e.source.path == path and not e.source.port and x * self.shown.side < 0 for e, x in ends)
 
     def slender(self, station: Station) -> bool:
         """Whether nothing stands beside a block."""
