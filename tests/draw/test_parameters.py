@@ -56,11 +56,13 @@ def by_path(scene: Scene) -> dict[str, list[Thing]]:
 
 
 def holder(name: str, things: dict[str, list[Thing]]) -> str:
-    """The path of the innermost thing that a parameter stands in; the maps of a mixture that choose are its router's."""
+    """The path of the innermost thing that a parameter stands in; of a mixture, whose router has maps that are called like
+    those of a dense layer in its place, the whole.
+    """
     found = ""
     for path in above(name):
-        if path != name and f"{path}.router" in things and not name.startswith((f"{path}.expert", f"{path}.shared")):
-            return f"{path}.router"
+        if f"{path}.router" in things and not name.startswith(f"{path}.shared"):
+            return path
         if path in things:
             found = things[path][0].about.path
             if any(isinstance(thing, Box) for thing in things[path]):
