@@ -332,7 +332,7 @@ class Column:
             self.beside(text.area)
             offset = 18.0
         merge = isinstance(below.item, Leaf) and below.fragment.pieces.merges
-        taps = [net for net in self.led if net == (source, "") and (below.item or self.flow.owner)]
+        taps = (source, "") in self.led and (below.item or self.flow.owner)
         if taps:
             offset = max(offset + 4, 18.0 if below.item is None else TAP)
             below.tap_y = top - offset

@@ -113,11 +113,18 @@ class Outline:
             if node.node.dropped:
                 values[node.name] = {"": self.refs(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
                 continue
+            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout):
+                read = self.refs(node.node.wires[0].refs, values)
+                if self.dissolves(node, node.part, graph, read, drawn):
+                    values[node.name] = {"": read}
+                    continue
             values[node.name] = self.node(node, values, prefix, places, drawn)
-            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout) and node.part.p and self.depth.level != "overview":
-                (ref,) = node.node.wires[0].refs
-                if read_once(ref, graph):
-                    said_after(self.refs((ref,), values), f"dropout {node.part.p:g}", drawn)
+
+    def dissolves(self, node: TypedBlock, part: Dropout, graph: TypedGraph, read: Sources, drawn: _Drawn) -> bool:
+        """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
+        if not part.p or self.depth.level == "overview":
+            return True
+        return read_once(node.node.wires[0].refs[0], graph) and said_after(read, f"dropout {part.p:g}", drawn)
 
     def node(self, node: TypedNode, values: Values, prefix: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
         """Adds a node, and gives what can be read of it."""
@@ -170,8 +177,6 @@ class Outline:
         """Adds a block as one box."""
         seen = look(node, self.head(path))
         first = next(iter(node.part.inputs), "").rstrip("?*")
-        if seen.quiet:
-            return {"": given[first]}
         if is_renewal(node) or isinstance(node.part, Loss):
             drawn.sinks.append(self.sink(node, seen, given, path, places))
             return self.ports(node, path)
@@ -564,16 +569,19 @@ def first_input(graph: TypedGraph) -> str:
 
 
 def read_once(ref: Ref, graph: TypedGraph) -> bool:
-    """Whether there is one reader of a value in a graph."""
+    """Whether there is one reader of a value in a graph, in whichever passes it is made."""
     read = [one for node in graph.nodes for wire in wires_of(node.node) for one in wire.refs]
-    return [*read, *(one for _, one in graph.graph.outputs)].count(ref) == 1
+    every = [*read, *(one for _, one in graph.graph.outputs)]
+    return [(one.node, one.port) for one in every].count((ref.node, ref.port)) == 1
 
 
-def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
-    """Says above an item what happens to what it gives."""
+def said_after(read: Sources, said: str, drawn: _Drawn) -> bool:
+    """Says above an item what happens to what it gives, if that is what is read."""
     for index, item in enumerate(drawn.items):
-        if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
+        if [(item.about.path, "", "")] == [(one.path, one.port, one.chip) for one in read] and not isinstance(item, Branches):
             drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
+            return True
+    return False
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:

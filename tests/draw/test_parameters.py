@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from functools import cache
 from typing import TypeAlias
 
@@ -35,10 +36,18 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
             sources = [generated(seed) for seed in range(int(name), COUNT, CHUNKS)]
     models = (composer.load(source).compile("meta") for source in sources)
     called = (layers.folded(composer.load(source).typed).names.called for source in sources)
-    return tuple(
-        {name_in(path): tensor.numel() for path, tensor in model.named_parameters()}
-        for name_in, model in zip(called, models, strict=True)
-    )
+    found = []
+    for name_in, model in zip(called, models, strict=True):
+        counts = {path: tensor.numel() for path, tensor in model.named_parameters()}
+        mixtures = {path.partition(".expert.")[0] for path in counts if ".expert." in path}
+        found.append({name_in(routed(path, mixtures)): count for path, count in counts.items()})
+    return tuple(found)
+
+
+def routed(name: str, mixtures: Collection[str]) -> str:
+    """A name, with `router` in that of a map of a mixture of experts by which it chooses."""
+    mixture = next((path for path in mixtures if name.startswith((f"{path}.gate.", f"{path}.noise."))), None)
+    return f"{mixture}.router{name.removeprefix(mixture)}" if mixture else name
 
 
 def folded(name: str) -> str:
@@ -56,13 +65,9 @@ def by_path(scene: Scene) -> dict[str, list[Thing]]:
 
 
 def holder(name: str, things: dict[str, list[Thing]]) -> str:
-    """The path of the innermost thing that a parameter stands in; of a mixture, whose router has maps that are called like
-    those of a dense layer in its place, the whole.
-    """
+    """The path of the innermost thing that a parameter stands in."""
     found = ""
     for path in above(name):
-        if f"{path}.router" in things and not name.startswith(f"{path}.shared"):
-            return path
         if path in things:
             found = things[path][0].about.path
             if any(isinstance(thing, Box) for thing in things[path]):
