@@ -8,6 +8,7 @@ from typing import Any
 
 from blocks.core import Own, Part, fields
 from blocks.masks.mask import Mask
+from blocks.primitives.pointwise import Dropout
 from composer.draw.layers import Model
 from composer.graph.describe import edge_names, kind_of, number, phrase
 from composer.graph.ir import SlotNode
@@ -25,7 +26,24 @@ def described(typed: TypedProgram) -> str:
         said.append(f"input {one.name} {typed.inputs[one.name]}{default}")
     said += [f"positions of {axis} from {ref}" for axis, ref in program.positions]
     said += [f"gives {name}" for name, _ in program.graph.outputs]
+    said += [f"dropout {text}" for text in dropouts(typed.root, "")]
     return "; ".join(said)
+
+
+def dropouts(graph: TypedGraph, path: str) -> Iterator[str]:
+    """Where and how much there is, also where no wire has room to say it; of a repeat, in which passes."""
+    for node in graph.nodes:
+        match node:
+            case TypedBlock(part=Dropout(p=p)) if p and not node.node.dropped:
+                yield f"{path}{node.name} {number(p)}"
+            case TypedGroup() | TypedScan():
+                yield from dropouts(node.graph, f"{path}{node.name}.")
+            case TypedRepeat(passes=passes):
+                found: dict[str, list[int]] = {}
+                for index, one in enumerate(passes):
+                    for text in dropouts(one, f"{path}{node.name}."):
+                        found.setdefault(text, []).append(index)
+                yield from (text if len(where) == len(passes) else f"{text} in {spans(where)}" for text, where in found.items())
 
 
 def settings(node: TypedBlock) -> Iterator[str]:

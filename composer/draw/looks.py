@@ -101,12 +101,12 @@ class Look:
 
 def look(block: TypedBlock, head: str = "") -> Look:
     """The look of a block; `head` is its title where it gives the model's logits."""
-    found = _look(block.part, block)
+    found = look_of(block.part, block)
     return Look(head, found.facts, "embed", found.icon) if head and isinstance(block.part, Linear) else found
 
 
 @singledispatch
-def _look(part: Part, block: TypedBlock) -> Look:
+def look_of(part: Part, block: TypedBlock) -> Look:
     """What every other block looks like: its kind, and what is set in it."""
     return Look(spoken(part.kind), tuple(phrases(block)), "embed" if block.parameters else "io")
 
@@ -114,7 +114,7 @@ def _look(part: Part, block: TypedBlock) -> Look:
 # -- into the stream
 
 
-@_look.register
+@look_of.register
 def _(part: Embedding, block: TypedBlock) -> Look:
     facts = [f"{grouped(part.vocab)} × {grouped(part.dim)}"]
     if part.scale != 1:
@@ -125,31 +125,31 @@ def _(part: Embedding, block: TypedBlock) -> Look:
     return Look(f"{names[ids]} embedding" if ids in names else "Embedding", tuple(facts), "embed")
 
 
-@_look.register
+@look_of.register
 def _(part: PatchEmbedding, block: TypedBlock) -> Look:
     return Look("Patch embedding", (f"{part.patch} × {part.patch} pixels → {grouped(part.dim)}",), "embed")
 
 
-@_look.register
+@look_of.register
 def _(part: LearnedPositions, block: TypedBlock) -> Look:
     rows = part.max_length + part.offset
     side = SideLook("weight", "Learned positions", (f"{grouped(rows)} × {size(block.sizes['dim'])}",), learned=True)
     return Look("Add learned positions", sides=(side,), sign="+")
 
 
-@_look.register
+@look_of.register
 def _(part: SinusoidalPositions, block: TypedBlock) -> Look:
     base = () if part.base == 10000 else (f"base {grouped(part.base)}",)
     side = SideLook("base", "Sinusoidal positions", base)
     return Look("Add sinusoidal positions", sides=(side,), sign="+", after="".join(_dropout(part)))
 
 
-@_look.register
+@look_of.register
 def _(part: PrependToken, block: TypedBlock) -> Look:
     return Look("Prepend a token", ("[CLS], learned",), "embed")
 
 
-@_look.register
+@look_of.register
 def _(part: ScoreBias, block: TypedBlock) -> Look:
     names = {"alibi": "ALiBi", "t5_bias": "T5 bias"}
     facts = [f"{part.heads} head{'s' * (part.heads > 1)}"]
@@ -160,7 +160,7 @@ def _(part: ScoreBias, block: TypedBlock) -> Look:
     return Look(names.get(part.kind, spoken(part.kind)), tuple(facts), "pos")
 
 
-@_look.register
+@look_of.register
 def _(part: Parameter, block: TypedBlock) -> Look:
     return Look("Parameter", (" × ".join(map(grouped, part.shape)) or "one number",), "embed")
 
@@ -168,35 +168,35 @@ def _(part: Parameter, block: TypedBlock) -> Look:
 # -- norms, curves, and what acts on each number
 
 
-@_look.register
+@look_of.register
 def _(part: Norm, block: TypedBlock) -> Look:
     names = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "groupnorm": "GroupNorm", "batchnorm": "BatchNorm"}
     return Look(names.get(part.kind, spoken(part.kind)), hue="norm")
 
 
-@_look.register
+@look_of.register
 def _(part: Activation, block: TypedBlock) -> Look:
     return Look(curve_name(part), hue="ffn", icon=curve_icon(part))
 
 
-@_look.register
+@look_of.register
 def _(part: LayerScale, block: TypedBlock) -> Look:
     return Look("Layer scale", (f"starts at {part.init:g}",), "embed")
 
 
-@_look.register
+@look_of.register
 def _(part: Scale, block: TypedBlock) -> Look:
     square = round(part.by**-2) if part.by > 0 else 0
     root = square > 1 and abs(square * part.by**2 - 1) < 1e-9
     return Look(f"÷ √{grouped(square)}" if root else f"× {part.by:.4g}", hue="merge")
 
 
-@_look.register
+@look_of.register
 def _(part: Dropout, block: TypedBlock) -> Look:
     return Look(f"Dropout {part.p:g}", quiet=True)
 
 
-@_look.register
+@look_of.register
 def _(part: Identity, block: TypedBlock) -> Look:
     return Look("Identity")
 
@@ -204,20 +204,20 @@ def _(part: Identity, block: TypedBlock) -> Look:
 # -- maps
 
 
-@_look.register
+@look_of.register
 def _(part: Linear, block: TypedBlock) -> Look:
     bias = " + bias" if part.bias else ""
     return Look("Linear", (f"{size(block.sizes['dim'])} → {grouped(part.out)}{bias}",), "embed")
 
 
-@_look.register
+@look_of.register
 def _(part: Conv1d, block: TypedBlock) -> Look:
     facts = [f"{size(block.sizes['dim'])} → {grouped(part.out)}", f"kernel {part.kernel}"]
     facts += [f"{name} {value}" for name in ("stride", "dilation", "groups") if (value := getattr(part, name)) != 1]
     return Look("Causal convolution" if part.causal else "Convolution", tuple(facts), "embed")
 
 
-@_look.register
+@look_of.register
 def _(part: FeedForward, block: TypedBlock) -> Look:
     return Look(
         "Feed-forward",
@@ -228,7 +228,7 @@ def _(part: FeedForward, block: TypedBlock) -> Look:
     )
 
 
-@_look.register
+@look_of.register
 def _(part: GatedFeedForward, block: TypedBlock) -> Look:
     name = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU", "sigmoid": "GLU"}.get(part.activation.kind)
     title = f"{name} feed-forward" if name else "Gated feed-forward"
@@ -271,7 +271,7 @@ def curve_name(part: Part) -> str:
 # -- attention
 
 
-@_look.register
+@look_of.register
 def _(part: MultiHead, block: TypedBlock) -> Look:
     wired = {wire.port for wire in block.node.wires}
     cross = "memory" in wired
@@ -313,13 +313,13 @@ def positions_look(part: Positions) -> SideLook:
     return SideLook("positions", "RoPE", tuple(facts))
 
 
-@_look.register
+@look_of.register
 def _(part: ScaledDotProduct, block: TypedBlock) -> Look:
     words, icon = _mask(part.mask, block)
     return Look("Scaled dot-product attention", (f"{part.heads} head{'s' * (part.heads > 1)}",), "attn", icon, words)
 
 
-@_look.register
+@look_of.register
 def _(part: AdditiveAttention, block: TypedBlock) -> Look:
     return Look("Additive attention", (f"hidden {grouped(part.hidden)}",), "cross", double=True, short="attention")
 
@@ -350,7 +350,7 @@ def words_of(masks: list[Mask], edges: Mapping[str, str]) -> str:
 # -- experts and states
 
 
-@_look.register
+@look_of.register
 def _(part: MixtureOfExperts, block: TypedBlock) -> Look:
     return Look("Mixture of experts", (f"{part.experts} experts", router_facts(part)[-1]), "moe", short=f"MoE {part.experts}")
 
@@ -372,13 +372,13 @@ def router_facts(part: MixtureOfExperts) -> tuple[str, ...]:
     return tuple(facts) or (phrase("router", router, {}),)
 
 
-@_look.register
+@look_of.register
 def _(part: State, block: TypedBlock) -> Look:
     when = "" if part.update == "training" else "renewed by every call"
     return Look("State", (" × ".join(map(grouped, part.shape)) or "one number", *([when] if when else [])), "rec", Loop())
 
 
-@_look.register
+@look_of.register
 def _(part: Loss, block: TypedBlock) -> Look:
     facts = [] if part.weight == 1 else [f"× {part.weight:g}"]
     facts += [f"shift {shift}"] if (shift := getattr(part, "shift", 0)) else []
@@ -389,7 +389,7 @@ def _(part: Loss, block: TypedBlock) -> Look:
     return Look(title, tuple([kind, *facts] if kind else facts), "loss")
 
 
-@_look.register
+@look_of.register
 def _(part: Recurrent, block: TypedBlock) -> Look:
     names = {"rnn": "RNN", "lstm": "LSTM", "gru": "GRU"}
     facts = [f"{size(block.sizes['dim'])} → {grouped(part.hidden)}"]
@@ -400,7 +400,7 @@ def _(part: Recurrent, block: TypedBlock) -> Look:
     return Look(name, tuple(facts), "rec", Loop(), short=name)
 
 
-@_look.register
+@look_of.register
 def _(part: Cell, block: TypedBlock) -> Look:
     names = {"rnn_cell": "RNN cell", "lstm_cell": "LSTM cell", "gru_cell": "GRU cell"}
     name = names.get(part.kind, spoken(part.kind))
@@ -410,48 +410,48 @@ def _(part: Cell, block: TypedBlock) -> Look:
 # -- shapes and sums
 
 
-@_look.register
+@look_of.register
 def _(part: Add, block: TypedBlock) -> Look:
     return Look("Sum", hue="merge", sign="+")
 
 
-@_look.register
+@look_of.register
 def _(part: Multiply, block: TypedBlock) -> Look:
     return Look("Product", hue="merge", sign="×")
 
 
-@_look.register
+@look_of.register
 def _(part: Concat, block: TypedBlock) -> Look:
     return Look("Concatenation", (f"along {part.axis}",) if part.axis != "last" else (), hue="merge", sign="‖")
 
 
-@_look.register
+@look_of.register
 def _(part: WeightedSum, block: TypedBlock) -> Look:
     return Look("Weighted sum", hue="embed")
 
 
-@_look.register
+@look_of.register
 def _(part: Split, block: TypedBlock) -> Look:
     return Look("Split", (", ".join(part.into),), "merge")
 
 
-@_look.register
+@look_of.register
 def _(part: Rearrange, block: TypedBlock) -> Look:
     return Look("Rearrange", (part.pattern.replace("->", "→"),), "merge")
 
 
-@_look.register
+@look_of.register
 def _(part: Einsum, block: TypedBlock) -> Look:
     return Look("Einsum", (part.pattern.replace("->", "→"),), "merge")
 
 
-@_look.register
+@look_of.register
 def _(part: Pool, block: TypedBlock) -> Look:
     how = {"first": "first position", "last": "last position", "mean": "mean over positions", "max": "largest of each channel"}
     return Look("Pool", (how[part.how],), "merge")
 
 
-@_look.register
+@look_of.register
 def _(part: Reduction, block: TypedBlock) -> Look:
     over = {"mean": "over", "max": "over"}.get(part.kind, "of")
     return Look(spoken(part.kind), (f"{over} {part.axis}",), "merge")
