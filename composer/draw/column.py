@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift, sink_at
 from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
 from composer.draw.looks import Look, SideLook
 from composer.draw.scene import About, Area, Chip, Dot, Point, Style, Text, Wire, straightened
-from composer.draw.shape import aside, branched, in_line
-from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
+from composer.draw.shape import aside, branched, in_line, woven
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source, Web
+from composer.draw.web import laid_out
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
 """Between two things on a spine; where one is a circle; where the shape is written."""
@@ -81,13 +83,21 @@ class Column:
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
         self.flow, besides = aside(flow)
         self.besides = besides
-        self.flow = in_line(branched(in_line(self.flow)))
+        self.flow = in_line(branched(self.woven(in_line(self.flow))))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
         self.lanes: dict[tuple[Net, int], Lane] = {}
         self.beside_gaps: list[Area] = []
         """What stands beside the spine between two blocks."""
+
+    def woven(self, flow: Flow) -> Flow:
+        """The flow with its irreducible parts as items, if they can be laid out."""
+        self.webs: dict[str, Fragment] = {}
+        found = woven(flow, self.besides)
+        webs = {item.about.path: laid_out(item) for item in found.items if isinstance(item, Web)}
+        self.webs |= {path: web for path, web in webs.items() if web is not None}
+        return found if len(self.webs) == len(webs) else flow
 
     def lay(self) -> Fragment:
         """The column as a fragment; `top` is where its output leaves, and `taps` hold what is read of it elsewhere."""
@@ -181,6 +191,8 @@ class Column:
                 return fan(item, self.width, self.leaving(item), [*chips, *far, *lanes])
             case Group():
                 return frame(item, self.width, self.shown.narrow, self.leaving(item), self.lay_inside, self.shown.side)
+            case Web():
+                return self.webs[item.about.path]
         return self.branches(item, lanes, [*asides, *chips, *far])
 
     def own_side(self, item: Leaf, side: SideLook, chips: Sequence[Beside]) -> Beside:
@@ -248,14 +260,15 @@ class Column:
     def heights(self) -> None:
         """Finds what each gap has to hold, and gives every station its height."""
         y = 0.0
+        led = self.nets()
         for number, station in enumerate(self.stations):
             if number:
-                y = self.gap(self.stations[number - 1], station, number, y)
+                y = self.gap(self.stations[number - 1], station, led, y)
             station.y = y
             y -= station.fragment.height
         self.found.height = -y
 
-    def gap(self, below: Station, above: Station, number: int, y: float) -> float:
+    def gap(self, below: Station, above: Station, led: Set[Net], y: float) -> float:
         """The height at which a station starts, above the one that ends at y; sets where wires cross in between."""
         source = below.item.about.path if below.item else self.flow.owner
         top = below.y + below.fragment.top if below.item else y
@@ -267,7 +280,7 @@ class Column:
             self.beside(text.area)
             offset = 18.0
         merge = isinstance(below.item, Leaf) and below.fragment.pieces.merges
-        taps = [net for net in self.nets() if net == (source, "") and (below.item or self.flow.owner)]
+        taps = (source, "") in led and bool(below.item or self.flow.owner)
         if taps:
             offset = max(offset + 4, 18.0 if below.item is None else TAP)
             below.tap_y = top - offset
@@ -298,10 +311,10 @@ class Column:
             least = 0.0
         if above.item is None:
             least = max(8.0 if self.flow.owner else 0.0, offset + 8 if busy else 0.0)
-        if isinstance(above.item, Branches) and above.item.fork is not None:
+        if isinstance(above.item, Branches | Web) and above.item.fork is not None:
             least = max(6.0, offset + 4)
         # What stands beside a block may reach into the gap, where nothing stands beside its neighbour.
-        reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches) else 0.0
+        reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches | Web) else 0.0
         if y < top - 1:
             y -= APART
         if self.crossed(source):
@@ -321,7 +334,7 @@ class Column:
 
     def label(self, station: Station) -> str:
         """What to write above a station: the shape of what it gives, and the dropout of that."""
-        item = station.item.join if isinstance(station.item, Branches) else station.item
+        item = station.item.join if isinstance(station.item, Branches | Web) else station.item
         if item is None:
             return ""
         path = item.about.path
@@ -430,16 +443,16 @@ class Column:
 
     def route(self) -> None:
         """Gives every lane its place and draws all wires."""
-        placed: list[Lane] = []
+        placed: list[tuple[Lane, tuple[float, float]]] = []
         for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
             self.place_lane(lane, placed)
-            placed.append(lane)
+            placed.append((lane, lane.span))
             self.draw_lane(lane)
         for number, station in enumerate(self.stations[1:], 1):
             if station.straight is not None:
                 self.draw_straight(self.stations[number - 1], station)
 
-    def place_lane(self, lane: Lane, placed: Sequence[Lane]) -> None:
+    def place_lane(self, lane: Lane, placed: Sequence[tuple[Lane, tuple[float, float]]]) -> None:
         """Puts a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
         reach = 0.0
@@ -450,11 +463,12 @@ class Column:
             if area.top < low + 4 and area.bottom > high - 4:
                 reach = max(reach, (area.right if lane.side > 0 else -area.left) - LANE + 8)
         x = reach + LANE
-        while any(
-            other.side == lane.side and abs(abs(other.x) - x) < LANES and other.span[0] < low + 6 and high < other.span[1] + 6
-            for other in placed
-        ):
-            x += 1
+        beside = sorted(
+            abs(other.x) for other, (upper, lower) in placed if other.side == lane.side and upper < low + 6 and high < lower + 6
+        )
+        for other in beside:
+            if abs(other - x) < LANES:
+                x += ceil(other + LANES - x)
         lane.x = lane.side * x
         if lane.side > 0:
             self.found.right = max(self.found.right, x)
@@ -494,7 +508,7 @@ class Column:
         if above.item is None:
             self.found.out = ((0, top), (0, foot))
             return
-        arrow = not isinstance(above.item, Group | Fan | Branches)
+        arrow = not isinstance(above.item, Group | Fan | Branches | Web)
         target = "" if edge.port == "|" or edge.source.path.endswith("|") else edge.target
         points = ((0.0, top), (0.0, foot))
         self.found.pieces.wires.append(

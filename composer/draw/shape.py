@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source
+from composer.draw.reduction import irreducible, ranks, segments
+from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source, Web
 
 MOST_BRANCHES = 4
+LEAST_WEB, MOST_WEB = 6, 100
+"""Blocks of a part that is laid out by itself."""
 Steps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
@@ -18,22 +21,30 @@ def in_line(flow: Flow) -> Flow:
     """The flow in an order in which a block follows what it reads as directly as can be."""
     items = {item.about.path: item for item in flow.items}
     rank = {path: index for index, path in enumerate(items)}
-    wired = [e for e in flow.edges if e.upward]
-    every = {path: (e for e in (*flow.edges, *inner_edges(item)) if e.upward) for path, item in items.items()}
-    reads = {
-        path: {e.source.path for e in edges if e.target == path or e.target.startswith(f"{path}.")} & set(items) - {path}
-        for path, edges in every.items()
-    }
-    streams = {path: {e.source.path for e in wired if e.target == path and e.main} for path in items}
+    read: dict[str, set[str]] = {path: {e.source.path for e in inner_edges(item) if e.upward} for path, item in items.items()}
+    streams: dict[str, set[str]] = {path: set() for path in items}
+    for edge in flow.edges:
+        path = holder(edge.target, items)
+        if path and edge.upward:
+            read[path].add(edge.source.path)
+            if edge.main and edge.target == path:
+                streams[path].add(edge.source.path)
+    reads = {path: sources & set(items) - {path} for path, sources in read.items()}
     placed: list[str] = []
     left = set(items)
     while left:
-        ready = [path for path in left if not reads[path] & left]
+        ready = [path for path in left if reads[path].isdisjoint(left)]
         last = placed[-1] if placed else flow.owner
         going_on = [path for path in ready if last in streams[path]]
         placed.append(min(going_on or ready, key=rank.__getitem__))
         left.remove(placed[-1])
     return replace(flow, items=tuple(items[path] for path in placed))
+
+
+def holder(path: str, items: Container[str]) -> str:
+    """The item that a path leads to or into; nothing where it is none of these."""
+    steps = path.split(".")
+    return next((one for end in range(len(steps), 0, -1) if (one := ".".join(steps[:end])) in items), "")
 
 
 def bent(flow: Flow) -> tuple[Flow, Flow] | None:
@@ -186,16 +197,58 @@ def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     return list(parts.values())
 
 
+def woven(flow: Flow, besides: Container[str]) -> Flow:
+    """The flow, in line, with what is irreducible and rather wide than long as one item for each such part; of `besides`, which
+    have something beside them, nothing is in one."""
+    paths = [flow.owner, *(item.about.path for item in flow.items)]
+    place = {path: number for number, path in enumerate(paths) if path or not number}
+    wires: list[tuple[int, int]] = []
+    for item in flow.items:
+        own = [e for e in flow.edges if e.target == item.about.path]
+        sources = {e.source.path for e in (*own, *inner_edges(item)) if e.upward}
+        wires += [(place[one], place[item.about.path]) for one in sources if one in place and place[one] < place[item.about.path]]
+    for low, high in reversed(list(segments(len(paths), wires))):
+        inside = [(a, b) for a, b in wires if low <= a and b <= high]
+        wide = LEAST_WEB <= high - low <= MOST_WEB and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
+        alone = not any(path in besides for path in paths[low + 1 : high + 1])
+        if wide and alone and irreducible(low, high, inside) != {(low, high)}:
+            flow = _woven(flow, paths[low], flow.items[low:high])
+    return flow
+
+
+def _woven(flow: Flow, fork: str, items: Sequence[Item]) -> Flow:
+    """The flow with some items as one, where they read nothing but each other, the fork, and what goes by its name."""
+    own = {item.about.path for item in items}
+    join = items[-1]
+    inner = tuple(e for e in flow.edges if e.target in own)
+    sources = {e.source for e in inner if e.source.path == fork and e.upward}
+    others = any(e.upward and e.source.path not in own and e.source not in sources for e in inner)
+    odd = any(e.back or e.source.port for e in flow.all_edges() if e.source.path in own or e.target in own)
+    outside = [source for _, source in flow.exits] + [sink.edges[0].source for sink in flow.sinks]
+    outside += [flow.outlet] if flow.outlet else []
+    read = {source.path for source in outside}
+    wired = [e for e in inner if e.upward]
+    between = own <= {e.target for e in wired} and own - {join.about.path} <= {e.source.path for e in wired}
+    simple = between and all(isinstance(item, Leaf) and not item.look.sides for item in items)
+    said = any(isinstance(item, Leaf) and item.after for item in items[:-1])
+    if not isinstance(join, Leaf) or len(sources) != 1 or others or odd or not simple or said or read & (own - {join.about.path}):
+        return flow
+    (source,) = sources
+    web = Web(Flow(fork, tuple(items), inner, Source(join.about.path)), join, source)
+    kept = tuple(web if item is join else item for item in flow.items if item is join or item.about.path not in own)
+    edges = tuple(e for e in flow.edges if e.target not in own)
+    return replace(flow, items=kept, edges=(*edges, Edge(source, join.about.path, "|", True)))
+
+
 def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]]]:
     """The flow without the blocks that stand beside another one: those that read nothing that flows, and are read once. With
     each block the ones beside it, the edges from there, and what they read."""
     items = {item.about.path: item for item in flow.items}
     besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
     gone: set[str] = set()
-    every = list(flow.all_edges())
+    read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
     for path, item in items.items():
-        readers = [e for e in every if e.source.path == path]
-        reads = tuple(e for e in flow.edges if e.target == path)
+        readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
         still = all(e.source.chip or e.source.given for e in reads) and flow.owner not in {e.source.path for e in reads} - {""}
         if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
             continue  # an input of the model
@@ -209,7 +262,7 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
             or any(source.path == path for _, source in flow.exits)
         ):
             continue
-        streams = [e for e in flow.edges if e.target == readers[0].target and e.main and e.source.path not in gone]
+        streams = [e for e in into.get(readers[0].target, ()) if e.main and e.source.path not in gone]
         others = [e for e in streams if e.source.path != path and not e.source.chip]
         if not others or (readers[0].main and streams[0].source.path == path and not _flows(others[0].source, flow, items)):
             continue
@@ -219,6 +272,14 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
     kept = tuple(item for item in flow.items if item.about.path not in gone)
     edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip))
     return replace(flow, items=kept, edges=edges), besides
+
+
+def _by(edges: Iterable[Edge], key: Callable[[Edge], str]) -> dict[str, list[Edge]]:
+    """Edges by one of their ends."""
+    found: dict[str, list[Edge]] = {}
+    for edge in edges:
+        found.setdefault(key(edge), []).append(edge)
+    return found
 
 
 def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:

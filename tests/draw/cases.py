@@ -1,4 +1,5 @@
-"""What the checks of drawings run over: the zoo, architectures of well-known forms, and generated recipes."""
+"""What the checks of drawings run over: the zoo, architectures of well-known forms, generated recipes, and such as are wired at
+random."""
 
 from __future__ import annotations
 
@@ -12,14 +13,19 @@ from composer.draw.scene import Scene
 from composer.graph.typed import TypedProgram
 from composer.recipe import zoo_names
 from tests.conformance.generator import COUNT, generated
+from tests.draw.wired import mixed, ring
 
 FORMS = sorted((Path(__file__).parent / "forms").glob("*.yaml"))
 """An encoder beside a decoder, blocks side by side, two towers, a U, a mixture whose passes differ."""
 CHUNKS = 10
+WIRED = 12
+"""Recipes of each way to wire at random."""
 CASES = [
     *(f"zoo {name}" for name in zoo_names()),
     *(f"form {path.stem}" for path in FORMS),
     *(f"chunk {n}" for n in range(CHUNKS)),
+    "wired ring",
+    "wired mixed",
 ]
 LEVEL_CASES = [(case, level) for case in CASES for level in LEVELS]
 
@@ -33,6 +39,9 @@ def programs(case: str) -> tuple[tuple[str, TypedProgram], ...]:
             return ((name, composer.load(name).typed),)
         case "form":
             return ((name, composer.load(next(path for path in FORMS if path.stem == name)).typed),)
+        case "wired":
+            write = ring if name == "ring" else mixed
+            return tuple((f"{name} {seed}", composer.load(write(seed)).typed) for seed in range(WIRED))
     return tuple((f"generated {seed}", composer.load(generated(seed)).typed) for seed in range(int(name), COUNT, CHUNKS))
 
 
