@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Le
 
 from blocks.core import Block, Init, Probability, Reject, Size, Sizes, Tensor, Weights, recall, torch
 
@@ -17,7 +19,7 @@ class Recurrent(Block):
 
     hidden: Size
     """Width of the state, and of the output of each direction."""
-    layers: Size = 1
+    layers: Annotated[int, Ge(1), Le(1_000)] = 1
     """How many layers there are, each reading the output of the one below."""
     bidirectional: bool = False
     """Whether each layer also reads from the end; the outputs of both directions stand side by side."""

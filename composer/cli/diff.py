@@ -75,8 +75,8 @@ def diff(arguments: argparse.Namespace) -> int:
 
 def _picture(comparison: Comparison, format: Format, output: str | None) -> None:
     """Write it, or print it."""
-    from composer.draw.formats import save
     from composer.draw.programs import Missing
+    from composer.files import save
 
     try:
         content = comparison.written(format)

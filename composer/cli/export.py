@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from composer.cli.arguments import Problem, add_recipe, sound_recipe
+from composer.files import save
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -35,11 +35,8 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file so that it is never seen half written: aside, then renamed."""
-    aside = file.parent / f".{file.name}.{os.getpid()}"
+    """Write a file so that it is never seen half written."""
     try:
-        aside.write_text(text, encoding="utf-8", newline="\n")
-        aside.replace(file)
+        save(file, text.encode())
     except OSError as error:
-        aside.unlink(missing_ok=True)
         raise Problem(f"arco: {file} cannot be written: {(error.strerror or str(error)).lower()}") from None

@@ -14,7 +14,7 @@ from composer.compare.places import Count, Found, Spot, Thing, path_of, places
 from composer.compare.render import figures, told, verdict
 from composer.draw.figure import Figure, NotDrawn, ThemeName
 from composer.draw.figure import draw as drawn
-from composer.draw.formats import PRINTED, SUFFIXES, Format, save
+from composer.draw.formats import PRINTED, SUFFIXES, Format
 from composer.draw.metrics import text_width
 from composer.draw.outline import Level
 from composer.draw.page import MARGIN, lines_of
@@ -39,6 +39,7 @@ from composer.draw.scene import (
     Wire,
 )
 from composer.draw.svg import svg
+from composer.files import save
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
 LEGEND: dict[Happened, str] = {

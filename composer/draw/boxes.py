@@ -14,6 +14,8 @@ WIDTH, WIDEST = 268.0, 430.0
 NARROW = 132.0
 """The least width of boxes that stand side by side."""
 PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
+LINE = 14.0
+"""From one line to the next, where there are several."""
 ROW, PLAIN_ROW = 32.0, 18.0
 """Of several kinds of a block, one below the other: with an icon or a detail, and without."""
 SIDE_GAP = 26.0
@@ -77,6 +79,8 @@ def needed(leaf: Leaf, *, narrow: bool = False) -> float:
     """The width that a block's texts want; a narrow one has its parameters behind the detail."""
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
+    if leaf.lines:
+        return max(text_width(line, FONTS[role].size, bold=FONTS[role].bold) for role, line in leaf.lines) + icon + PAD
     params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else text_width(leaf.params, 10) + PAD + 8
     title = text_width(look.title, 13, bold=True) + 2 * max(icon, params)
     detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + 2 * max(icon, PAD)
@@ -97,6 +101,8 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
 
 def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
     """How high a block is."""
+    if leaf.lines:
+        return max(LINE * len(leaf.lines) + 14, 34 if leaf.look.icon is not None else 28) + row_height(leaf) * len(leaf.rows)
     detail = bool(detail_of(leaf, narrow=narrow))
     if leaf.rows:
         return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
@@ -112,20 +118,14 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
     """A block as a box around a middle x, its lower edge at y."""
     look, top = leaf.look, y - height
     left, right = x - width / 2, x + width / 2
-    detail = detail_of(leaf, narrow=narrow)
     own = box_height(leaf, narrow=narrow)
-    params = "" if narrow and detail else leaf.params
     icons = []
     if look.icon is not None and not leaf.rows:
         icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
     row_high = row_height(leaf)
     middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
-    room = width - 2 * max(ICON_ROOM if icons else PAD, text_width(params, 10) + PAD + 8 if params else 0)
-    texts = [Text(x, middle - 3 if detail else middle + 4.5, fitted(look.title, 13, room, bold=True), "title")]
-    if detail:
-        texts.append(Text(x, middle + 12.5, fitted(detail, 10.5, width - 2 * (ICON_ROOM if icons else PAD)), "detail"))
-    if params:
-        texts.append(Text(right - PAD, middle - 4 if detail else middle + 3.5, params, "params", "end"))
+    icon = ICON_ROOM if icons else PAD
+    texts = line_by_line(leaf, x + (icon - PAD) / 2, middle) if leaf.lines else headed(leaf, x, middle, width, icon, narrow)
     for number, row in enumerate(leaf.rows):
         upper = top + own - row_high * (len(leaf.rows) - number) - 3
         start = left + PAD
@@ -140,6 +140,25 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
         if below:
             texts.append(Text(start, upper + 24, fitted(below, 10.5, space), "detail", "start"))
     return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
+
+
+def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool) -> list[Text]:
+    """Title, detail and parameters around a height."""
+    detail = detail_of(leaf, narrow=narrow)
+    params = "" if narrow and detail else leaf.params
+    room = width - 2 * max(icon, text_width(params, 10) + PAD + 8 if params else 0)
+    texts = [Text(x, middle - 3 if detail else middle + 4.5, fitted(leaf.look.title, 13, room, bold=True), "title")]
+    if detail:
+        texts.append(Text(x, middle + 12.5, fitted(detail, 10.5, width - 2 * icon), "detail"))
+    if params:
+        texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5, params, "params", "end"))
+    return texts
+
+
+def line_by_line(leaf: Leaf, x: float, middle: float) -> list[Text]:
+    """All that a block says on a narrow page."""
+    first = middle - LINE * (len(leaf.lines) - 1) / 2 + 4
+    return [Text(x, first + LINE * number, line, role) for number, (role, line) in enumerate(leaf.lines)]
 
 
 def circle(leaf: Leaf, lefts: Sequence[Beside], rights: Sequence[Beside]) -> Fragment:
@@ -219,7 +238,8 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...]) -> None:
         found.pieces.chips.append(Chip(About(sink.path, sink.name), text, source, sink.path, first.port))
         found.right = max(found.right, text.area.right)
         return
-    width, height = max(104.0, needed(sink.leaf, narrow=True)), box_height(sink.leaf, narrow=True)
+    width = max(0.0 if sink.leaf.lines else 104.0, needed(sink.leaf, narrow=True))
+    height = box_height(sink.leaf, narrow=True)
     drawn = box(sink.leaf, end + width / 2, y + height / 2, width, height, narrow=True)
     found.pieces.boxes.append(replace(drawn, dashed=True))
     found.pieces.wires.append(Wire(source, sink.path, (*start, (end, y)), first.port, "loss"))

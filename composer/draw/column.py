@@ -21,6 +21,8 @@ TAP, ARROW, STUB = 14.0, 15.0, 14.0
 """From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
 LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, and from lane to lane."""
+NEAR, CLOSE = 15.0, 9.0
+"""The same on a narrow page."""
 APART = 8.0
 """Between what stands beside two blocks."""
 
@@ -75,15 +77,16 @@ class Shown:
     """Whether blocks stand in one of several columns."""
     side: int = 1
     """Where lanes go: to the right, or to the left with -1."""
+    alone: bool = False
+    """Whether no block stands beside another."""
 
 
 class Column:
     """Lays out one flow."""
 
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
-        self.flow, besides = aside(flow)
-        self.besides = besides
-        self.flow = in_line(branched(self.woven(in_line(self.flow))))
+        self.flow, self.besides = (flow, {}) if shown.alone else aside(flow)
+        self.flow = in_line(self.flow) if shown.alone else in_line(branched(self.woven(in_line(self.flow))))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
@@ -209,7 +212,7 @@ class Column:
 
     def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int) -> Fragment:
         """A flow in a frame."""
-        return Column(flow, width, Shown(self.shown.shapes, narrow, side)).lay()
+        return Column(flow, width, replace(self.shown, narrow=narrow, side=side)).lay()
 
     def named(self, item: Item) -> list[tuple[str, Source]]:
         """Outputs of the model that an item gives, but for what goes on upwards."""
@@ -253,7 +256,7 @@ class Column:
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         narrow = len(leaves) <= FEW
         width = max([NARROW, *(needed(leaf, narrow=narrow) for leaf in leaves)])
-        return Column(flow, min(width, WIDEST), Shown(self.shown.shapes, narrow, self.shown.side)).lay()
+        return Column(flow, min(width, WIDEST), replace(self.shown, narrow=narrow)).lay()
 
     # -- heights
 
@@ -455,20 +458,21 @@ class Column:
     def place_lane(self, lane: Lane, placed: Sequence[tuple[Lane, tuple[float, float]]]) -> None:
         """Puts a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
+        first, apart = (NEAR, CLOSE) if self.shown.alone else (LANE, LANES)
         reach = 0.0
         for station in self.stations:
             if station.item is not None and station.y > high - 2 and station.y - station.fragment.height < low + 2:
                 reach = max(reach, station.fragment.right if lane.side > 0 else station.fragment.left)
         for area in self.beside_gaps:
             if area.top < low + 4 and area.bottom > high - 4:
-                reach = max(reach, (area.right if lane.side > 0 else -area.left) - LANE + 8)
-        x = reach + LANE
+                reach = max(reach, (area.right if lane.side > 0 else -area.left) - first + 8)
+        x = reach + first
         beside = sorted(
             abs(other.x) for other, (upper, lower) in placed if other.side == lane.side and upper < low + 6 and high < lower + 6
         )
         for other in beside:
-            if abs(other - x) < LANES:
-                x += ceil(other + LANES - x)
+            if abs(other - x) < apart:
+                x += ceil(other + apart - x)
         lane.x = lane.side * x
         if lane.side > 0:
             self.found.right = max(self.found.right, x)

@@ -9,15 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from composer.draw.formats import SUFFIXES, Format, save, written
+from composer.draw.formats import SUFFIXES, Format, points, written
 from composer.draw.layers import Model, as_written, folded
-from composer.draw.outline import Depth, Level, outline
-from composer.draw.page import page
+from composer.draw.outline import LEVELS, Depth, Level, outline
+from composer.draw.page import Titles, narrow_page, page
 from composer.draw.programs import Missing
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
 from composer.draw.titles import titles
+from composer.files import save
 from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
@@ -26,6 +27,10 @@ Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
 """Of a drawing at the level of blocks: where it would be larger, mixtures of experts are closed, and then repeats."""
+SMALLEST, LEAST = 10, 7
+"""Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
+HIGHEST_PAPER = 720
+"""Points of what stands in a column of paper."""
 MOST_UNROLLED = 60
 """Boxes of a drawing in which every pass is drawn."""
 
@@ -105,7 +110,7 @@ def draw(
         Missing: where Graphviz is to lay it out and is not there.
         NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
     """
-    if width and not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width):
+    if width and (not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width) or not re.search("[1-9]", width)):
         raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
     model = as_written(typed) if unroll else folded(typed)
     opened, bright = ([plain(model.names.called(path)) for path in paths] for paths in (expand, highlight))
@@ -131,12 +136,30 @@ def draw(
         smaller = page(closed, head, shapes=shapes)
         if smaller.width < scene.width or smaller.height < scene.height:
             scene = smaller
+    if width and not width.endswith("%") and engine == "structured":
+        scene = legible(scene, points(width), model, depth, head, shapes=shapes)
     if engine == "dot":
         from composer.draw.engine import laid_out_by_graphviz
 
         scene = laid_out_by_graphviz(scene)
     at = partial(another, typed, title, params, shapes, engine)
     return Figure(scene, model, level, at, theme, width, tuple(highlight if unroll else bright))
+
+
+def legible(scene: Scene, width: float, model: Model, depth: Depth, head: Titles, *, shapes: bool) -> Scene:
+    """A drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in one
+    column, less deep where it must be.
+    """
+    room = width * SMALLEST / LEAST
+    if scene.width <= room:
+        return scene
+    for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
+        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, shapes=shapes)
+        said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
+        cut = any(text.text.endswith("…") for text in said)
+        if scene.width <= room and scene.height * width / scene.width <= HIGHEST_PAPER and not cut:
+            break
+    return scene
 
 
 def another(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import re
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from composer.draw.programs import Missing, graphviz
@@ -114,15 +111,11 @@ MAKERS: dict[Format, Callable[[Figure], bytes]] = {
 
 def scale(figure: Page) -> float:
     """Points of paper for each pixel of the page."""
-    wanted = re.fullmatch(r"([\d.]+)([a-z]*)", figure.width)
-    return float(wanted[1]) * POINTS[wanted[2]] / figure.scene.width if wanted else POINTS["px"]
+    relative = not figure.width or figure.width.endswith("%")
+    return POINTS["px"] if relative else points(figure.width) / figure.scene.width
 
 
-def save(path: Path, content: bytes) -> None:
-    """Writes a file that is there whole or not at all."""
-    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
-    try:
-        aside.write_bytes(content)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+def points(width: str) -> float:
+    """A length in points."""
+    number = width.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return float(number) * POINTS[width.removeprefix(number)]

@@ -291,7 +291,7 @@ def _(part: MultiHead, block: TypedBlock) -> Look:
         facts.append(f"scale {part.scale:.3g}")
     facts += [f"softcap {part.softcap:g}"] if part.softcap is not None else []
     facts += ["sinks"] if part.sinks else []
-    facts += [f"{part.output_gate.kind} gate"] if part.output_gate is not None else []
+    facts += [f"{part.output_gate.kind or 'output'} gate"] if part.output_gate is not None else []
     facts += ["no output map"] if part.out is None else []
     facts += _dropout(part)
     words, icon = _mask(part.mask, block)

@@ -272,11 +272,8 @@ class Outline:
                 continue
             names = [f"{place}.{name}" for place in places for name in piece.parameters]
             params = self.counts.shown_of(names[: len(piece.parameters)])
-            about = replace(
-                self.about(node, below, places, (piece.look.title, piece.look.detail)),
-                parameters=self.counts.total(names),
-                description=self.description(node, places) if piece is pieces[0] else "",
-            )
+            about = self.about(node, below, names, (piece.look.title, piece.look.detail))
+            about = replace(about, description=self.description(node, places) if piece is pieces[0] else "")
             drawn.items.append(Leaf(about, piece.look, params))
             for read, port in piece.reads:
                 drawn.edges += [Edge(source, below, port, not port or port in "qkv") for source in values.get(read, ())]
@@ -480,8 +477,8 @@ class Outline:
         """What a thing stands for."""
         total = self.counts.total(places)
         tip = [part for part in said if part]
-        if total:
-            tip.append(f"{self.counts.shown(places[0])} parameters")
+        if total and (each := self.counts.shown(places[0])):
+            tip.append(f"{each} parameters")
         return About(path, " — ".join(tip), self.lines(node), total)
 
     def description(self, node: TypedNode, places: Sequence[str]) -> str:

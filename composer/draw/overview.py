@@ -8,6 +8,7 @@ from dataclasses import replace
 from composer.draw.looks import Look
 from composer.draw.scene import About
 from composer.draw.structure import Edge, Fan, Flow, Leaf, Source
+from composer.draw.words import counted
 
 
 def of_group(flow: Flow, about: About, title: str, params: str) -> Leaf:
@@ -18,7 +19,8 @@ def of_group(flow: Flow, about: About, title: str, params: str) -> Leaf:
     words[1:1] = [side.title for seen in telling[:1] for side in seen.sides]
     fans = [f"MoE {item.experts}" for item in flow.leaves() if isinstance(item, Fan)]
     facts = tuple(dict.fromkeys([*words, *fans])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
-    first = next(iter(telling), looks[0] if looks else Look(""))
+    others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
+    first = next(iter(telling), None) or next(others, looks[0] if looks else Look(""))
     seen = Look(title, facts, first.hue, first.icon, first.mask, double=any(one.double for one in looks))
     return Leaf(about, seen, params)
 
@@ -48,7 +50,10 @@ def _joined(norm: Leaf, reader: Leaf) -> Leaf:
     tip = f"{norm.look.title} + {reader.about.tip}"
     covers = (*reader.about.covers, *norm.about.covers, norm.about.path)
     about = replace(reader.about, parameters=both, tip=tip, covers=covers)
-    return replace(reader, about=about, look=replace(reader.look, title=f"{norm.look.title} + {reader.look.title}"))
+    params = counted(both) if reader.params == counted(reader.about.parameters) else reader.params
+    return replace(
+        reader, about=about, params=params, look=replace(reader.look, title=f"{norm.look.title} + {reader.look.title}")
+    )
 
 
 def _without(edges: Iterable[Edge], gone: str, reader: str) -> Iterable[Edge]:

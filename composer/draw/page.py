@@ -9,17 +9,21 @@ from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift, stretch,
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
 from composer.draw.metrics import text_width
+from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
 from composer.draw.shape import aside, bent, in_line
 from composer.draw.structure import Edge, Flow, Group, Leaf, Source
 from composer.draw.words import spoken
 
-MARGIN = 24.0
+MARGIN, HEADING = 24.0, 25.0
+"""Around everything; from one line of the title to the next."""
 COLUMN_GAP = 56.0
 FACTS = 570.0
 """How wide a line of facts may be, however narrow the drawing."""
 TWO_COLUMNS = 240.0
 """Width of boxes where a model has several columns."""
+NARROWER, SLIM = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
+"""Widths of boxes in the column of a paper, and the margin of such a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,27 @@ def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
         turn_over(laid[0])
         level(*laid)
     whole = beside_each_other(laid, halves[1].items[0].about.path if halves else "")
-    return with_head(whole, titles, "")
+    return with_head(whole, titles)
+
+
+def narrow_page(flow: Flow, titles: Titles, room: float, *, shapes: bool = True) -> Scene:
+    """The scene of a model in one column, so that it is no wider than there is room, or as narrow as it can be."""
+    ends = with_ends(flow, titles)
+    found: list[Scene] = []
+    for width in NARROWER:
+        column = narrowed(ends, width)
+        if found and any(needed(leaf) > width for leaf in column.leaves() if isinstance(leaf, Leaf)):
+            break  # a word is longer
+        for flow in (column, without_losses(column)):
+            whole = Column(flow, width, Shown(shapes, narrow=True, alone=True)).lay()
+            shift(whole, whole.left, 0)
+            whole.right += whole.left
+            found.append(with_head(whole, titles, SLIM, room - 2 * SLIM))
+            if found[-1].width <= room:
+                return found[-1]
+            if width > NARROWER[-1] or not column.sinks:
+                break
+    return min(found, key=lambda scene: scene.width)
 
 
 def with_ends(flow: Flow, titles: Titles) -> Flow:
@@ -209,21 +233,23 @@ def label_above(whole: Fragment, said: str, start: Point, gutter: float, order: 
     return True
 
 
-def with_head(whole: Fragment, titles: Titles, name: str) -> Scene:
+def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: float = FACTS) -> Scene:
     """The page around everything, with its title."""
-    facts = lines_of(titles.facts, max(whole.right, FACTS))
-    title = Text(MARGIN, 34, titles.title, "heading", "start")
-    said = [title, *(Text(MARGIN, 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts))]
-    head = 72.0 + 15 * max(len(facts) - 1, 0) if facts else 56.0
+    room = max(whole.right, room)
+    facts, named = lines_of(titles.facts, room), [line for _, line in lines("heading", titles.title, room)]
+    said = [Text(margin, 34 + HEADING * number, line, "heading", "start") for number, line in enumerate(named)]
+    under = HEADING * (len(named) - 1)
+    said += [Text(margin, under + 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
+    head = under + (72.0 + 15 * max(len(facts) - 1, 0) if facts else 56.0)
     areas = [t.area for t in whole.pieces.texts] + [chip.text.area for chip in whole.pieces.chips]
     high = min([-whole.height, *(area.top for area in areas), *(y for wire in whole.pieces.wires for _, y in wire.points)])
     low = max([0.0, *(area.bottom for area in areas)])
-    wide = max([whole.right + 2 * MARGIN, *(text.area.right + MARGIN for text in said)])
+    wide = max([whole.right + 2 * margin, *(text.area.right + margin for text in said)])
     pieces = Pieces()
     pieces.take(whole.pieces, (wide - whole.right) / 2, head - high)
-    height = head - high + low + MARGIN + 2
+    height = head - high + low + margin + 2
     return Scene(
-        name or titles.title,
+        titles.title,
         wide,
         height,
         (*said, *pieces.texts),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.looks import Look
-from composer.draw.scene import About
+from composer.draw.scene import About, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,8 @@ class Leaf:
     """Where passes differ."""
     after: str = ""
     """What happens in training to what it gives: `dropout 0.1`."""
+    lines: tuple[tuple[Role, str], ...] = ()
+    """On a narrow page, all that it says line by line, in place of title, detail and parameters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,14 @@ def n(value: float) -> str:
     return "0" if text in ("-0.0", "0.0") else text.removesuffix(".0")
 
 
+def height_of(scene: Scene, width: str) -> str:
+    """The height of a picture that has a width, in the same unit."""
+    if not width:
+        return n(scene.height)
+    number = width.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return f"{float(number) * scene.height / scene.width:.2f}{width.removeprefix(number)}"
+
+
 class _Writer:
     def __init__(self, theme: Theme, highlight: tuple[str, ...]) -> None:
         self.theme, self.palette, self.highlight = theme, theme.palette, highlight
@@ -100,7 +108,7 @@ class _Writer:
     def scene(self, scene: Scene, width: str) -> Iterator[str]:
         self.faint = scene.faint
         wide, high = n(scene.width), n(scene.height)
-        size = f'width="{wide}" height="{high}"' if not width else f'width="{escape(width)}"'
+        size = f'width="{width}"' if width.endswith("%") else f'width="{width or wide}" height="{height_of(scene, width)}"'
         label = escape(scene.name, quote=True)
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '

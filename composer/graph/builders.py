@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from blocks.core import Part
 from composer.diagnostics import Span
@@ -34,6 +34,31 @@ class PendingTie:
     scope: Scope
     span: Span
     """The parameter's own name; the reference, where the tie names none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """Where a node is written."""
+
+    name: str
+    home: GraphBuilder
+    span: Span
+    above: str
+    """The node before it, or `input`: what it reads where it says nothing."""
+    fed: bool = False
+    """Whether it was written for a slot, whose first port the holder feeds."""
+
+    def implied(self, port: str) -> PendingEdge:
+        """The edge from what stands above."""
+        return PendingEdge(port, (), Scope(self.home, {}), self.span, self.above)
+
+    def at(self, span: Span) -> Site:
+        """The same, its mistakes shown elsewhere."""
+        return replace(self, span=span)
+
+    def filling(self) -> Site:
+        """The same for what was written for a slot."""
+        return replace(self, fed=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -107,6 +132,11 @@ class GraphBuilder:
     def parent(self) -> GraphBuilder | None:
         """The graph in which the holder stands."""
         return self.holder.home if self.holder else None
+
+    @property
+    def shut(self) -> bool:
+        """Whether it, or a graph around it, is sealed."""
+        return self.sealed or (self.parent is not None and self.parent.shut)
 
     @property
     def lent(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import Literal, TypeAlias
 
 
@@ -28,6 +28,9 @@ class Symbolic:
     """Monomial to coefficient, sorted; `()` is the constant's monomial."""
 
     def __str__(self) -> str:
+        match self.terms:
+            case (((), less), ((Quotient(numerator, "//", int(by)),), 1)) if less < 0:
+                return f"(({numerator + less * by}) // {by})"
         return " + ".join(_term(monomial, coefficient) for monomial, coefficient in reversed(self.terms)).replace("+ -", "- ")
 
     def __add__(self, other: Dim) -> Dim:
@@ -55,14 +58,36 @@ class Symbolic:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Dim) -> Dim:
-        if isinstance(other, int) and all(coefficient % other == 0 for _, coefficient in self.terms):
-            return _dim({monomial: coefficient // other for monomial, coefficient in self.terms})
-        return Symbolic((((Quotient(self, "//", other),), 1),))
+        if not isinstance(other, int) or other <= 0:
+            return Symbolic((((Quotient(self, "//", other),), 1),))
+        whole, rest = self._divided(other)
+        return whole + (rest // other if isinstance(rest, int) else _quotient(rest, other))
 
     def __mod__(self, other: Dim) -> Dim:
-        if isinstance(other, int) and all(coefficient % other == 0 for _, coefficient in self.terms):
-            return 0
-        return Symbolic((((Quotient(self, "%", other),), 1),))
+        if not isinstance(other, int) or other <= 0:
+            return Symbolic((((Quotient(self, "%", other),), 1),))
+        rest = self._divided(other)[1]
+        return rest if isinstance(rest, int) else Symbolic((((Quotient(rest, "%", other),), 1),))
+
+    def _divided(self, other: int) -> tuple[Dim, Dim]:
+        """What comes out of a division for every length, and what is left to divide."""
+        whole = _dim({monomial: coefficient // other for monomial, coefficient in self.terms})
+        return whole, _dim({monomial: coefficient % other for monomial, coefficient in self.terms})
+
+
+def _quotient(numerator: Symbolic, denominator: int) -> Dim:
+    """A quotient in its lowest terms; a quotient of a quotient is one."""
+    terms = dict(numerator.terms)
+    constant = terms.pop((), 0)
+    common = gcd(denominator, *terms.values())
+    if common > 1:
+        return (_dim({monomial: coefficient // common for monomial, coefficient in terms.items()}) + constant // common) // (
+            denominator // common
+        )
+    match list(terms.items()):
+        case [((Quotient(inner, "//", int(by)),), 1)] if by > 0:
+            return (inner + constant * by) // (by * denominator)
+    return Symbolic((((Quotient(numerator, "//", denominator),), 1),))
 
 
 Atom: TypeAlias = str | Quotient

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Part, fields, is_node
+from blocks.core import Block, Own, Part, fields, is_node
 from blocks.core.fields import Field as FieldSpec
 from blocks.core.fields import Flag, FlagsBy, ListOf, SlotOf, Word
 from composer.diagnostics import Label, Span
-from composer.graph.builders import NodeBuilder
+from composer.graph.builders import NodeBuilder, Site
 from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
 from composer.graph.masks import Masks
 from composer.graph.report import Stop, labels
@@ -124,7 +124,7 @@ class Fields:
         place = scope
         target: What | Part | None = what
         if isinstance(what, Choice):
-            target, place = self.expander.choose(what, scope)
+            target, place = self.expander.choices.choose(what, scope)
         if target is None:
             if not field.nullable:
                 self.report.error("not-optional", span, f"the slot `{field.name}` cannot be empty")
@@ -147,9 +147,8 @@ class Fields:
             raise Stop
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
             sealed = self.expander.graph(node, sealed=True)
-            return self.expander.node(
-                field.name, target, Scope(place.graph, place.values, place.outer, scope.inside), sealed, span, "input", fed=True
-            )
+            inside = Scope(place.graph, place.values, place.outer, scope.inside)
+            return self.expander.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
         assert isinstance(target, Use)
         settings = target.settings
         if settings.edges or settings.when or settings.tie:
@@ -162,7 +161,7 @@ class Fields:
         return PartValue(part, values, target.span)
 
     def _fits(self, part: type[Part], family: type[Part]) -> bool:
-        return issubclass(part, family) or (is_node(family) and is_node(part)) or (family.__name__ == "Block" and is_node(part))
+        return issubclass(part, family) or (is_node(family) and is_node(part)) or (family is Block and is_node(part))
 
     def _part_fields(self, use: Use, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
         """The fields that are written, None for one with a mistake, and the slots that are not."""
@@ -176,13 +175,15 @@ class Fields:
                 value = self.default_slot(field, node, use.span)
                 if value is not None:
                     yield key, value
+            elif field.required:  # which has been reported
+                yield key, None
 
     def default_slot(self, field: FieldSpec, node: NodeBuilder | None, span: Span) -> Any:
         default = field.default
         assert isinstance(default, Part)
-        if type(default).__name__ == "Own":
+        if isinstance(default, Own):
             return None
         if is_node(type(default)):
-            return self.expander.default(field.name, default, self.expander.graph(node, sealed=True), span, "input")
+            return self.expander.default(default, Site(field.name, self.expander.graph(node, sealed=True), span, "input"))
         values = ((key, Known(getattr(default, key), span)) for key in type(default).model_fields)
         return PartValue(type(default), tuple(values), span)

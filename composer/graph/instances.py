@@ -11,6 +11,7 @@ from composer.graph.builders import NodeBuilder
 from composer.graph.ir import GraphInput, PortType
 from composer.graph.params import Params
 from composer.graph.scope import Binding, Bound, Broken, Extent, Scope
+from composer.graph.starts import written_starts
 from composer.language.express import names
 from composer.language.keys import VALUE_WORDS
 from composer.language.recipe import Definition, GivenValue, Use
@@ -48,7 +49,7 @@ class Instances:
             for declared in definition.inputs
             if declared.name in node.edges
         )
-        node.init = tuple(self.expander.init(definition.init, place))
+        node.init = tuple(written_starts(definition.init, place, self.expander.values))
         self.around.append((what.part, values))
         try:
             self.expander.body(definition.body, inner, place)
@@ -75,7 +76,7 @@ class Instances:
 
     def unused(self) -> None:
         """Reports params that their definition does not use, and warns of blocks of this recipe that nothing uses."""
-        sound = not any(found.severity == "error" for found in [*self.expander.recipe.diagnostics, *self.report.diagnostics])
+        sound = self.expander.sound
         own = self.expander.recipe.name_scalar.span.source
         for definition in self.definitions.values():
             Params(definition.params, self.expander.values).unused(definition.root, own)

@@ -13,7 +13,7 @@ from composer.graph.scope import Binding, Bound, Deferred, Scope
 from composer.graph.values import Values
 from composer.language.document import Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
-from composer.language.evaluate import as_float, as_int, evaluate_word
+from composer.language.evaluate import as_float, as_int, as_real, evaluate_word
 from composer.language.express import ExpressionError, names
 from composer.language.expression import Expression, Path, Value
 from composer.language.identifiers import used
@@ -64,7 +64,7 @@ class Params:
             name: [
                 other
                 for other in sorted(names(expressions[name]))
-                if other in declared and not self._is_word(expressions[name], name)
+                if other in declared and not _is_its_own_word(declared[name], expressions[name])
             ]
             for name in declared
         }
@@ -79,9 +79,6 @@ class Params:
                 for name in path:
                     needs.pop(name, None)
                 needs = {name: [other for other in others if other in needs] for name, others in needs.items()}
-
-    def _is_word(self, expression: Expression | None, name: str) -> bool:
-        return isinstance(expression, Path) and expression.text == name
 
     def _param_expression(self, param: Param) -> Expression | None:
         if param.type in ("block", "mask") or not isinstance(param.default, Scalar):
@@ -108,6 +105,8 @@ class Params:
         if expression is None:
             raise Stop
         span = param.default.span
+        if declared is None and _is_its_own_word(param, expression):
+            return Bound(evaluate_word(expression, {}, param.of or (param.name,)), span)
         if param.type in ("word", "choice"):
             return Bound(
                 evaluate_word(expression, self.values.plain(expression, scope)[0], param.of or (param.default.text,)), span
@@ -136,11 +135,11 @@ class Params:
             value = as_int(value, span)
         elif param.type == "float":
             value = as_float(value, span)
-        elif param.type == "number" and (isinstance(value, bool | str)):
-            as_float(value, span)
+        elif param.type == "number":
+            value = as_real(value, span)
         for bound, wrong, words in ((param.minimum, lt, "at least"), (param.maximum, gt, "at most")):
             if bound is not None and not isinstance(value, bool | str):
-                limit = self.values.evaluate(bound.expression, scope)
+                limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
                 if wrong(value, limit):
                     self.report.error(
                         "out-of-range",
@@ -163,3 +162,8 @@ class Params:
                     self.report.error("unused-param", param.span, message, hint="remove it, or use it in the graph")
                 else:  # what extends its recipe has taken the place of what used it
                     self.report.diagnostics.append(Diagnostic("unused-param", message, param.span, "warning"))
+
+
+def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
+    """Whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
+    return param.type in (None, "word", "choice") and isinstance(expression, Path) and expression.text == param.name

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from composer.diagnostics import Diagnostic, Source, Span
-from composer.graph.builders import GraphBuilder, NodeBuilder, PassBuilder, PendingEdge
+from composer.graph.builders import GraphBuilder, NodeBuilder, PassBuilder, Site
 from composer.graph.ir import GraphInput
 from composer.graph.report import Stop, TooMuch
 from composer.graph.scope import Binding, Bound, Broken, Deferred, Scope
+from composer.graph.settings import settle
 from composer.language.document import Listing, Node, Scalar
 from composer.language.evaluate import as_int
 from composer.language.express import names
@@ -46,13 +47,10 @@ class Repeats:
         self.count = 0
         """Values of `each` so far."""
 
-    def repeat(
-        self, name: str, what: Repeat, scope: Scope, home: GraphBuilder, name_span: Span, above: str, *, fed: bool
-    ) -> NodeBuilder:
-        node = self.expander.new(name, home, name_span, what.span)
-        self.expander.settle(node, what.settings, scope, above, None, fed=False)
-        if fed and "input" not in node.edges:
-            node.edges = {"input": PendingEdge("input", (), Scope(home, {}), name_span, above), **node.edges}
+    def repeat(self, what: Repeat, scope: Scope, site: Site) -> NodeBuilder:
+        """The node of a repeat."""
+        node = self.expander.new(site, what.span)
+        settle(node, what.settings, scope, site, self.values)
         if node.dropped:
             return self._dropped_repeat(node, what, scope)
         count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
@@ -105,10 +103,7 @@ class Repeats:
 
     def _dropped_repeat(self, node: NodeBuilder, what: Repeat, scope: Scope) -> NodeBuilder:
         """A repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
-        inner = self.expander.graph(node)
-        node.graph = inner
-        for port in node.edges:
-            inner.inputs[port] = GraphInput(port)
+        inner = self.expander.inside(node, node.edges)
         settings = Settings(
             tuple(
                 Edge(p, node.name_span, (Path((Step(p, None, node.name_span, node.name_span),), node.name_span),))

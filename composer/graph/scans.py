@@ -7,9 +7,7 @@ from dataclasses import replace
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import ScanNode
-from composer.graph.types import Axis, Ports, TensorType, Type
-
-Given = Mapping[str, "Type | tuple[Type, ...]"]
+from composer.graph.types import Axis, Given, Ports, TensorType, Type, Types
 
 
 class Unfit(Exception):
@@ -77,9 +75,7 @@ def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
     return matched
 
 
-def inside(
-    given: Given, steps: Mapping[str, int], back: Mapping[str, str]
-) -> tuple[dict[str, Type | tuple[Type, ...]], dict[str, int]]:
+def inside(given: Given, steps: Mapping[str, int], back: Mapping[str, str]) -> tuple[dict[str, Types], dict[str, int]]:
     """The types of one step, and how many axes the start of each carried value lacks.
 
     What lacks the axes before the scan's, such as the batch, starts the same in each row.

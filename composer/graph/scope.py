@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -72,13 +72,20 @@ class Scope:
         """The same place with more names, which win."""
         return Scope(self.graph, {**self.values, **more}, self.outer, self.inside, self.library)
 
+    def around(self) -> Iterator[Scope]:
+        """This place, and those in whose graphs it lies, the nearest first."""
+        place: Scope | None = self
+        while place is not None:
+            yield place
+            place = place.outer
+
     def lacks(self, name: str) -> bool:
         """Whether a name is that of an optional input which the block around this place is not given."""
-        place: Scope | None = self
-        while place is not None and name not in place.graph.inputs and name not in place.graph.nodes:
-            if name in place.graph.absent:
+        for graph in (place.graph for place in self.around()):
+            if name in graph.inputs or name in graph.nodes:
+                return False
+            if name in graph.absent:
                 return True
-            place = place.outer
         return False
 
     def within(self, graph: GraphBuilder, more: Mapping[str, Binding] | None = None) -> Scope:

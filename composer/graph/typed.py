@@ -10,7 +10,8 @@ from blocks.core import Init, Part, Role
 from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.renewal import Renewal
-from composer.graph.types import UNKNOWN, Axis, Ports, TensorType, Type
+from composer.graph.types import UNKNOWN, Axis, Given, Ports, TensorType, Type, Types, each_given
+from composer.language.expression import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class TypedBlock:
     """The block, every number in it computed; slots that compute hold their own block, or `Inline` for a graph."""
     sizes: Mapping[str, Any]
     """Axis symbols and numeric fields by name."""
-    inputs: Mapping[str, Type | tuple[Type, ...]]
+    inputs: Given
     outputs: Ports
     parameters: tuple[Parameter, ...]
     """Its own; those in slots are the slots'."""
@@ -137,7 +138,7 @@ class TypedGraph:
     """A graph in which every value has a type."""
 
     graph: Graph
-    inputs: Mapping[str, Type | tuple[Type, ...]]
+    inputs: Given
     nodes: tuple[TypedNode, ...]
     outputs: Ports
     by_name: Mapping[str, TypedNode] = field(default_factory=dict)
@@ -145,7 +146,7 @@ class TypedGraph:
     def __getitem__(self, name: str) -> TypedNode:
         return self.by_name[name]
 
-    def type_of(self, ref: Ref) -> Type | tuple[Type, ...]:
+    def type_of(self, ref: Ref) -> Types:
         """The type of what a reference in this graph names; several for a list."""
         if ref.node in self.inputs and ref.node not in self.by_name:
             return self.inputs[ref.node]
@@ -162,6 +163,8 @@ class TypedProgram:
     program: Program
     root: TypedGraph
     inputs: Mapping[str, TensorType]
+    defaults: Mapping[str, Value]
+    """What those inputs are that may be left out and then have a value."""
 
     @property
     def name(self) -> str:
@@ -181,8 +184,7 @@ def is_renewal(node: TypedNode) -> bool:
 
 def along(block: TypedBlock, axis: Dim | None) -> bool:
     """Whether an axis is among those of what a block is given."""
-    given = [one for type_ in block.inputs.values() for one in (type_ if isinstance(type_, tuple) else (type_,))]
-    return any(isinstance(one, TensorType) and axis in one.sizes for one in given)
+    return any(isinstance(one, TensorType) and axis in one.sizes for one in each_given(block.inputs))
 
 
 def children(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -55,3 +55,23 @@ class Unknown:
 Type: TypeAlias = TensorType | Unknown
 UNKNOWN = Unknown()
 Ports: TypeAlias = Mapping[str, Type]
+Types: TypeAlias = Type | tuple[Type, ...]
+"""Of one value, or of each of a list."""
+Given: TypeAlias = Mapping[str, Types]
+"""What arrives at ports."""
+
+
+def each_of(types: Types) -> tuple[Type, ...]:
+    """A list of types, whether there is one or several."""
+    return types if isinstance(types, tuple) else (types,)
+
+
+def first_of(types: Types) -> Type:
+    """The type of the one value, or of the first."""
+    return each_of(types)[0]
+
+
+def each_given(given: Given) -> Iterator[Type]:
+    """All that arrives, the values of lists one by one."""
+    for types in given.values():
+        yield from each_of(types)

@@ -101,9 +101,9 @@ def _input(item: InputDecl, typed: TypedProgram) -> Data:
     type_, lengths = typed.inputs[item.name], _lengths(typed)
     axes = ", ".join(each.name if each.name in lengths else str(each.size).replace("·", " * ") for each in type_.axes)
     written = f"{type_.dtype}[{axes}]{'?' if item.optional else ''}"
-    if item.default is None:
+    if item.name not in typed.defaults:
         return written
-    return {"type": written, "default": _value(evaluate(item.default.expression, typed.program.params), {})}
+    return {"type": written, "default": _value(typed.defaults[item.name], {})}
 
 
 def _nodes(graph: TypedGraph, names: Names) -> dict[str, Data]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from composer.lower.model import Model
 
@@ -36,6 +36,14 @@ def safe(name: str, taken: Iterable[str] = ()) -> str:
     while given in RESERVED or given in taken:
         given += "_"
     return given
+
+
+def parameter_names(inputs: Sequence[str]) -> dict[str, str]:
+    """What the parameters of a class are called that is given these inputs."""
+    names: dict[str, str] = {}
+    for position, name in enumerate(inputs):
+        names[name] = safe(STREAM[0] if position == 0 and name == "input" else name, names.values())
+    return names
 
 
 def attribute(path: str, *, module: bool = True) -> str:

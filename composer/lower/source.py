@@ -10,14 +10,15 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from composer.diagnostics import Span
+from composer.graph.dims import Dim
 from composer.graph.ir import wires_of
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
-from composer.language.evaluate import evaluate
+from composer.graph.types import TensorType
 from composer.lower.construct import Hole, New, Passes, Tree, keyword, literal, pattern, trim
 from composer.lower.flatten import flatten
 from composer.lower.forward import Forward
-from composer.lower.names import RESERVED, STREAM, attribute, one_line, safe
+from composer.lower.names import RESERVED, attribute, one_line, parameter_names, safe
 from composer.lower.paste import HEADER, docstring
 from composer.lower.questions import is_optional, key_of
 from composer.lower.shared import copies
@@ -85,10 +86,7 @@ class _Text:
 
     def _forward(self, written: Class) -> Lines:
         always, sometimes = self.classes.inputs(written)
-        names: dict[str, str] = {}
-        for position, name in enumerate([*always, *sometimes]):
-            wanted = STREAM[0] if position == 0 and name == "input" else name
-            names[name] = safe(wanted, names.values())
+        names = parameter_names([*always, *sometimes])
         signature = ", ".join(["self", *(names[n] for n in always), *(f"{names[n]}=None" for n in sometimes)])
         body = self._body(written, names, keep=False, result=lambda texts: ", ".join(texts))
         return [(f"def forward({signature}):", None, ""), *((f"    {line}", span, node) for line, span, node in body)]
@@ -127,30 +125,17 @@ class _Text:
         return found
 
     def _defaults(self, names: Mapping[str, str]) -> list[str]:
+        """Inputs that are not given, made in the shape of those that always are."""
         lines = []
-        for item in self.typed.program.inputs:
-            if item.default is None:
-                continue
-            value = evaluate(item.default.expression, {**self.typed.program.params, "true": True, "false": False})
-            first = next(i.name for i in self.typed.program.inputs if not i.optional and i.default is None)
-            sizes = ", ".join(self._length(axis.size, names) for axis in self.typed.inputs[item.name].axes)
-            dtype = {"int": "torch.long", "bool": "torch.bool", "float": "torch.get_default_dtype()"}[
-                self.typed.inputs[item.name].dtype
-            ]
-            name = names[item.name]
-            lines += [
-                f"if {name} is None:",
-                f"    {name} = torch.full(({sizes},), {literal(value)}, dtype={dtype}, device={names[first]}.device)",
-            ]
+        types, defaults = self.typed.inputs, self.typed.defaults
+        given = {name: type_ for name, type_ in types.items() if not type_.optional and name not in defaults}
+        for item, value in defaults.items():
+            type_, name, first = types[item], names[item], names[next(iter(given))]
+            sizes = ", ".join(_length(size, given, names) for size in type_.sizes)
+            dtype = {"int": "torch.long", "bool": "torch.bool", "float": "torch.get_default_dtype()"}[type_.dtype]
+            made = f"torch.full(({sizes},), {literal(value)}, dtype={dtype}, device={first}.device)"
+            lines += [f"if {name} is None:", f"    {name} = {made}"]
         return lines
-
-    def _length(self, size: Any, names: Mapping[str, str]) -> str:
-        if isinstance(size, int):
-            return str(size)
-        for name, given in self.typed.inputs.items():
-            if size in given.sizes and not given.optional:
-                return f"{names[name]}.shape[{given.sizes.index(size)}]"
-        raise AssertionError(f"no input has the axis {size}")
 
     def _body(
         self,
@@ -293,3 +278,11 @@ def _pretty_passes(passes: Passes, indent: int) -> list[str]:
     order = list(kinds)
     table = pattern([str(order.index(text)) for text in texts])
     return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", " " * indent + ")"]
+
+
+def _length(size: Dim, given: Mapping[str, TensorType], names: Mapping[str, str]) -> str:
+    """How long an axis is, as an expression of what is given."""
+    if isinstance(size, int):
+        return str(size)
+    name, type_ = next((name, type_) for name, type_ in given.items() if size in type_.sizes)
+    return f"{names[name]}.shape[{type_.sizes.index(size)}]"

@@ -14,6 +14,8 @@ UNLESS_WRITING = "if self.cache is None:  # not while a text is being written"
 
 Key: TypeAlias = tuple[str, int, int | None]
 """A value: its node or input, which of its outputs, and the pass for a repeat; an input has output 0."""
+Naming: TypeAlias = Callable[[Key], str]
+"""Tells how a value is called in the text."""
 LOSSES: Key = ("", 0, None)
 """The recipe's own losses, which `forward` collects under a name of their own."""
 
@@ -26,7 +28,7 @@ class Statement:
     """None for an output that nothing reads."""
     uses: Sequence[Key]
     """In the order of the call."""
-    write: Callable[[Callable[[Key], str]], str]
+    write: Callable[[Naming], str]
     """The expression, given each value's name."""
     place: Span
     node: str
@@ -40,14 +42,14 @@ class Statement:
 class Loop:
     """The passes of a repeat, written as a loop."""
 
-    rows: Callable[[Callable[[Key], str]], list[tuple[str, str]]]
+    rows: Callable[[Naming], list[tuple[str, str]]]
     """What differs from pass to pass, a tuple under a name each, given values' names."""
     header: Callable[[str], str]
     """The `for` line, given the module's name."""
     module: str
     carried: Sequence[tuple[Key, Key]]
     """For each value that goes from pass to pass: what the first pass takes, and what the last one gives."""
-    call: Callable[[Callable[[Key], str], str, dict[Key, str]], str]
+    call: Callable[[Naming, str, dict[Key, str]], str]
     """The call, given outer values' names, the module's name, and the carried values' names."""
     outputs: int
     carried_outputs: list[int]
@@ -62,17 +64,17 @@ class Steps:
 
     walked: Mapping[Key, str]
     """What arrives step by step, with what to call one."""
-    rows: Callable[[Callable[[Key], str]], list[str]]
+    rows: Callable[[Naming], list[str]]
     """What each of them is taken from, given outer values' names."""
     carried: Mapping[Key, tuple[str, int]]
     """What goes from step to step: what to call it, and which output it is."""
-    start: Callable[[str, Callable[[Key], str]], str]
+    start: Callable[[str, Naming], str]
     """What it is before the first step."""
-    call: Callable[[Callable[[Key], str]], str]
+    call: Callable[[Naming], str]
     outputs: Sequence[str]
     place: int
     """Where the axis stands in what all steps give together."""
-    end: Callable[[Callable[[Key], str]], str] | None
+    end: Callable[[Naming], str] | None
     """What is left to the next call, where texts are written along the axis."""
 
 
@@ -100,7 +102,7 @@ class Writer:
     def write(
         self,
         statements: Sequence[Statement],
-        result: Callable[[Callable[[Key], str]], str],
+        result: Callable[[Naming], str],
         losses: Mapping[str, LossValue],
     ) -> list[tuple[str, Span | None, str]]:
         """The lines of the body, each with its place in the recipe and its node. What only `losses`, by their nodes, need comes

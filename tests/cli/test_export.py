@@ -35,12 +35,12 @@ def test_a_failure_while_writing_leaves_the_old_file(arco: Arco, tmp_path: Path,
     """The disk is full after the first half: the file is as it was, and nothing lies beside it."""
     (tmp_path / "model.py").write_text("the old one", encoding="utf-8")
 
-    def half(self: Path, data: str, **how: str) -> int:
-        with self.open("w", encoding="utf-8") as file:
+    def half(self: Path, data: bytes) -> int:
+        with self.open("wb") as file:
             file.write(data[: len(data) // 2])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", half)
+    monkeypatch.setattr(Path, "write_bytes", half)
     done = arco("export", *TINY, "-o", "model.py")
     assert done == (2, "", "arco: model.py cannot be written: no space left on device\n")
     assert [file.name for file in tmp_path.iterdir()] == ["model.py"]

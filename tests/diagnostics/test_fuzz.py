@@ -203,6 +203,7 @@ def test_a_word_like_no_name_is_offered_nothing(use: str) -> None:
 DEEP = "{graph: {a: " * 24 + "relu" + "}}" * 24
 GROUPS = "".join(f"{'  ' * depth}g{depth}:\n{'  ' * depth}  graph:\n".replace("  graph", " graph") for depth in range(1, 71))
 BOUNDS = {
+    "a billion recurrent layers": (f"{HEAD}  a: {{type: rnn, hidden: 8, layers: 1e9}}", "out-of-range"),
     "a billion passes": (f"{HEAD}  a: {{repeat: 1e9, graph: {{b: relu}}}}", "passes"),
     "repeats in repeats": (
         f"{HEAD}  a: {{repeat: 4000, graph: {{b: {{repeat: 4000, graph: {{c: {{repeat: 4000, graph: {{d: relu}}}}}}}}}}}}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,7 +95,9 @@ def test_params_and_shapes_can_be_left_out() -> None:
 def test_width_and_title() -> None:
     """The picture scales, and says what it is told to."""
     svg = composer.load("gpt2").draw(width="240pt", title="Mine & yours").svg()
-    assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" viewBox=')
+    opened, box = svg.split(">", 1)[0], re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    assert 'width="240pt"' in opened and box
+    assert f'height="{240 * float(box[2]) / float(box[1]):.0f}' in opened  # programs that print want both
     assert "Mine &amp; yours" in svg
     with pytest.raises(NotDrawn, match="no width"):
         composer.load("gpt2").draw(width="wide")

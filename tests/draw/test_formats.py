@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -240,6 +241,39 @@ def test_files_are_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
         figure.save(tmp_path / "a.svg")
     assert [file.name for file in tmp_path.iterdir()] == ["a.svg"]
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes have no names there")
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """As any device: `-o /dev/stdout` replaces nothing."""
+    pipe, told = tmp_path / "a.svg", []
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: told.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    figure = composer.load("gpt2").draw()
+    figure.save(pipe)
+    assert pipe.is_fifo()
+    reader.join(timeout=10)
+    assert told == [figure.svg().encode()]
+
+
+def test_a_file_that_may_not_be_written_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its folder may."""
+    file = tmp_path / "a.svg"
+    file.write_text("mine", encoding="utf-8")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError):
+        composer.load("gpt2").draw().save(file)
+    assert file.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links want rights there")
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    """What it leads to becomes the drawing."""
+    (tmp_path / "b.svg").symlink_to(tmp_path / "a.svg")
+    composer.load("gpt2").draw().save(tmp_path / "b.svg")
+    assert (tmp_path / "b.svg").is_symlink()
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_unknown_endings_are_refused(tmp_path: Path) -> None:

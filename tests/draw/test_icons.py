@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 
@@ -9,8 +11,10 @@ import composer
 from blocks.core import Activation, Edge, standard
 from blocks.masks.by_data import Documents, Valid
 from blocks.masks.by_position import Causal, Full, Near, Window
+from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Or
 from composer.draw.icons import CELLS, CURVES, REACH, STEPS, curve_icon, mask_icon
+from composer.draw.scene import Cells
 from tests.draw.cases import scenes
 
 CURVED = sorted(kind for kind, part in standard()._parts.items() if issubclass(part, Activation))
@@ -52,6 +56,58 @@ def test_mask_icons_show_who_sees_whom(mask: object, rule: object) -> None:
     """Row by row, against a loop; large windows are drawn small."""
     seen = mask_icon(mask).seen  # type: ignore[arg-type]  # a mask
     assert seen == tuple(tuple(rule(q, k) for k in range(CELLS)) for q in range(CELLS))  # type: ignore[operator]  # a function
+
+
+EVERY = {
+    "full": lambda q, k: True,
+    "causal": lambda q, k: k <= q,
+    "window(1000)": lambda q, k: abs(q - k) <= 2,
+    "near(1000)": lambda q, k: abs(q - k) <= 2,
+    "lookahead(1)": lambda q, k: k - q <= 1,
+    "first(9)": lambda q, k: min(q, k) == 0,
+    "last(9)": lambda q, k: max(q, k) == 7,
+    "prefix(100)": lambda q, k: k in (0, 1, 2),
+    "prefix(n)": lambda q, k: k in (0, 1, 2),
+    "chunk(512)": lambda q, k: (q < 4) == (k < 4),
+    "strided(64)": lambda q, k: q % 3 == k % 3,
+    "dilated(5, 8)": lambda q, k: abs(q - k) in (0, 2),
+    "block_window(64, 3)": lambda q, k: q // 2 - k // 2 in (-1, 0, 1),
+    "random(1, 64, 0)": None,  # drawn by a hash
+    "valid(v)": lambda q, k: k not in (6, 7),
+    "documents(d)": lambda q, k: {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 1}.get(q, 2) == {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 1}.get(k, 2),
+    "chosen(v)": lambda q, k: bool({q, k} & {1, 5}),
+    "given(g)": lambda q, k: (3 * q + 5 * k) % 7 < 4,
+    "not causal": lambda q, k: k > q,
+    "causal and (near(2) or first(1)) and not strided(2)": lambda q, k: (q >= k > q - 3 or q >= k == 0) and (q - k) % 2 == 1,
+}
+"""Every mask by an expression, its numbers large where they are drawn small, and what its picture shows."""
+
+
+@pytest.mark.parametrize("expression", EVERY)
+def test_every_mask_is_drawn_by_its_predicate(expression: str) -> None:
+    """As it comes out of a recipe, against a loop."""
+    recipe = composer.load(
+        "recipe: masks\nlanguage: 1\n"
+        "inputs: {x: 'float[batch, time, 8]', v: 'bool[batch, time]', d: 'int[batch, time]', n: 'int[batch]', "
+        "g: 'bool[batch, time, time]'}\n"
+        f"graph:\n  y: {{type: attention, heads: 2, mask: '{expression}'}}\n"
+    )
+    (box,) = (box for box in recipe.draw().scene.boxes if box.about.path == "y")
+    (placed,) = box.icons
+    assert isinstance(placed.icon, Cells)
+    rule = EVERY[expression]
+    for q in range(CELLS):
+        if rule is None:
+            assert placed.icon.seen[q][: q // 2 * 2 + 2].count(True) == 2  # one block of two keys, not a later one
+            assert True not in placed.icon.seen[q][q // 2 * 2 + 2 :]
+        else:
+            assert placed.icon.seen[q] == tuple(rule(q, k) for k in range(CELLS))
+
+
+def test_every_kind_of_mask_is_among_them() -> None:
+    """A new one wants a line above."""
+    kinds = {kind for kind, part in standard()._parts.items() if issubclass(part, Mask)}
+    assert kinds == {word for expression in EVERY for word in re.findall(r"[a-z_]{2,}", expression)} - {"and", "or", "not"}
 
 
 def test_inputs_that_may_be_left_out_are() -> None:

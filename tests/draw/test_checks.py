@@ -1,0 +1,114 @@
+"""The checks see what they are for: each of many ways to spoil a drawing is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+import composer
+from composer.draw.figure import draw
+from composer.draw.scene import Box, Scene, Text, Wire
+from tests.draw.checks import borders, overlaps
+
+
+def sound() -> Scene:
+    """A drawing with a map of layers, icons, side inputs and wires of all kinds."""
+    return draw(composer.load("gemma3").typed).scene
+
+
+def second(scene: Scene) -> Box:
+    """A box in the middle of it."""
+    return next(box for box in scene.boxes if box.about.path == "layers.attn.body")
+
+
+def with_box(scene: Scene, box: Box) -> Scene:
+    """The box in place of the one with its path."""
+    return replace(scene, boxes=tuple(box if one.about.path == box.about.path else one for one in scene.boxes))
+
+
+def with_text(scene: Scene, text: Text) -> Scene:
+    """One more text on the page."""
+    return replace(scene, texts=(*scene.texts, text))
+
+
+def with_wire(scene: Scene, *points: tuple[float, float]) -> Scene:
+    """One more wire, from a thing that has none."""
+    return replace(scene, wires=(*scene.wires, Wire("nothing", "nobody", points)))
+
+
+def moved(box: Box, dx: float = 0, dy: float = 0) -> Box:
+    """The border alone: what stands in it stays."""
+    return replace(box, x=box.x + dx, y=box.y + dy)
+
+
+def across(scene: Scene) -> Scene:
+    """A wire through a box."""
+    area = second(scene).area
+    middle = (area.top + area.bottom) / 2
+    return with_wire(scene, (area.left - 3, middle), (area.right + 3, middle))
+
+
+def beside_a_wire(scene: Scene) -> Scene:
+    """A wire that runs along another."""
+    long = max(scene.wires, key=lambda wire: abs(wire.points[-1][1] - wire.points[0][1]) * (len(wire.points) == 2))
+    return with_wire(scene, *long.points)
+
+
+def through_the_map(scene: Scene) -> Scene:
+    """A wire through the map of layers."""
+    strip = next(frame.strip for frame in scene.frames if frame.strip)
+    y = strip.y + strip.height / 2 + 1
+    return with_wire(scene, (strip.x - 3, y), (strip.x + strip.width + 3, y))
+
+
+def over_the_border(scene: Scene) -> Scene:
+    """A text on the border of a frame, where nothing else is."""
+    area = scene.frames[0].area
+    return with_text(scene, Text(area.left, area.top + 50, "on the border", "shape"))
+
+
+def taller(scene: Scene) -> Scene:
+    """A box that reaches up to the next one."""
+    box = second(scene)
+    return with_box(scene, replace(box, y=box.y - 60, height=box.height + 60))
+
+
+def icon_outside(scene: Scene) -> Scene:
+    """An icon above its box."""
+    box = next(box for box in scene.boxes if box.about.path == "layers.ffn.body")
+    return with_box(scene, replace(box, icons=tuple(replace(icon, y=icon.y - 20) for icon in box.icons)))
+
+
+def text_on_icon(scene: Scene) -> Scene:
+    """A title where the curve is."""
+    box = next(box for box in scene.boxes if box.about.path == "layers.ffn.body")
+    return with_box(scene, replace(box, texts=(replace(box.texts[0], x=box.icons[0].x + 14, anchor="middle"), *box.texts[1:])))
+
+
+SPOILED: list[tuple[Callable[[Scene], Scene], str]] = [
+    (lambda s: with_text(s, replace(s.texts[0], x=s.texts[0].x + 1)), "lies on"),
+    (lambda s: with_text(s, Text(1, s.height - 30, "outside", "shape", "start")), "leaves the page"),
+    (lambda s: replace(s, height=s.height - 40), "leaves the page"),
+    (lambda s: with_text(s, Text(second(s).x + 40, second(s).y + 2, "T", "shape")), "lies on layers.attn.body"),
+    (lambda s: with_box(s, moved(second(s), dx=90)), "leaves its box"),
+    (taller, "lies on"),
+    (across, "crosses layers.attn.body"),
+    (lambda s: with_wire(s, (0, s.texts[0].y - 4), (s.width, s.texts[0].y - 4)), "crosses `Gemma"),
+    (lambda s: with_wire(s, (3, 90), (9, 97)), "is not upright"),
+    (beside_a_wire, "runs on"),
+    (through_the_map, "crosses the layers of layers"),
+    (over_the_border, "goes through `on the border`"),
+    (icon_outside, "leaves its box"),
+    (text_on_icon, "lies on an icon"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "told"), SPOILED, ids=range(len(SPOILED)))
+def test_what_is_spoiled_is_found(spoil: Callable[[Scene], Scene], told: str) -> None:
+    """And nothing was found before."""
+    scene = sound()
+    assert [*overlaps(scene), *borders(scene)] == []
+    found = [*overlaps(spoil(scene)), *borders(spoil(scene))]
+    assert any(told in one for one in found), found

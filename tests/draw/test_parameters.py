@@ -1,0 +1,144 @@
+"""The numbers of parameters on a drawing are those of the module that is built."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from typing import TypeAlias
+
+import pytest
+
+import composer
+from composer.cost.units import short
+from composer.draw import layers
+from composer.draw.outline import LEVELS, Level
+from composer.draw.scene import Box, Frame, Merge, Scene
+from tests.conformance.generator import COUNT, generated
+from tests.draw.cases import CASES, CHUNKS, FORMS, scenes
+
+Thing: TypeAlias = Box | Merge | Frame
+
+
+@cache
+def modules(case: str) -> tuple[dict[str, int], ...]:
+    """Numbers of parameters of each model of a case, tied ones once, by the names that they have where layers are folded; built
+    without memory.
+    """
+    kind, _, name = case.partition(" ")
+    match kind:
+        case "zoo":
+            sources = [name]
+        case "form":
+            sources = [str(next(path for path in FORMS if path.stem == name))]
+        case _:
+            sources = [generated(seed) for seed in range(int(name), COUNT, CHUNKS)]
+    models = (composer.load(source).compile("meta") for source in sources)
+    called = (layers.folded(composer.load(source).typed).names.called for source in sources)
+    return tuple(
+        {name_in(path): tensor.numel() for path, tensor in model.named_parameters()}
+        for name_in, model in zip(called, models, strict=True)
+    )
+
+
+def folded(name: str) -> str:
+    """A name without the passes of repeats."""
+    return re.sub(r"\.\d+(?=\.)", "", name)
+
+
+def by_path(scene: Scene) -> dict[str, list[Thing]]:
+    """What is on the page, by all the paths that it stands for."""
+    found: dict[str, list[Thing]] = {}
+    for thing in (*scene.frames, *scene.merges, *scene.boxes):
+        for path in (thing.about.path, *thing.about.covers):
+            found.setdefault(path, []).append(thing)
+    return found
+
+
+def holder(name: str, things: dict[str, list[Thing]]) -> str:
+    """The path of the innermost thing that a parameter stands in; the maps of a mixture that choose are its router's."""
+    found = ""
+    for path in above(name):
+        if path != name and f"{path}.router" in things and not name.startswith((f"{path}.expert", f"{path}.shared")):
+            return f"{path}.router"
+        if path in things:
+            found = things[path][0].about.path
+            if any(isinstance(thing, Box) for thing in things[path]):
+                break  # beside which other passes may have pieces of the same names
+    assert found, f"{name} is nowhere"
+    return found
+
+
+def above(name: str) -> list[str]:
+    """Every path that leads to a name, and itself."""
+    steps = name.split(".")
+    return [".".join(steps[: end + 1]) for end in range(len(steps))]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("case", CASES)
+def test_every_thing_has_the_parameters_of_its_modules(case: str, level: Level) -> None:
+    """Over all passes of repeats, tied ones where their owner stands."""
+    for (name, _, scene), module in zip(scenes(case, level), modules(case), strict=True):
+        things = by_path(scene)
+        told: Counter[str] = Counter()
+        for thing in (*scene.frames, *scene.merges, *scene.boxes):
+            told[holder(thing.about.path, things) if thing.about.path else ""] += thing.about.parameters
+        wanted: Counter[str] = Counter()
+        for parameter, count in module.items():
+            wanted[holder(folded(parameter), things)] += count
+        assert +told == +wanted, name
+
+
+def place(parameter: str, path: str) -> str:
+    """The passes of the repeats around a thing in which a parameter of it stands."""
+    steps, passes = path.split("."), []
+    for step in parameter.split("."):
+        if not steps:
+            break
+        if step == steps[0]:
+            steps.pop(0)
+        elif step.isdigit():
+            passes.append(step)
+        else:
+            break  # what the thing only covers
+    return ".".join(passes)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("case", CASES)
+def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> None:
+    """In one pass of the repeats around it, where it says a number; of a mixture's expert, of all experts together."""
+    for (name, _, scene), module in zip(scenes(case, level), modules(case), strict=True):
+        things = by_path(scene)
+        passes: dict[str, Counter[str]] = {}
+        for parameter, count in module.items():
+            path = holder(folded(parameter), things)
+            passes.setdefault(path, Counter())[place(parameter, path)] += count
+        for box in scene.boxes:
+            said = [text.text.removesuffix(" frozen") for text in box.texts if text.role == "params" and text.text != "tied"]
+            if said and len(things[box.about.path]) == 1 and box.about.path in passes:
+                assert said[0] in {short(count).replace(" k", " K") for count in passes[box.about.path].values()}, (
+                    name,
+                    box.about,
+                )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_title_says_how_many_there_are(case: str) -> None:
+    """In total."""
+    for (name, _, scene), module in zip(scenes(case, "block"), modules(case), strict=True):
+        said = " ".join(text.text for text in scene.texts if text.role == "facts")
+        total = sum(module.values())
+        assert (f"{short(total).replace(' k', ' K')} parameters" in said) == (total > 0), name
+
+
+@pytest.mark.parametrize(("name", "experts", "visited"), [("mixtral", 8, 2), ("switch", 8, 1), ("form moe", 64, 6)])
+def test_the_title_says_how_many_a_token_meets(name: str, experts: int, visited: int) -> None:
+    """All but those of experts that it does not visit."""
+    case = name if " " in name else f"zoo {name}"
+    ((_, _, scene),), (module,) = scenes(case, "block"), modules(case)
+    of_experts = sum(count for parameter, count in module.items() if ".expert." in parameter)
+    said = " ".join(text.text for text in scene.texts if text.role == "facts")
+    active = sum(module.values()) - of_experts * (experts - visited) // experts
+    assert f"{short(active).replace(' k', ' K')} active" in said
