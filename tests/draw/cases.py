@@ -30,19 +30,24 @@ CASES = [
 LEVEL_CASES = [(case, level) for case in CASES for level in LEVELS]
 
 
-@cache
-def programs(case: str) -> tuple[tuple[str, TypedProgram], ...]:
-    """The typed recipes of a case, each with its name."""
+def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
+    """The recipes of a case, each with its name."""
     kind, _, name = case.partition(" ")
     match kind:
         case "zoo":
-            return ((name, composer.load(name).typed),)
+            return ((name, name),)
         case "form":
-            return ((name, composer.load(next(path for path in FORMS if path.stem == name)).typed),)
+            return ((name, next(path for path in FORMS if path.stem == name)),)
         case "wired":
             write = ring if name == "ring" else mixed
-            return tuple((f"{name} {seed}", composer.load(write(seed)).typed) for seed in range(WIRED))
-    return tuple((f"generated {seed}", composer.load(generated(seed)).typed) for seed in range(int(name), COUNT, CHUNKS))
+            return tuple((f"{name} {seed}", write(seed)) for seed in range(WIRED))
+    return tuple((f"generated {seed}", generated(seed)) for seed in range(int(name), COUNT, CHUNKS))
+
+
+@cache
+def programs(case: str) -> tuple[tuple[str, TypedProgram], ...]:
+    """The typed recipes of a case, each with its name."""
+    return tuple((name, composer.load(source).typed) for name, source in sources(case))
 
 
 @cache
