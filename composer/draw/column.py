@@ -85,8 +85,9 @@ class Column:
     """Lays out one flow."""
 
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
+        self.webs: dict[str, Fragment] = {}
         self.flow, self.besides = (flow, {}) if shown.alone else aside(flow)
-        self.flow = in_line(self.flow) if shown.alone else in_line(branched(self.woven(in_line(self.flow))))
+        self.flow = in_line(self.flow) if shown.alone else in_line(branched(woven(in_line(self.flow), self.besides, self.fits)))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
@@ -94,13 +95,12 @@ class Column:
         self.beside_gaps: list[Area] = []
         """What stands beside the spine between two blocks."""
 
-    def woven(self, flow: Flow) -> Flow:
-        """The flow with its irreducible parts as items, if they can be laid out."""
-        self.webs: dict[str, Fragment] = {}
-        found = woven(flow, self.besides)
-        webs = {item.about.path: laid_out(item) for item in found.items if isinstance(item, Web)}
-        self.webs |= {path: web for path, web in webs.items() if web is not None}
-        return found if len(self.webs) == len(webs) else flow
+    def fits(self, web: Web) -> bool:
+        """Whether an irreducible part can be laid out by itself, which then is done."""
+        found = laid_out(web)
+        if found is not None:
+            self.webs[web.about.path] = found
+        return found is not None
 
     def lay(self) -> Fragment:
         """The column as a fragment; `top` is where its output leaves, and `taps` hold what is read of it elsewhere."""

@@ -197,9 +197,9 @@ def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     return list(parts.values())
 
 
-def woven(flow: Flow, besides: Container[str]) -> Flow:
-    """The flow, in line, with what is irreducible and rather wide than long as one item for each such part; of `besides`, which
-    have something beside them, nothing is in one."""
+def woven(flow: Flow, besides: Container[str], fits: Callable[[Web], bool]) -> Flow:
+    """The flow, in line, with what is irreducible, or has many branches, and is rather wide than long, as one item for each such
+    part that fits; of `besides`, which have something beside them, nothing is in one."""
     paths = [flow.owner, *(item.about.path for item in flow.items)]
     place = {path: number for number, path in enumerate(paths) if path or not number}
     wires: list[tuple[int, int]] = []
@@ -211,13 +211,15 @@ def woven(flow: Flow, besides: Container[str]) -> Flow:
         inside = [(a, b) for a, b in wires if low <= a and b <= high]
         wide = LEAST_WEB <= high - low <= MOST_WEB and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
         alone = not any(path in besides for path in paths[low + 1 : high + 1])
-        if wide and alone and irreducible(low, high, inside) != {(low, high)}:
-            flow = _woven(flow, paths[low], flow.items[low:high])
+        many = sum(a == low for a, _ in inside) > MOST_BRANCHES
+        if wide and alone and (many or irreducible(low, high, inside) != {(low, high)}):
+            web = _web(flow, paths[low], flow.items[low:high])
+            flow = _with_web(flow, web) if web is not None and fits(web) else flow
     return flow
 
 
-def _woven(flow: Flow, fork: str, items: Sequence[Item]) -> Flow:
-    """The flow with some items as one, where they read nothing but each other, the fork, and what goes by its name."""
+def _web(flow: Flow, fork: str, items: Sequence[Item]) -> Web | None:
+    """Some items as one, where they read nothing but each other, the fork, and what goes by its name."""
     own = {item.about.path for item in items}
     join = items[-1]
     inner = tuple(e for e in flow.edges if e.target in own)
@@ -232,12 +234,17 @@ def _woven(flow: Flow, fork: str, items: Sequence[Item]) -> Flow:
     simple = between and all(isinstance(item, Leaf) and not item.look.sides for item in items)
     said = any(isinstance(item, Leaf) and item.after for item in items[:-1])
     if not isinstance(join, Leaf) or len(sources) != 1 or others or odd or not simple or said or read & (own - {join.about.path}):
-        return flow
+        return None
     (source,) = sources
-    web = Web(Flow(fork, tuple(items), inner, Source(join.about.path)), join, source)
-    kept = tuple(web if item is join else item for item in flow.items if item is join or item.about.path not in own)
+    return Web(Flow(fork, tuple(items), inner, Source(join.about.path)), join, source)
+
+
+def _with_web(flow: Flow, web: Web) -> Flow:
+    """The flow with a part as one item."""
+    own = {item.about.path for item in web.flow.items}
+    kept = tuple(web if item is web.join else item for item in flow.items if item is web.join or item.about.path not in own)
     edges = tuple(e for e in flow.edges if e.target not in own)
-    return replace(flow, items=kept, edges=(*edges, Edge(source, join.about.path, "|", True)))
+    return replace(flow, items=kept, edges=(*edges, Edge(web.fork, web.join.about.path, "|", True)))
 
 
 def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]]]:

@@ -22,6 +22,8 @@ PASSING = 18.0
 """Room for a wire that goes past a block."""
 BENT = 10.0
 """So far a wire on its way may be moved to stay straight."""
+WIDEST_WEB = 2400.0
+"""What is wider is no figure."""
 POINTS = 72.0
 """Of Graphviz to an inch."""
 
@@ -53,12 +55,13 @@ class Pin:
 
 
 def laid_out(item: Web) -> Fragment | None:
-    """The part with its fork below and its join above, both on the spine; none where our own Graphviz is not there, since any
-    other would draw other bytes."""
+    """The part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz is not
+    there, since any other would draw other bytes."""
     try:
-        return _Layout(item).fragment() if pure() else None
+        found = _Layout(item).fragment() if pure() else None
     except Missing:
         return None
+    return found if found is not None and found.left + found.right <= WIDEST_WEB else None
 
 
 class _Layout:

@@ -198,6 +198,10 @@ def test_branches_of_one_kind_are_no_layers() -> None:
     maps = "".join(f"  map{n}: {{type: linear, out: d_model, in: embed}}\n" for n in range(1, 7))
     join = "  join: {type: add, in: [map1, map2, map3, map4, map5, map6]}\n"
     assert not frames(HEAD + maps + join + FOOT)
+    longer = "".join(
+        f"  map{n}: {{type: linear, out: d_model, in: embed}}\n  norm{n}: layernorm\n  bend{n}: relu\n" for n in range(1, 7)
+    )
+    assert not frames(HEAD + longer + join.replace("map", "bend") + FOOT)
 
 
 def test_layers_with_the_weights_of_the_first_are_shared() -> None:
