@@ -173,10 +173,13 @@ def _meeting(fork: str, after: set[str], items: Mapping[str, Item], readers: Ste
     starts = {path for path in readers.get(fork, ()) if path in after}
     if fork == "":
         starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
+    reached = {start: _reached(readers, start) for start in starts}
+    past = {one for one in starts if any(one in reached[other] for other in starts - {one})}
+    starts -= past
     if len(starts) < 2:
         return None
-    common = set.intersection(*(_reached(readers, start) for start in starts))
-    return next((path for path in items if path in common and path not in starts), None)
+    common = set.intersection(*(reached[start] for start in starts))
+    return next((path for path in items if path in common and path not in starts | past), None)
 
 
 def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
@@ -211,7 +214,7 @@ def woven(flow: Flow, besides: Container[str], fits: Callable[[Web], bool]) -> F
         inside = [(a, b) for a, b in wires if low <= a and b <= high]
         wide = LEAST_WEB <= high - low <= MOST_WEB and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
         alone = not any(path in besides for path in paths[low + 1 : high + 1])
-        many = sum(a == low for a, _ in inside) > MOST_BRANCHES
+        many = sum(a == low and b < high for a, b in inside) > MOST_BRANCHES
         if wide and alone and (many or irreducible(low, high, inside) != {(low, high)}):
             web = _web(flow, paths[low], flow.items[low:high])
             flow = _with_web(flow, web) if web is not None and fits(web) else flow

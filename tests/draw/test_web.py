@@ -91,6 +91,12 @@ def test_a_cell_is_drawn_as_wide_as_it_is() -> None:
     assert side_by_side(form("nasnet_cell").draw().scene) == 6
 
 
+@pytest.mark.parametrize(("name", "most"), [("resnext", 4), ("inception", 4), ("nested_branches", 3)])
+def test_branches_stand_side_by_side_whatever_goes_past_them(name: str, most: int) -> None:
+    """Also those of a residual, or of another branch."""
+    assert side_by_side(form(name).draw().scene) == most
+
+
 def test_what_is_rather_a_line_stays_one() -> None:
     """Each layer of a dense block reads all before it: lanes beside a column."""
     lines, names = "", ["stem"]
