@@ -1,6 +1,6 @@
 """What a part of a model is: one class that declares its fields, ports, weights, forward, cost and look."""
 
-from __future__ import annotations
+# Annotations are evaluated here, once: as text, pydantic would evaluate those of `Part` anew for each class below it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +78,8 @@ class Part(BaseModel):
     """What an axis symbol of an unwired port means: `{"source": "time"}`."""
     counts: ClassVar[Mapping[str, str]] = {}
     """Optional ports that receive the positions of an axis unless something else is wired: `{"at": "time"}`."""
+    measures: ClassVar[tuple[str, ...]] = ()
+    """Inputs of which the sizes count and the numbers do not."""
     keeps: ClassVar[Mapping[str, str]] = {}
     """What outlives a call while decoding, name to type; it grows along the axis that the model grows."""
     carries: ClassVar[Mapping[str, str]] = {}
@@ -133,11 +135,11 @@ class Part(BaseModel):
         """Keyword argument of `forward` to the slot that is prepared for it."""
         return {}
 
-    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost | None:
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> "Cost | None":
         """FLOPs of one call as expressions of the sizes; None: two per weight of every matrix and position."""
         return None
 
-    def build(self, sizes: Sizes) -> Call | None:
+    def build(self, sizes: Sizes) -> "Call | None":
         """The constructor call of a foreign module that equals this part (`nn.Linear`); None: the part's own `forward`."""
         return None
 

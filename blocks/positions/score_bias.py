@@ -29,6 +29,7 @@ class ScoreBias(Block):
     outputs = {"y": "float[..., heads, time, source]"}
     unbound = {"source": "time"}
     counts = {"at": "time", "memory_at": "source"}
+    measures = ("x", "memory")
     keeps = {"seen_at": "int[batch, source]"}
 
 

@@ -16,6 +16,7 @@ class Zeros(Block, kind="zeros"):
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
+    measures = ("x",)
 
     def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"y": f"float[{', '.join(['batch', *map(str, self.shape)])}]"}

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from composer.draw.metrics import fitted, text_width
-from composer.draw.scene import FONTS, ICON, RADIUS, About, Box, Chip, Merge, Pieces, PlacedIcon, Point, Style, Text, Wire
-from composer.draw.structure import Edge, Leaf, Sink
+from composer.draw.scene import (
+    FONTS,
+    ICON,
+    RADIUS,
+    SWATCH,
+    About,
+    Area,
+    Box,
+    Chip,
+    Frame,
+    Merge,
+    Pieces,
+    PlacedIcon,
+    Point,
+    Style,
+    Swatch,
+    Text,
+    Wire,
+)
+from composer.draw.structure import Edge, Leaf, Row, Sink
 
 WIDTH, WIDEST = 268.0, 430.0
 """Of the boxes of a column: usually, and at most."""
@@ -20,6 +39,10 @@ ROW, PLAIN_ROW = 32.0, 18.0
 """Of several kinds of a block, one below the other: with an icon or a detail, and without."""
 SIDE_GAP = 26.0
 """Between a block and what stands beside it: an arrow fits in."""
+CLEAR = 6.0
+"""Between a wire beside a fragment and the end of what stands below or above it there."""
+PLAIN_MASKS = {"causal": "causal", "full": "bidirectional"}
+"""Those that are known by their pictures."""
 SLOT = 14.0
 """From one wire at a side of a box to the next."""
 
@@ -48,6 +71,14 @@ class Leaving:
     """The path of what makes it, where that is inside of the block."""
     sink: Sink | None = None
     """What reads it there and gives nothing."""
+    said: bool = True
+    """Whether the port's name stands at the wire."""
+
+    @property
+    def net(self) -> tuple[str, str]:
+        """What is read, where that is inside of the block."""
+        edge = self.sink.edges[0] if self.sink else None
+        return (edge.source.path, edge.source.port) if edge else (self.source, self.port)
 
     @property
     def height(self) -> float:
@@ -83,20 +114,27 @@ def needed(leaf: Leaf, *, narrow: bool = False) -> float:
         return max(text_width(line, FONTS[role].size, bold=FONTS[role].bold) for role, line in leaf.lines) + icon + PAD
     params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else text_width(leaf.params, 10) + PAD + 8
     title = text_width(look.title, 13, bold=True) + 2 * max(icon, params)
-    detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + 2 * max(icon, PAD)
-    rows = [ICON_ROOM + 6 + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
-    rows += [ICON_ROOM + 6 + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
+    detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + icon + PAD
+    rows = [ICON_ROOM + 6 + swatches(row) + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
+    rows += [ICON_ROOM + 6 + swatches(row) + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, WIDEST)
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     """The line below the title."""
     said = [leaf.look.detail] if leaf.look.detail else []
-    if leaf.look.mask not in ("", "causal", "full"):
+    if leaf.look.mask not in ("", *PLAIN_MASKS):
         said.append(leaf.look.mask)
     if narrow and leaf.params and said:
         said.append(leaf.params)
     return " · ".join(said)
+
+
+def with_mask(leaf: Leaf, detail: str, room: float) -> str:
+    """The line below the title, with a mask that its picture already tells in words where there is room for them."""
+    word = PLAIN_MASKS.get(leaf.look.mask, "") if leaf.look.hue != "cross" and not leaf.look.double else ""
+    longer = f"{detail} · {word}"
+    return longer if word and text_width(longer, 10.5) <= room else detail
 
 
 def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
@@ -112,6 +150,11 @@ def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
 def row_height(leaf: Leaf) -> float:
     """How high each row of a block is."""
     return ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
+
+
+def swatches(row: Row) -> float:
+    """How much room the cells of a row take before its texts."""
+    return SWATCH * len(row.kinds) + 6 if row.kinds else 0.0
 
 
 def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: bool = False) -> Box:
@@ -133,6 +176,9 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
         if row.look.icon is not None:
             icons.append(PlacedIcon(row.look.icon, start, upper))
         start += ICON + 9 if above else 0
+        if row.kinds:
+            icons.append(PlacedIcon(Swatch(row.kinds), start, upper + (2.5 if row.look.detail else row_high / 2 - 5.5)))
+            start += swatches(row)
         space = right - PAD - start
         below = row.look.detail
         line = 11 if below else row_high / 2 + 3
@@ -149,7 +195,10 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
     room = width - 2 * max(icon, text_width(params, 10) + PAD + 8 if params else 0)
     texts = [Text(x, middle - 3 if detail else middle + 4.5, fitted(leaf.look.title, 13, room, bold=True), "title")]
     if detail:
-        texts.append(Text(x, middle + 12.5, fitted(detail, 10.5, width - 2 * icon), "detail"))
+        free = width - icon - PAD
+        said = fitted(with_mask(leaf, detail, free), 10.5, free)
+        aside = max(0.0, text_width(said, 10.5) / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
+        texts.append(Text(x + aside, middle + 12.5, said, "detail"))
     if params:
         texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5, params, "params", "end"))
     return texts
@@ -183,7 +232,10 @@ def block(
     narrow: bool = False,
 ) -> Fragment:
     """A box with what stands at both sides."""
-    rooms = [*(SLOT for _ in rights), *(leave.height for leave in leaving)]
+    rooms = [
+        *(SLOT if beside.leaf is None else _beside_height(beside) + 8 for beside in rights),
+        *(leave.height for leave in leaving),
+    ]
     height = max(box_height(leaf, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
     if len(lefts) > 2 and lefts[0].leaf is not None:
         height = max(height, 2 * (17 + SLOT * (len(lefts) - 2)))  # names come in below the box that stands level
@@ -194,7 +246,7 @@ def block(
     for beside, y in zip(rights, places, strict=False):
         _one_beside(found, leaf, beside, 1, y, y, width / 2, width / 2)
     for leave, y in zip(leaving, places[len(rights) :], strict=True):
-        leave_at(found, leaf.about.path, leave, width / 2, y)
+        leave_at(found, leaf.about.path, leave, ((width / 2, y),))
     _upright(found)
     return found
 
@@ -208,46 +260,53 @@ def stacked(rooms: Sequence[float], middle: float) -> list[float]:
     return places
 
 
-def leave_at(found: Fragment, path: str, leave: Leaving, x: float, y: float) -> None:
-    """What leaves at the right side: the start of a wire, or an arrow to the name of an output, to a loss, to a state."""
+def leave_at(found: Fragment, path: str, leave: Leaving, start: tuple[Point, ...]) -> None:
+    """What leaves at a side: the start of a wire, or an arrow to the name of an output, to a loss, to a state."""
+    (x, y), side = start[-1], 1 if start[-1][0] > 0 else -1
     if leave.sink is not None:
-        sink_at(found, leave.sink, ((x, y),))
+        sink_at(found, leave.sink, start, side)
         return
+    path = leave.source or path
     if leave.name:
         target = f"outputs.{leave.name}"
-        path = leave.source or path
-        found.pieces.wires.append(Wire(path, target, ((x, y), (x + SIDE_GAP, y)), leave.port))
-        text = Text(x + SIDE_GAP + 4, y + 3.5, leave.name, "chip", "start")
+        found.pieces.wires.append(Wire(path, target, (*start, (x + side * SIDE_GAP, y)), leave.port))
+        text = Text(x + side * (SIDE_GAP + 4), y + 3.5, leave.name, "chip", "start" if side > 0 else "end")
         found.pieces.chips.append(Chip(About(target, f"the model's output {leave.name}"), text, path, target, leave.port))
-        found.right = max(found.right, text.area.right)
+        _widen(found, side, max(abs(text.area.left), abs(text.area.right)))
         return
-    label = Text(x + 6, y - 3, leave.port, "port", "start")
-    found.pieces.texts.append(label)
-    found.right = max(found.right, label.area.right)
-    found.taps[path, leave.port] = ((x, y), (found.right, y))
+    reach = abs(x)
+    if leave.said:
+        label = Text(x + side * 6, y - 3, leave.port, "port", "start" if side > 0 else "end")
+        found.pieces.texts.append(label)
+        reach = max(abs(label.area.left), abs(label.area.right))
+    _widen(found, side, reach)
+    found.taps[path, leave.port] = (*start, (side * (found.right if side > 0 else found.left), y))
 
 
-def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...]) -> None:
-    """An arrow to the right, to what gives nothing that flows on; what else that reads comes in at its other side."""
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1) -> None:
+    """An arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
     (x, y), first = start[-1], sink.edges[0]
-    end = x + SIDE_GAP
+    end = x + side * SIDE_GAP
     source = first.source.path
     if sink.leaf is None:
         found.pieces.wires.append(Wire(source, sink.path, (*start, (end, y)), first.port, "loop"))
-        text = Text(end + 4, y + 3.5, sink.name, "chip", "start")
+        text = Text(end + side * 4, y + 3.5, sink.name, "chip", "start" if side > 0 else "end")
         found.pieces.chips.append(Chip(About(sink.path, sink.name), text, source, sink.path, first.port))
-        found.right = max(found.right, text.area.right)
+        _widen(found, side, max(abs(text.area.left), abs(text.area.right)))
         return
     width = max(0.0 if sink.leaf.lines else 104.0, needed(sink.leaf, narrow=True))
     height = box_height(sink.leaf, narrow=True)
-    drawn = box(sink.leaf, end + width / 2, y + height / 2, width, height, narrow=True)
+    drawn = box(sink.leaf, end + side * width / 2, y + height / 2, width, height, narrow=True)
     found.pieces.boxes.append(replace(drawn, dashed=True))
     found.pieces.wires.append(Wire(source, sink.path, (*start, (end, y)), first.port, "loss"))
-    reach = end + width
+    reach = abs(end) + width
     for number, edge in enumerate(sink.edges[1:]):
         at = y + SLOT * (number - (len(sink.edges) - 2) / 2)
-        reach = max(reach, _chip(found, edge, edge.source.chip or edge.source.path, 1, end + width, at, at, ()))
-    found.right = max(found.right, reach)
+        if edge.trains:
+            found.ends[edge] = ((end + side * width, at),)
+        else:
+            reach = max(reach, name_of_value(found, edge, edge.named, side, end + side * width, at, at, ()))
+    _widen(found, side, reach)
 
 
 def _stack(found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, edge: float, height: float) -> None:
@@ -298,19 +357,17 @@ def _one_beside(
         source, port = beside.leaf.about.path, beside.edge.port if beside.edge else ""
         for number, edge_ in enumerate(beside.inner):
             at = y + SLOT * (number - (len(beside.inner) - 1) / 2)
-            reach = max(
-                reach, _chip(found, edge_, edge_.source.chip or edge_.source.path, side, start + side * width, at, at, ())
-            )
+            reach = max(reach, name_of_value(found, edge_, edge_.named, side, start + side * width, at, at, ()))
     else:
         assert beside.edge is not None
-        reach = _chip(found, beside.edge, beside.chip, side, edge, y, target, bend)
+        reach = name_of_value(found, beside.edge, beside.chip, side, edge, y, target, bend)
         _widen(found, side, reach)
         return
     found.pieces.wires.append(Wire(source, leaf.about.path, path, port, beside.style))
     _widen(found, side, reach)
 
 
-def _chip(
+def name_of_value(
     found: Fragment, edge: Edge, name: str, side: int, border: float, y: float, target: float, bend: tuple[Point, ...]
 ) -> float:
     """The name of a value with an arrow; gives how far it reaches."""
@@ -355,6 +412,26 @@ def shift(found: Fragment, dx: float, dy: float) -> None:
 
 def _moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
     return tuple((x + dx, y + dy) for x, y in points)
+
+
+def areas(found: Fragment) -> list[Area]:
+    """What a fragment covers, piece by piece."""
+    pieces = found.pieces
+    solid: list[Box | Merge | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
+    solid += [chip.text for chip in pieces.chips]
+    strips = [frame.strip for frame in pieces.frames if frame.strip]
+    solid += [tick for strip in strips for tick in strip.ticks]
+    covered = [thing.area for thing in solid]
+    covered += [Area(one.x, one.y, one.x + one.width, one.y + one.height) for one in strips]
+    for wire in pieces.wires:
+        covered += [Area(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(wire.points)]
+    return covered
+
+
+def extent(found: Fragment, side: int, high: float, low: float) -> float:
+    """How far a fragment reaches to a side between two heights."""
+    near = [area for area in areas(found) if area.top < low + CLEAR and area.bottom > high - CLEAR]
+    return max([0.0, *(area.right if side > 0 else -area.left for area in near)])
 
 
 def turn_over(found: Fragment) -> None:

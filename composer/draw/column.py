@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 
-from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, needed, shift, sink_at
+from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, extent, needed, shift, sink_at
 from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
 from composer.draw.looks import Look, SideLook
 from composer.draw.scene import About, Area, Chip, Dot, Point, Style, Text, Wire, straightened
-from composer.draw.shape import aside, branched, in_line, woven
+from composer.draw.shape import Asides, aside, branched, in_line, inner_edges, woven
+from composer.draw.standing import CLEAR, Standing
 from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source, Web
 from composer.draw.web import laid_out
 
@@ -26,6 +28,8 @@ NEAR, CLOSE = 15.0, 9.0
 APART = 8.0
 """Between what stands beside two blocks."""
 
+FAR = 1000.0
+"""A lane that is nowhere."""
 FEW = 4
 """Blocks of one of several columns that are drawn narrow."""
 
@@ -79,21 +83,31 @@ class Shown:
     """Where lanes go: to the right, or to the left with -1."""
     alone: bool = False
     """Whether no block stands beside another."""
+    out: int = 1
+    """Where what routers tell goes."""
 
 
 class Column:
     """Lays out one flow."""
 
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
+        asides = Asides(flow, {}, {}) if shown.alone else aside(flow, sent)
+        self.besides = asides.beside
         self.webs: dict[str, Fragment] = {}
-        self.flow, self.besides = (flow, {}) if shown.alone else aside(flow)
-        self.flow = in_line(self.flow) if shown.alone else in_line(branched(woven(in_line(self.flow), self.besides, self.fits)))
+        ordered = in_line(asides.flow)
+        self.flow = ordered if shown.alone else in_line(branched(woven(ordered, self.besides, self.fits)))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
         self.lanes: dict[tuple[Net, int], Lane] = {}
+        self.standing = {path: Standing(leaf, reads) for path, (leaf, reads) in asides.standing.items()}
+        self.readers = {path: self.first_reader(path) for path in self.standing}
         self.beside_gaps: list[Area] = []
         """What stands beside the spine between two blocks."""
+        self.led: set[Net] = set()
+        """Values that are led beside the column, or out of it."""
+        self.crossed: set[str] = set()
+        """Paths of those that leave to the side where things stand beside blocks."""
 
     def fits(self, web: Web) -> bool:
         """Whether an irreducible part can be laid out by itself, which then is done."""
@@ -124,6 +138,18 @@ class Column:
         if source.path == self.flow.owner and not source.port and self.flow.owner:
             return 0
         return self.paths.get(source.path)
+
+    def first_reader(self, path: str) -> int:
+        """The station that reads a value first, itself or inside of it."""
+        for number, item in enumerate(self.flow.items, 1):
+            edges = [*(e for e in self.flow.edges if e.target == item.about.path), *inner_edges(item)]
+            if any(e.source.path == path for e in edges):
+                return number
+        raise AssertionError(path)
+
+    def local(self, source: Source) -> bool:
+        """Whether a value comes from something in this column."""
+        return self.number(source) is not None or source.path in self.standing
 
     def wire_in(self, station: Station, edge: Edge, number: int) -> None:
         """Lets a value come in from below: straight, or out of a lane."""
@@ -191,9 +217,12 @@ class Column:
                     lefts, rights = rights, lefts
                 return block(seen, self.width, lefts, rights, self.leaving(item), narrow=self.shown.narrow)
             case Fan():
-                return fan(item, self.width, self.leaving(item), [*chips, *far, *lanes])
+                return fan(item, self.width, self.leaving(item), [*chips, *far, *lanes], self.shown.out)
             case Group():
-                return frame(item, self.width, self.shown.narrow, self.leaving(item), self.lay_inside, self.shown.side)
+                inside = self.through(item)
+                leaving = self.leaving(item)
+                lay = partial(self.lay_inside, sent=inside)
+                return frame(item, self.width, self.shown.narrow, leaving, lay, self.shown.side, inside & self.sent)
             case Web():
                 return self.webs[item.about.path]
         return self.branches(item, lanes, [*asides, *chips, *far])
@@ -210,9 +239,15 @@ class Column:
         inner = tuple(beside.edge for beside in chips if beside.edge is not None)
         return Beside(leaf=Leaf(about, Look(side.title, side.facts, side.hue), params), style="side", inner=inner)
 
-    def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int) -> Fragment:
+    def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Net]) -> Fragment:
         """A flow in a frame."""
-        return Column(flow, width, replace(self.shown, narrow=narrow, side=side)).lay()
+        return Column(flow, width, replace(self.shown, narrow=narrow, side=side), sent).lay()
+
+    def through(self, item: Group) -> frozenset[Net]:
+        """Second outputs of blocks in a frame that are read outside of it by a wire."""
+        read = [source for _, source in self.flow.exits] + [sink.edges[0].source for sink in self.flow.sinks]
+        nets = {*self.sent, *((source.path, source.port) for source in read)}
+        return frozenset((path, port) for path, port in nets if port and path.startswith(f"{item.about.path}."))
 
     def named(self, item: Item) -> list[tuple[str, Source]]:
         """Outputs of the model that an item gives, but for what goes on upwards."""
@@ -229,9 +264,17 @@ class Column:
             if source.port or source.chip or source.path != path
         ]
         ports = {e.source.port for e in self.flow.edges if e.source.path == path and e.source.port and not e.source.chip}
-        ports |= {port for sender, port in self.sent if sender == path and port}
+        inner = () if isinstance(item, Group) else sorted((one, port) for one, port in self.sent if one.startswith(f"{path}."))
+        sent = sorted({port for sender, port in self.sent if sender == path and port} - ports)
         sinks = [Leaving("", sink=sink) for sink in self.sinks(item) if not self.plain(sink, path)]
-        return [*names, *(Leaving(port) for port in sorted(ports)), *sinks]
+        further = [Leaving(port, said=not self.flow.owner) for port in sent]
+        return [
+            *names,
+            *map(Leaving, sorted(ports)),
+            *further,
+            *(Leaving(port, "", one, said=False) for one, port in inner),
+            *sinks,
+        ]
 
     def sinks(self, item: Item) -> list[Sink]:
         """What reads an item, or what lies in it, and gives nothing."""
@@ -262,16 +305,35 @@ class Column:
 
     def heights(self) -> None:
         """Finds what each gap has to hold, and gives every station its height."""
+        self.led = self.nets()
+        ends = ((edge, points[0][0]) for s in self.stations for edge, points in s.fragment.ends.items())
+        self.crossed = {e.source.path for e, x in ends if not e.source.port and x * self.shown.side < 0}
         y = 0.0
-        led = self.nets()
         for number, station in enumerate(self.stations):
             if number:
-                y = self.gap(self.stations[number - 1], station, led, y)
+                y = self.gap(self.stations[number - 1], station, number, y)
             station.y = y
             y -= station.fragment.height
         self.found.height = -y
 
-    def gap(self, below: Station, above: Station, led: Set[Net], y: float) -> float:
+    def stand(self, above: int, top: float, offset: float) -> float:
+        """Finds a height for what stands below a station, beside the value that goes up to it; gives the room that it takes
+        above the block below."""
+        below = self.stations[above - 1]
+        for path, number in self.readers.items():
+            if number != above:
+                continue
+            one = self.standing[path]
+            source = below.item.about.path if below.item else self.flow.owner
+            measured = (e for e in one.reads if e.measured and e.upward and (e.source.path, e.source.port) == (source, ""))
+            one.measured = next(measured, None)
+            free = below.item is not None and self.slender(below)
+            offset = max(offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
+            one.y = top - offset
+            offset += one.height / 2 + CLEAR
+        return offset
+
+    def gap(self, below: Station, above: Station, number: int, y: float) -> float:
         """The height at which a station starts, above the one that ends at y; sets where wires cross in between."""
         source = below.item.about.path if below.item else self.flow.owner
         top = below.y + below.fragment.top if below.item else y
@@ -283,7 +345,7 @@ class Column:
             self.beside(text.area)
             offset = 18.0
         merge = isinstance(below.item, Leaf) and below.fragment.pieces.merges
-        taps = (source, "") in led and bool(below.item or self.flow.owner)
+        taps = (source, "") in self.led and (below.item or self.flow.owner)
         if taps:
             offset = max(offset + 4, 18.0 if below.item is None else TAP)
             below.tap_y = top - offset
@@ -306,11 +368,16 @@ class Column:
         if above.fed is not None:
             offset = max(offset + STUB, TAP)
             above.feed_y = top - offset
+        stands = number in self.readers.values()
+        if stands:
+            offset = self.stand(number, top, offset)
         busy = bool(taps or below.exit_y or above.fed or (source, "") in self.sent)
         least = LABEL_GAP if label else MERGE_GAP if merge or above.fragment.pieces.merges else GAP
         if busy:
             least = max(least, offset + ARROW)
-        if below.item is None and self.flow.owner == "":
+        if stands:
+            least = max(least, offset)
+        elif below.item is None and self.flow.owner == "":
             least = 0.0
         if above.item is None:
             least = max(8.0 if self.flow.owner else 0.0, offset + 8 if busy else 0.0)
@@ -320,16 +387,11 @@ class Column:
         reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches | Web) else 0.0
         if y < top - 1:
             y -= APART
-        if self.crossed(source):
+        if source in self.crossed:
             reach = 0.0
         if reach and (above.fragment.pieces.merges or not self.slender(below)):
             y, reach = y - APART, max(reach - APART, 0.0)
         return min(y, top - least + reach)
-
-    def crossed(self, path: str) -> bool:
-        """Whether a value leaves to the side where things stand beside blocks."""
-        ends = [(e, points[0][0]) for s in self.stations for e, points in s.fragment.ends.items()]
-        return any(e.source.path == path and not e.source.port and x * self.shown.side < 0 for e, x in ends)
 
     def slender(self, station: Station) -> bool:
         """Whether nothing stands beside a block."""
@@ -411,7 +473,7 @@ class Column:
             self.found.left = max(self.found.left, station.fragment.left)
             self.found.right = max(self.found.right, station.fragment.right)
             for edge, points in station.fragment.ends.items():
-                if self.number(edge.source) is not None:
+                if self.local(edge.source):
                     self.stop(edge, points)
                 else:
                     self.found.ends[edge] = points
@@ -436,6 +498,8 @@ class Column:
 
     def start(self, source: Source) -> tuple[Point, ...]:
         """How a value leaves for a lane."""
+        if source.path in self.standing:
+            return ((0, self.standing[source.path].top),)
         number = self.number(source)
         assert number is not None
         station = self.stations[number]
@@ -449,8 +513,16 @@ class Column:
         placed: list[tuple[Lane, tuple[float, float]]] = []
         for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
             self.place_lane(lane, placed)
+            if lane.net[0] in self.standing:
+                one = self.standing[lane.net[0]]
+                lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
+                self.beside_gaps.append(self.found.pieces.boxes[-1].area)
             placed.append((lane, lane.span))
             self.draw_lane(lane)
+        for path, one in self.standing.items():
+            if not any(lane.net[0] == path for lane, _ in placed):  # those that read it call it by its name
+                side = -self.shown.side
+                one.place(self.found, self.near(one, side), side * FAR)
         for number, station in enumerate(self.stations[1:], 1):
             if station.straight is not None:
                 self.draw_straight(self.stations[number - 1], station)
@@ -462,7 +534,7 @@ class Column:
         reach = 0.0
         for station in self.stations:
             if station.item is not None and station.y > high - 2 and station.y - station.fragment.height < low + 2:
-                reach = max(reach, station.fragment.right if lane.side > 0 else station.fragment.left)
+                reach = max(reach, extent(station.fragment, lane.side, high, low))
         for area in self.beside_gaps:
             if area.top < low + 4 and area.bottom > high - 4:
                 reach = max(reach, (area.right if lane.side > 0 else -area.left) - first + 8)
@@ -478,6 +550,11 @@ class Column:
             self.found.right = max(self.found.right, x)
         else:
             self.found.left = max(self.found.left, x)
+
+    def near(self, one: Standing, side: int) -> float:
+        """How near to the spine a box may come."""
+        texts = [a for a in self.beside_gaps if a.top < one.top + one.height and a.bottom > one.top]
+        return max([self.width / 2, *(a.right if side > 0 else -a.left for a in texts)]) + CLEAR
 
     def draw_lane(self, lane: Lane) -> None:
         """A wire for each reader; forks where they part."""
@@ -498,7 +575,7 @@ class Column:
                 self.found.out = whole
                 continue
             self.found.pieces.wires.append(
-                Wire(lane.net[0], edge.target, whole, port_of(edge), style_of(edge), partial=edge.partial)
+                Wire(lane.net[0], target_of(edge), whole, port_of(edge), style_of(edge), partial=edge.partial)
             )
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
@@ -513,11 +590,16 @@ class Column:
             self.found.out = ((0, top), (0, foot))
             return
         arrow = not isinstance(above.item, Group | Fan | Branches | Web)
-        target = "" if edge.port == "|" or edge.source.path.endswith("|") else edge.target
+        target = "" if edge.source.path.endswith("|") else target_of(edge)
         points = ((0.0, top), (0.0, foot))
         self.found.pieces.wires.append(
             Wire(edge.source.path.partition("|")[0], target, points, port_of(edge), "main", arrow, partial=edge.partial)
         )
+
+
+def target_of(edge: Edge) -> str:
+    """Where a wire is said to end: nowhere, if it forks into branches that go on."""
+    return "" if edge.port == "|" else edge.target
 
 
 def port_of(edge: Edge) -> str:

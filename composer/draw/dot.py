@@ -10,7 +10,7 @@ import graphviz
 from composer.draw.graph import Cluster, Graph, Link, Node
 from composer.draw.metrics import text_width
 from composer.draw.palette import DARK, LIGHT, Palette
-from composer.draw.scene import FONTS, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
+from composer.draw.scene import DASHED, DOTTED, FONTS, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
 from composer.draw.svg import CORNER, THEMES, WIDTHS, n, shortened, wire_colour
 
 FONT = "Arial"
@@ -198,7 +198,7 @@ class _Writer:
 
     def link(self, link: Link) -> None:
         colour = wire_colour(self.palette, link.style)
-        dash = "dashed" if link.style in ("loss", "loop") else "dotted" if link.partial or link.style == "idle" else "solid"
+        dash = "dashed" if link.style in DASHED else "dotted" if link.partial or link.style in DOTTED else "solid"
         *before, last = link.wires
         pieces = [wire.points if wire.curved else cubic(wire.points) for wire in before]
         pieces.append(shortened(last.points) if last.curved else cubic(shortened(last.points)))

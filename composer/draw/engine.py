@@ -151,12 +151,23 @@ class _Answer:
         )
         strip = frame.strip and self.strip(frame.strip, left + 30, top + HEAD + 8, bottom - 10)
         return replace(
-            frame, x=left, y=top, width=right - left, height=bottom - top, texts=texts, pill=pill or None, strip=strip or None
+            frame,
+            x=left,
+            y=top,
+            width=right - left,
+            height=bottom - top,
+            texts=texts,
+            pill=pill or None,
+            strip=strip or None,
+            icons=(),
         )
 
     def strip(self, strip: Strip, x: float, top: float, bottom: float) -> Strip:
         high = (bottom - top) / len(strip.kinds)
-        ticks = tuple(Text(x - 5, bottom - high * (int(tick.text) - 0.5) + 3.5, tick.text, "tick", "end") for tick in strip.ticks)
+        ticks = tuple(
+            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end")
+            for tick in strip.ticks
+        )
         return replace(strip, x=x, y=top, height=bottom - top, ticks=ticks)
 
     def wire(self, link: Link, way: str) -> Wire:

@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from composer.draw.boxes import Beside, Fragment, Leaving, block, box, leave_at, needed, stacked
+from composer.draw.boxes import Beside, Fragment, Leaving, block, box, leave_at, needed, stacked, swatches
 from composer.draw.frame import LINE, PADDING, wrapped
 from composer.draw.looks import Look
-from composer.draw.scene import RADIUS, About, Box, Dot, Frame, Merge, Point, Style, Text, Wire, moved, straightened
+from composer.draw.metrics import fitted, text_width
+from composer.draw.scene import (
+    FONTS,
+    RADIUS,
+    About,
+    Box,
+    Dot,
+    Frame,
+    Merge,
+    PlacedIcon,
+    Point,
+    Role,
+    Style,
+    Swatch,
+    Text,
+    Wire,
+    moved,
+    straightened,
+)
 from composer.draw.structure import Fan, Leaf
 
-SHOWN = 6
-"""Experts that are drawn where there are more."""
 MANY = 3
 """Visits that are drawn where not all experts are."""
 EXPERT, HIGH, GAP = 62.0, 34.0, 8.0
 
 
-def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Beside]) -> Fragment:
-    """The mixture in a frame of its own."""
+def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Beside], out: int = 1) -> Fragment:
+    """The mixture in a frame of its own; what the router tells leaves at the side `out`."""
     path = item.about.path
     found = Fragment()
-    router = block(item.router, max(width, needed(item.router)), lefts)
+    router_wide = max(width, needed(item.router))
+    router = block(item.router, router_wide, lefts)
     entry = -20.0 - (12.0 if item.shared else 0.0)
     found.pieces.take(router.pieces, 0, entry)
     found.pieces.wires.append(Wire(path, item.router.about.path, ((0, 0), (0, entry + router.foot))))
+    found.pieces.texts.append(Text(8, -6, "x", "shape", "start"))
     fork = entry + router.top
     row = min(fork - 28.0, entry - router.height - 8.0)
-    numbers = shown(item.experts)
+    numbers = shown(item.experts, item.most)
     chosen = visited_among(numbers, item.visited if len(numbers) == item.experts else min(item.visited, MANY))
     places, dots, half = spread(numbers)
     sum_y = row - HIGH - 30.0 - RADIUS
@@ -49,23 +67,66 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
     if dots is not None:
         found.pieces.dots += [Dot(dots + step, row - HIGH / 2) for step in (-8.0, 0.0, 8.0)]
     found.pieces.merges.append(Merge(About(f"{path}.sum", "weighed sum of what the visited experts give"), 0, sum_y, "Σ"))
-    found.pieces.texts.append(Text(-RADIUS - 6, sum_y + 3.5, "weighted by the router", "shape", "end"))
+    found.pieces.texts.append(Text(-RADIUS - 6, sum_y + 3.5, "router weight × expert(x)", "shape", "end"))
     reach = max(half, router.left)
-    left, right = reach + PADDING, reach + PADDING
+    left, right = max(reach, header_room(item)) + PADDING, reach + PADDING
     if item.shared is not None:
         right = _shared(found, item, item.shared, reach, entry, row, sum_y) + PADDING
-    lines = wrapped(item.header, left - 14 - 10)
+    lines = header(item, left - 14 - 10)
     height = -sum_y + RADIUS + 12 + 24 + LINE * (len(lines) - 1)
-    texts = tuple(Text(14 - left, 19 - height + LINE * number, line, "header", "start") for number, line in enumerate(lines))
-    found.pieces.frames.insert(0, Frame(item.about, -left, -height, left + right, height, texts))
+    texts, icons = [], []
+    for number, line in enumerate(lines):
+        x, y = 14 - left, 19 - height + LINE * number
+        if line.kinds:
+            icons.append(PlacedIcon(Swatch(line.kinds), x, y - 8.5))
+        texts.append(Text(x + line.indent, y, line.text, line.role, "start"))
+    found.pieces.frames.insert(0, Frame(item.about, -left, -height, left + right, height, tuple(texts), icons=tuple(icons)))
     found.pieces.wires.append(Wire(f"{path}.sum", path, ((0, sum_y - RADIUS), (0, -height)), arrow=False))
     found.left, found.right, found.height, found.top = left, right, height, -height
     for edge, points in router.ends.items():
         inner = moved(points, 0, entry)
         found.ends[edge] = straightened(((-left, inner[0][1]), *inner))
-    for leave, y in zip(leaving, stacked([leave.height for leave in leaving], -height / 2), strict=True):
-        leave_at(found, path, leave, right, y)
+    middle = entry - (router.height - router.foot) / 2
+    for leave, y in zip(leaving, stacked([leave.height for leave in leaving], middle), strict=True):
+        side = router_wide / 2 * out, right if out > 0 else -left
+        leave_at(found, path, leave, ((side[0], y), (side[1], y)))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Of the header."""
+
+    text: str
+    role: Role = "header"
+    kinds: tuple[int, ...] = ()
+    indent: float = 0.0
+
+
+def header(item: Fan, room: float) -> list[Line]:
+    """What the mixture is; where only some passes have it, after what the others have."""
+    if item.row is None:
+        return [Line(text) for text in wrapped(item.header, room)]
+    lines: list[Line] = []
+    entries = [(leaf.rows[0], leaf.look.title, (*leaf.look.facts, leaf.params)) for leaf in item.instead]
+    for row, title, facts in [*entries, (item.row, item.header[0], item.header[1:])]:
+        indent = swatches(row)
+        lines.append(Line(fitted(f"{row.share}: {title}", FONTS["row"].size, room - indent, bold=True), "row", row.kinds, indent))
+        lines += [Line(text, indent=indent) for text in wrapped([fact for fact in facts if fact], room - indent)]
+    return lines
+
+
+def header_room(item: Fan) -> float:
+    """How far left of the spine the header reaches where there are rows in it, nothing broken."""
+    if item.row is None:
+        return 0.0
+    rows = [(leaf.rows[0], leaf.look.title, leaf.look.facts) for leaf in item.instead]
+    return max(
+        swatches(row)
+        + max(text_width(f"{row.share}: {title}", 10.5, bold=True), *(text_width(fact, 11) for fact in facts), 0)
+        + 9
+        for row, title, facts in [*rows, (item.row, item.header[0], item.header[1:])]
+    )
 
 
 def _shared(found: Fragment, item: Fan, shared: Leaf, reach: float, entry: float, row: float, sum_y: float) -> float:
@@ -84,9 +145,10 @@ def _shared(found: Fragment, item: Fan, shared: Leaf, reach: float, entry: float
     return x + wide / 2
 
 
-def shown(experts: int) -> list[int]:
-    """The experts that are drawn, by number: all, or the first three and the last two."""
-    return list(range(1, experts + 1)) if experts <= SHOWN else [1, 2, 3, experts - 1, experts]
+def shown(experts: int, most: int) -> list[int]:
+    """The experts that are drawn, by number: all, or the first ones and the last ones, one less than would have room."""
+    last = (most - 1) // 2
+    return list(range(1, experts + 1)) if experts <= most else [*range(1, most - last), *range(experts - last + 1, experts + 1)]
 
 
 def visited_among(numbers: Sequence[int], count: int) -> set[int]:

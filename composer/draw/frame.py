@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift, stacked
+from composer.draw.merge import MAPPED
 from composer.draw.metrics import fitted, text_width
-from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Strip, Text, Wire, moved, straightened
+from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Point, Strip, Text, Wire, moved, straightened
 from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
 
 PADDING = 16.0
 LINE = 13.0
 STRIP, STRIP_GAP = 12.0, 12.0
-MOST_KINDS = 4
-"""That a strip can show."""
 BUS, APART = 14.0, 22.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
+Through: TypeAlias = Collection[tuple[str, str]]
+"""Values from inside, by path and port, that wires lead out of a frame."""
 LayBranch: TypeAlias = Callable[[Flow], Fragment]
 
 
-def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int) -> Fragment:
-    """A group with its border, its header, and the pill that says how often it is passed through."""
+def frame(
+    group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int, through: Through = ()
+) -> Fragment:
+    """A group with its border, its header, and the pill that says how often it is passed through; what leaves through the
+    border starts where it is made.
+    """
     inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay)
     pill = f"× {group.count}" if group.count else ""
     pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
@@ -37,16 +42,29 @@ def frame(group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], 
     label = Text(right - 14 - (pill_room - 28) / 2, 19.5 - height, pill, "pill") if pill else None
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
-    few = group.kinds and max(group.kinds) < MOST_KINDS
-    strip = layer_strip(group, left, right, height, found) if few else None
+    few = group.kinds and max(group.kinds) < MAPPED
+    out = {net: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for net, points in inner.taps.items()}
+    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()]) if few else None
     found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
     found.pieces.take(inner.pieces)
     if inner.out:
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(Wire(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
-    for leave, y in zip(leaving, stacked([leave.height for leave in leaving], -height / 2), strict=True):
-        leave_at(found, group.about.path, leave, right, y)
+    found.taps = {net: straightened(out.get(net, ((right, -height / 2),))) for net in through}
+    begun = sorted((leave for leave in leaving if leave.net in out), key=lambda leave: out[leave.net][-1][1])
+    taken = -height
+    for number, leave in enumerate(begun):
+        (x, y) = out[leave.net][-1]
+        level = max(y, taken + leave.height / 2)
+        turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
+        bend = () if level == y else ((turn, y), (turn, level))
+        leave_at(found, group.about.path, leave, straightened((*out[leave.net], *bend)))
+        taken = level + leave.height / 2 + 8
+    rest = [leave for leave in leaving if leave.net not in out]
+    middle = max(-height / 2, taken + sum(leave.height for leave in rest) / 2) if begun else -height / 2
+    for leave, y in zip(rest, stacked([leave.height for leave in rest], middle), strict=True):
+        leave_at(found, group.about.path, leave, ((right, y),))
     return found
 
 
@@ -63,26 +81,28 @@ def wrapped(parts: Sequence[str], room: float) -> list[str]:
     return lines
 
 
-def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment) -> Strip:
-    """A cell for each pass beside the frame, where no wire comes in; the highest such place, if they come from both sides."""
-    lefts = [points[0][1] for points in found.ends.values() if points[0][0] < 0]
-    rights = [points[0][1] for points in found.ends.values() if points[0][0] > 0]
+def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point] = ()) -> Strip:
+    """A cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
+    crossing = [*(points[0] for points in found.ends.values()), *out]
+    lefts = [y for x, y in crossing if x < 0]
+    rights = [y for x, y in crossing if x > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
     x = right + STRIP_GAP if side > 0 else -left - STRIP_GAP - STRIP
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
     above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
-    foot, high = below - 8, below - above - 16
+    foot = below - (8 if below == bounds[-1] else 22)  # the name of the first layer stands above a wire
+    high = foot - above - 8
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
-    wanted = sorted({0, count - 1, *rare})
-    ticks: list[Text] = []
+    wanted = sorted({count - 1, *rare} - {0})
+    ticks = [Text(x + STRIP / 2, foot + 11, "layer 1", "tick")]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
-            at = (x + STRIP + 5, "start") if side > 0 else (x - 5, "end")
-            ticks.append(Text(at[0], y, str(index + 1), "tick", "start" if side > 0 else "end"))
+            at = x + STRIP + 5 if side > 0 else x - 5
+            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end"))
     reach = max([abs(x) + STRIP, *(abs(text.area.right if side > 0 else text.area.left) for text in ticks)])
     if side > 0:
         found.right = max(found.right, reach)
@@ -145,16 +165,27 @@ def side_by_side(
         places.append(x + one.left)
         x += one.left + one.right + APART
     low = -BUS if item.fork is not None else 0.0
-    top = low - max(one.height for one in columns)
-    found = Fragment(left=total / 2, right=total / 2, foot=low)
+    far = [place for place, one in enumerate(columns) if one.ends]
+    base = low - BUS if far else low
+    top = base - max(one.height for one in columns)
+    forks = item.fork is not None and len(far) < len(columns) - 1
+    found = Fragment(left=total / 2, right=total / 2, foot=low if forks else 0.0)
     for flow, one, middle in zip(item.flows, columns, places, strict=True):
+        start = (-middle, found.foot - base), (-middle, low - base), (0.0, low - base)
         one.pieces.wires = [
-            replace(wire, points=straightened(((-middle, 0.0), *wire.points))) if item.fork and _from_inlet(wire, flow) else wire
+            replace(wire, points=straightened((*start, *wire.points))) if item.fork and _from_inlet(wire, flow) else wire
             for wire in one.pieces.wires
         ]
-        found.pieces.take(one.pieces, middle, low)
-    if item.fork is not None:
+        found.pieces.take(one.pieces, middle, base)
+    if forks:
         found.pieces.dots.append(Dot(0, low))
+    coming: dict[Edge, tuple[Point, ...]] = {}
+    for place in far:  # below the block that reads it, instead of at its side
+        foot = base + max(one.area.bottom for one in columns[place].pieces.boxes)
+        way = ((-total / 2, base), (places[place], base), (places[place], foot))
+        coming |= dict.fromkeys(columns[place].ends, way)
+        if place != far[-1]:
+            found.pieces.dots.append(Dot(places[place], base))
     free = 2 if all(abs(middle) > 12 for middle in places) else 3
     rounded = bool(item.join.look.sign) and len(columns) <= free and not (lanes or lefts or leaving or item.join.look.sides)
     if rounded:
@@ -163,7 +194,7 @@ def side_by_side(
         for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
             edge = 0.0 if abs(middle) <= 12 else (-RADIUS if middle < 0 else RADIUS)
             end_points = ((middle, y),) if edge == 0 else ((middle, y - RADIUS), (edge, y - RADIUS))
-            points = (*moved(one.out[:-1], middle, low), *end_points)
+            points = (*moved(one.out[:-1], middle, base), *end_points)
             assert flow.outlet is not None
             found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
     else:
@@ -176,11 +207,11 @@ def side_by_side(
         for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
             assert flow.outlet is not None
             foot = y + end.foot
-            points = (*moved(one.out[:-1], middle, low), (middle, foot))
+            points = (*moved(one.out[:-1], middle, base), (middle, foot))
             found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
-    found.ends, found.taps = end.ends, end.taps
+    found.ends, found.taps = end.ends | coming, end.taps
     found.left, found.right = max(found.left, end.left), max(found.right, end.right)
     found.top = end.top
     found.height = -y + end.height

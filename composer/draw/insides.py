@@ -126,7 +126,8 @@ def _scores(part: MultiHead, block: TypedBlock, ends: dict[str, str], wired: set
     whole = look(block)
     bias = " + bias" if "bias" in wired else ""
     mask = "" if whole.mask == "full" else " + mask"
-    inner = f"Q·K / √{size(part.head_dim)}" if abs(part.scale - part.head_dim**-0.5) < 1e-9 else f"{part.scale:.3g} Q·K"
+    own = "Q·K" if part.scale == 1 else f"{part.scale:.3g} Q·K"
+    inner = f"Q·K / √{size(part.head_dim)}" if abs(part.scale - part.head_dim**-0.5) < 1e-9 else own
     if part.softcap is not None:
         inner = f"softcap {part.softcap:g} ({inner})"
     facts = [f"softmax({inner}{bias}{mask}) V"]

@@ -26,7 +26,7 @@ from blocks.masks.operators import conjuncts
 from blocks.positions.learned import LearnedPositions
 from blocks.positions.positions import Positions
 from blocks.positions.rotary import Rotary
-from blocks.positions.score_bias import ScoreBias
+from blocks.positions.score_bias import ScoreBias, T5Bias
 from blocks.positions.sinusoidal import SinusoidalPositions
 from blocks.primitives.combine import Add, Concat, Multiply, WeightedSum
 from blocks.primitives.conv1d import Conv1d
@@ -152,7 +152,11 @@ def _(part: PrependToken, block: TypedBlock) -> Look:
 @_look.register
 def _(part: ScoreBias, block: TypedBlock) -> Look:
     names = {"alibi": "ALiBi", "t5_bias": "T5 bias"}
-    facts = [f"{part.heads} head{'s' * (part.heads > 1)}", *(said for said in phrases(block) if not said.startswith("heads"))]
+    facts = [f"{part.heads} head{'s' * (part.heads > 1)}"]
+    if isinstance(part, T5Bias):
+        facts += [f"{part.buckets} buckets", *(["past only"] if not part.bidirectional else [])]
+    else:
+        facts += [said for said in phrases(block) if not said.startswith("heads")]
     return Look(names.get(part.kind, spoken(part.kind)), tuple(facts), "pos")
 
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from composer.draw.looks import Look
-from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Row, Source
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Row, Source, Web
 
 ROWS = 3
 """Kinds of a block that are shown one by one."""
+MAPPED = 4
+"""Kinds of passes that a map of layers can show."""
 MOST_TOLD = 6
 """Numbers that are told one by one."""
 
@@ -67,7 +69,49 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     elif all(isinstance(item, Fan) for item in alike):
         fans = [item for item in alike if isinstance(item, Fan)]
         found = _fan(replace(fans[0], about=about), fans)
-    return found or one_of(alike, passes, flows)
+    if found is None:
+        found = _instead(about.parameters, alike, passes)
+    if found is None:
+        found = one_of(alike, passes, flows)
+    return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | Fan) else found
+
+
+def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
+    """What happens in training to what an item gives, and in how many passes where that is not the same in all."""
+    counts: dict[str, int] = {}
+    for item, count in zip(alike, passes, strict=True):
+        said = item.join.after if isinstance(item, Branches | Web) else item.after
+        counts[said] = counts.get(said, 0) + count
+    if len(counts) == 1:
+        return next(iter(counts))
+    return " · ".join(f"{said} in {count} of {sum(passes)}" for said, count in counts.items() if said)
+
+
+def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> Fan | None:
+    """Mixtures in some passes and single blocks in the others, as the mixture with a row for each block."""
+    fans = [item for item in alike if isinstance(item, Fan)]
+    leaves = [item for item in alike if isinstance(item, Leaf)]
+    fan = _fan(fans[0], fans) if fans and len(fans) + len(leaves) == len(alike) else None
+    if fan is None or any(leaf.look.sign or leaf.look.sides or leaf.rows for leaf in leaves):
+        return None
+    kinds: dict[object, list[int]] = {}
+    for number, item in enumerate(alike):
+        kinds.setdefault(item.look if isinstance(item, Leaf) else None, []).append(number)
+    if not 2 <= len(kinds) <= ROWS:
+        return None
+    rows = {}
+    for look, numbers in kinds.items():
+        count = sum(passes[number] for number in numbers)
+        share = f"{count} of {sum(passes)}"
+        rows[look] = Row(share, fan.expert, count, tuple(numbers) if len(passes) <= MAPPED else ())
+    instead = []
+    for look, numbers in kinds.items():
+        if look is not None:
+            same = [leaf for leaf in (alike[number] for number in numbers) if isinstance(leaf, Leaf)]
+            whole = replace(same[0].about, parameters=sum(leaf.about.parameters for leaf in same))
+            instead.append(replace(same[0], about=whole, rows=(rows[look],)))
+    about = replace(fan.about, parameters=parameters)
+    return replace(fan, about=about, row=rows[None], instead=tuple(instead))
 
 
 def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:
@@ -126,7 +170,6 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
     shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
-    first = replace(first, after=first.after if len({leaf.after for leaf in leaves}) == 1 else "")
     if len(kinds) == 1:
         return replace(first, params=shared, shape=shape)
     looks = list(kinds)
@@ -144,7 +187,9 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
+    mapped = len(passes) <= MAPPED
     for seen, count in kinds.items():
+        cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
         named = [seen.title] if len(titles) > 1 else []
         mask = [seen.mask] if seen.mask and not same_mask else []
         own = [fact for fact in seen.facts if fact not in common]
@@ -152,7 +197,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
         share = f"{count} of {whole}"
         head = [*named, *mask] or own[:1] or turned[:1]
         rest = [said for said in (*own, *turned) if said not in head]
-        rows.append(Row(f"{share}: {', '.join(head)}" if head else share, replace(seen, facts=tuple(rest), title=share), count))
+        said = f"{share}: {', '.join(head)}" if head else share
+        rows.append(Row(said, replace(seen, facts=tuple(rest), title=share), count, cells))
     title = titles[0] if len(titles) == 1 else "One of"
     seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
     return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from composer.draw.graph import Cluster, Graph, Node
 from composer.draw.palette import DARK, LIGHT, Hue, Palette
-from composer.draw.scene import Box, Merge, Scene
+from composer.draw.scene import DASHED, DOTTED, Box, Merge, Scene
 
 LONGEST = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""
@@ -28,7 +28,7 @@ def _lines(graph: Graph, palette: Palette) -> Iterator[str]:
     numbers = {id(frame): number for number, frame in enumerate(graph.scene.frames)}
     yield from _held(nodes, clusters, names, numbers, "  ")
     for link in graph.links:
-        arrow = "-.->" if link.partial or link.style in ("idle", "loss", "loop") else "-->"
+        arrow = "-.->" if link.partial or link.style in DOTTED | DASHED else "-->"
         port = f'|"{escaped(link.port)}"|' if link.port and link.style != "main" else ""
         yield f"  {names[link.source]} {arrow}{port} {names[link.target]}"
     hues: dict[Hue, list[str]] = {}
@@ -38,6 +38,9 @@ def _lines(graph: Graph, palette: Palette) -> Iterator[str]:
         paint = palette.hues[hue]
         yield f"  classDef {hue} fill:{paint.fill},stroke:{paint.stroke},color:{palette.title}"
         yield f"  class {','.join(members)} {hue}"
+    if numbers:
+        yield f"  classDef frame fill:{palette.frame.fill},stroke:{palette.frame.stroke},color:{palette.detail}"
+        yield f"  class {','.join(f'c{number}' for number in numbers.values())} frame"
 
 
 def _held(

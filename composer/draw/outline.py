@@ -31,6 +31,8 @@ from composer.language.recipe import InputDecl
 
 Level: TypeAlias = Literal["overview", "block", "full"]
 LEVELS: tuple[Level, ...] = ("overview", "block", "full")
+MANY, FEW = 6, 4
+"""Experts of which all are drawn; of more, all but the middle ones, and one less."""
 Sources: TypeAlias = tuple[Source, ...]
 Values: TypeAlias = dict[str, dict[str, Sources]]
 """What each node of a graph gives, by port; the default under no name."""
@@ -47,6 +49,8 @@ class Depth:
     """Whether every pass of a repeat is drawn."""
     params: bool = True
     """Whether blocks tell how many parameters they have."""
+    spacious: bool = True
+    """Whether there is room for what explains itself: more than a few experts of a mixture, and that an input is one."""
     experts: bool = True
     """Whether mixtures of experts are shown from inside."""
     layers: bool = True
@@ -80,9 +84,10 @@ class Outline:
         self.holder: Span | None = None
         self.titles = dict(titles(self.typed.root))
         """What every block is called, by its places in the model and in the drawing."""
-        self.quiet = depth.level != "full"
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
+        self.mixed: set[str] = set()
+        """Paths of blocks in whose place other passes of a repeat have another block: these stand side by side, closed."""
         self.alone: set[str] = set()
         """Paths of groups that are all there is in a pass of a repeat."""
 
@@ -108,11 +113,18 @@ class Outline:
             if node.node.dropped:
                 values[node.name] = {"": self.refs(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
                 continue
+            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout):
+                read = self.refs(node.node.wires[0].refs, values)
+                if self.dissolves(node, node.part, graph, read, drawn):
+                    values[node.name] = {"": read}
+                    continue
             values[node.name] = self.node(node, values, prefix, places, drawn)
-            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout) and node.part.p and self.depth.level == "block":
-                (ref,) = node.node.wires[0].refs
-                if read_once(ref, graph):
-                    said_after(self.refs((ref,), values), f"dropout {node.part.p:g}", drawn)
+
+    def dissolves(self, node: TypedBlock, part: Dropout, graph: TypedGraph, read: Sources, drawn: _Drawn) -> bool:
+        """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
+        if not part.p or self.depth.level == "overview":
+            return True
+        return read_once(node.node.wires[0].refs[0], graph) and said_after(read, f"dropout {part.p:g}", drawn)
 
     def node(self, node: TypedNode, values: Values, prefix: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
         """Adds a node, and gives what can be read of it."""
@@ -133,7 +145,7 @@ class Outline:
 
     def opens(self, path: str) -> bool:
         """Whether a block is shown from inside."""
-        return self.depth.level == "full" or path in self.depth.opened
+        return (self.depth.level == "full" and path not in self.mixed) or path in self.depth.opened
 
     def refs(self, refs: Sequence[Ref], values: Values) -> Sources:
         """Where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
@@ -165,8 +177,6 @@ class Outline:
         """Adds a block as one box."""
         seen = look(node, self.head(path))
         first = next(iter(node.part.inputs), "").rstrip("?*")
-        if seen.quiet and self.quiet:
-            return {"": given[first]}
         if is_renewal(node) or isinstance(node.part, Loss):
             drawn.sinks.append(self.sink(node, seen, given, path, places))
             return self.ports(node, path)
@@ -180,7 +190,9 @@ class Outline:
         drawn.items.append(item)
         mixes = any(name.endswith("*") for name in node.part.inputs)
         for port, sources in given.items():
-            drawn.edges += [Edge(source, path, port, mixes or port == first) for source in sources]
+            measured = port in node.part.measures
+            main = not measured and (mixes or port == first)
+            drawn.edges += [Edge(source, path, port, main, measured=measured) for source in sources]
         return self.ports(node, path)
 
     def ports(self, node: TypedBlock, path: str) -> dict[str, Sources]:
@@ -195,7 +207,7 @@ class Outline:
 
     def sink(self, node: TypedBlock, seen: Look, given: Mapping[str, Sources], path: str, places: Sequence[str]) -> Sink:
         """What gives nothing that flows on."""
-        edges = tuple(Edge(source, path, port, False) for port, sources in given.items() for source in sources)
+        edges = tuple(Edge(source, path, port, False) for port, sources in given.items() for source in gathered(sources))
         if is_renewal(node):
             return Sink(None, path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
         if edges[0].source.path in self.routed:
@@ -225,7 +237,7 @@ class Outline:
         each = f" {counted(whole // part.experts)}" if whole else ""
         header = (f"{part.experts} × {seen.short or seen.title}{each}", *seen.facts)
         facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
-        some = ", for example these" if count < part.experts else ""
+        some = ", for example these" if count < part.experts and self.depth.spacious else ""
         gates = [f"{place}.{name}" for place in places for name in part.router.maps]
         router = Leaf(
             replace(self.about(node, f"{path}.router", places, ("Router", *facts)), parameters=self.counts.total(gates)),
@@ -250,6 +262,7 @@ class Outline:
             ("Sparse MoE", *header, f"{count} of {part.experts} active{some}"),
             part.experts,
             min(count, part.experts),
+            MANY if self.depth.spacious else FEW,
             visited_by_all,
             tuple(node.node.wanted),
         )
@@ -267,8 +280,9 @@ class Outline:
         values: dict[str, Sources] = {f"${port}": sources for port, sources in given.items()}
         for piece in pieces:
             below = f"{path}.{piece.name}"
-            if piece.look.quiet and self.quiet:
+            if piece.look.quiet:
                 values[piece.name] = values[piece.reads[0][0]]
+                said_after(values[piece.name], piece.look.title.lower(), drawn)
                 continue
             names = [f"{place}.{name}" for place in places for name in piece.parameters]
             params = self.counts.shown_of(names[: len(piece.parameters)])
@@ -304,7 +318,7 @@ class Outline:
             flow, ports = self.flow(node.graph, given, path, below)
             about = self.about(node, path, places, (title,))
             about = replace(about, parameters=self.counts.total(places), description=self.description(node, places))
-            item: Item = of_group(flow, about, title, self.counts.shown(places[0]))
+            item: Item = of_group((flow,), about, title, self.counts.shown(places[0]))
             drawn.items.append(item)
             self.outer_edges(node.graph, given, path, drawn)
         else:
@@ -325,7 +339,7 @@ class Outline:
         flow = with_earlier(flow, f"{path}|", ports)
         if self.depth.level == "overview" and path not in self.depth.opened:
             about = replace(self.about(node, path, places, (title,)), parameters=self.counts.total(places))
-            drawn.items.append(of_group(flow, about, f"× {steps} {title}", self.counts.shown(places[0])))
+            drawn.items.append(of_group((flow,), about, f"× {steps} {title}", self.counts.shown(places[0])))
             self.outer_edges(node.graph, given, path, drawn, stream)
         else:
             drawn.items.append(replace(self.frame(node, title, path, places, (flow,)), count=steps))
@@ -384,6 +398,8 @@ class Outline:
         kinds: dict[int, list[int]] = {}
         for index, graph in enumerate(node.passes):
             kinds.setdefault(id(graph), []).append(index)
+        of_passes = [dict(kinds_of(node.passes[passes[0]], f"{path}.")) for passes in kinds.values()]
+        self.mixed |= {one for known in of_passes for one, kind in known.items() if {k.get(one) for k in of_passes} != {kind}}
         ordered = sorted(kinds.values(), key=lambda passes: (-len(passes), passes[0]))
         flows: list[Flow] = []
         ports: dict[str, Sources] = {}
@@ -409,13 +425,18 @@ class Outline:
         if closed and path not in self.depth.opened:
             name = f"× {count} {title}"
             about = replace(about, parameters=whole, description=self.description(node, places))
-            drawn.items.append(of_group(flows[0], about, name, self.counts.shown_of(places)))
+            drawn.items.append(of_group(flows, about, name, self.counts.shown_of(places)))
             self.pass_edges(node, values, path, drawn, all_inputs=True)
             return self.outputs(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
         how = "shared" if node.node.share is not None else "each" if len(each) == 1 else ""
         header = (title, *((f"{most} {how}" if how else f"up to {most}",) if most else ()))
-        if most and (idle := unvisited(flows[0]) // (len(places) * len(ordered[0]))):
-            header = (*header, f"{counted(max(each) - idle)} active")
+        own_active = [
+            self.counts.owned.get(f"{places[0]}.{node.prefix(passes[0])}"[:-1], 0)
+            - unvisited(flow) // (len(places) * len(passes))
+            for flow, passes in zip(flows, ordered, strict=True)
+        ]
+        if most and any(map(unvisited, flows)):
+            header = (*header, f"{'up to ' if len(set(own_active)) > 1 else ''}{counted(max(own_active))} active")
         several = one is None
         heads = tuple((f"{len(passes)} of {count}",) for passes in ordered) if several else ()
         frames = tuple(flows) if several else (one,) if one else ()
@@ -498,7 +519,7 @@ class Outline:
 
     def word(self, input_: InputDecl) -> str:
         """What stands behind the name of an input; nothing at a glance."""
-        shown = self.depth.level != "overview" and self.depth.layers
+        shown = self.depth.level != "overview" and self.depth.spacious
         return "" if not shown else " (optional input)" if input_.optional or input_.default else " (input)"
 
     def head(self, path: str) -> str:
@@ -528,7 +549,18 @@ def own(repeat: TypedRepeat, index: int, first: bool) -> str:
 def unvisited(flow: Flow) -> int:
     """How many parameters a token does not meet, in experts that it does not visit."""
     fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
-    return sum(fan.about.parameters * (fan.experts - fan.visited) // fan.experts for fan in fans)
+    return sum(fan.pool * (fan.experts - fan.visited) // fan.experts for fan in fans)
+
+
+def gathered(sources: Sources) -> Sources:
+    """Values, those of several passes of one block as one."""
+    found: dict[tuple[str, str], list[Source]] = {}
+    for source in sources:
+        found.setdefault((source.path, source.port), []).append(source)
+    return tuple(
+        same[0] if len(same) == 1 else replace(same[0], chip=f"{path}.{port}" if port else path)
+        for (path, port), same in found.items()
+    )
 
 
 def first_input(graph: TypedGraph) -> str:
@@ -537,16 +569,20 @@ def first_input(graph: TypedGraph) -> str:
 
 
 def read_once(ref: Ref, graph: TypedGraph) -> bool:
-    """Whether there is one reader of a value in a graph."""
+    """Whether there is one reader of a value in a graph, in whichever passes it is made."""
     read = [one for node in graph.nodes for wire in wires_of(node.node) for one in wire.refs]
-    return [*read, *(one for _, one in graph.graph.outputs)].count(ref) == 1
+    every = [*read, *(one for _, one in graph.graph.outputs)]
+    return [(one.node, one.port) for one in every].count((ref.node, ref.port)) == 1
 
 
-def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
-    """Says above an item what happens to what it gives."""
+def said_after(read: Sources, said: str, drawn: _Drawn) -> bool:
+    """Says above an item what happens to what it gives, if that is what is read."""
     for index, item in enumerate(drawn.items):
-        if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches | Web):
+        same = [(item.about.path, "", "")] == [(one.path, one.port, one.chip) for one in read]
+        if same and not isinstance(item, Branches | Web):
             drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
+            return True
+    return False
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:
@@ -560,6 +596,16 @@ def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple
             case TypedRepeat(passes=passes):
                 for index, inner in enumerate(passes):
                     yield from titles(inner, f"{place}{node.name}.{node.prefix(index)}", f"{path}{node.name}.")
+
+
+def kinds_of(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
+    """The kind of every block of a pass, by its path."""
+    for node in graph.nodes:
+        match node:
+            case TypedBlock(part=part):
+                yield path + node.name, part.kind
+            case TypedGroup() | TypedScan():
+                yield from kinds_of(node.graph, f"{path}{node.name}.")
 
 
 def holds_layers(node: TypedNode) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from composer.draw.looks import Look
@@ -11,13 +11,16 @@ from composer.draw.structure import Edge, Fan, Flow, Leaf, Source
 from composer.draw.words import counted
 
 
-def of_group(flow: Flow, about: About, title: str, params: str) -> Leaf:
-    """A group as one box: the mask of its first attention, and its blocks in a few letters."""
-    looks = [item.look if isinstance(item, Leaf) else item.expert for item in flow.leaves()]
+def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
+    """A group as one box, whose passes are of one or more kinds: the mask of its first attention, and its blocks in a few
+    letters.
+    """
+    leaves = [item for flow in flows for item in flow.leaves()]
+    looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
     telling = [seen for seen in looks if seen.short]
     words = [seen.short for seen in telling]
     words[1:1] = [side.title for seen in telling[:1] for side in seen.sides]
-    fans = [f"MoE {item.experts}" for item in flow.leaves() if isinstance(item, Fan)]
+    fans = [f"MoE {item.experts}" for item in leaves if isinstance(item, Fan)]
     facts = tuple(dict.fromkeys([*words, *fans])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(telling), None) or next(others, looks[0] if looks else Look(""))

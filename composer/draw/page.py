@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.boxes import WIDEST, WIDTH, Fragment, needed, shift, stretch, turn_over
+from composer.draw.boxes import WIDEST, WIDTH, Fragment, areas, extent, needed, shift, stretch, turn_over
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
-from composer.draw.metrics import text_width
+from composer.draw.metrics import fitted, text_width
 from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
 from composer.draw.shape import aside, bent, in_line
-from composer.draw.structure import Edge, Flow, Group, Leaf, Source
+from composer.draw.structure import Edge, Fan, Flow, Group, Leaf, Sink, Source
 from composer.draw.words import spoken
 
 MARGIN, HEADING = 24.0, 25.0
 """Around everything; from one line of the title to the next."""
-COLUMN_GAP = 56.0
+MOST_HEADINGS = 4
+"""Lines of a title; a reader who cannot see is told all of it."""
+COLUMN_GAP, NEAREST = 56.0, 28.0
+"""Between columns where wires go between them, and elsewhere."""
 FACTS = 570.0
 """How wide a line of facts may be, however narrow the drawing."""
 TWO_COLUMNS = 240.0
@@ -49,7 +52,8 @@ def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
         width = min(max([usual, *map(needed, leaves)]), WIDEST)
         ports = any(e.source.port and not e.source.chip for e in column.edges)  # these leave at the right
         side = -1 if number < len(columns) - 1 and not ports else 1
-        laid.append(Column(column, width, Shown(shapes, side=side), sent_from(column, columns)).lay())
+        out = -1 if any(e.trains for sink in column.sinks for e in sink.edges) else 1
+        laid.append(Column(column, width, Shown(shapes, side=side, out=out), sent_from(column, columns)).lay())
     if halves:
         turn_over(laid[0])
         level(*laid)
@@ -79,7 +83,7 @@ def narrow_page(flow: Flow, titles: Titles, room: float, *, shapes: bool = True)
 
 def with_ends(flow: Flow, titles: Titles) -> Flow:
     """The flow with boxes for the inputs that go into its stream and for its first output; other inputs go by their names."""
-    rest = aside(flow)[0]
+    rest = aside(flow).flow
     paths = {item.about.path for item in rest.items}
     streams = {
         e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.chip and e.target in paths
@@ -113,7 +117,7 @@ def parts(flow: Flow) -> list[Flow]:
             path = group[path]
         return path
 
-    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow)[0].items}
+    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow).flow.items}
     for edge in flow.edges:
         if (
             edge.source.path in group
@@ -123,7 +127,7 @@ def parts(flow: Flow) -> list[Flow]:
             group[root(edge.source.path)] = root(edge.target)
     for item in flow.items:  # a block by itself that reads nothing stands in the column that reads it
         path = item.about.path
-        if isinstance(item, Leaf) and group[path] == path and path not in alone and not any(e.target == path for e in flow.edges):
+        if isinstance(item, Leaf) and group[path] == path and (path in alone or not any(e.target == path for e in flow.edges)):
             steps = next((e.target.split(".") for e in flow.all_edges() if e.source.path == path), [])
             holders = [".".join(steps[: end + 1]) for end in range(len(steps))]
             group[path] = next((root(one) for one in holders if one in group and root(one) != path), path)
@@ -136,9 +140,30 @@ def parts(flow: Flow) -> list[Flow]:
         paths = {item.about.path for item in items}
         edges = tuple(e for e in flow.edges if e.target in paths)
         exits = tuple((name, source) for name, source in flow.exits if belongs(source, paths))
-        sinks = tuple(sink for sink in flow.sinks if belongs(sink.edges[0].source, paths))
-        columns.append(replace(flow, items=items, edges=edges, exits=exits, sinks=sinks))
-    return columns
+        columns.append(replace(flow, items=items, edges=edges, exits=exits, sinks=()))
+    return with_sinks(columns, flow.sinks)
+
+
+def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
+    """The columns, each with what gives nothing that flows on: beside what it reads first. A loss that reads routers of two
+    columns stands between them, and wires lead to it from either side.
+    """
+    found = list(columns)
+    for sink in sinks:
+        first, *others = sink.edges
+        column, *of = (number_of(edge.source, columns) for edge in sink.edges)
+        fans = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, Fan)}
+        if len(others) == 1 and of[0] > column and {edge.source.path for edge in sink.edges} <= fans:
+            here = replace(first, source=replace(first.source, chip=""), trains=True)
+            sink, column = replace(sink, edges=(others[0], here)), of[0]
+        found[column] = replace(found[column], sinks=(*found[column].sinks, sink))
+    return found
+
+
+def number_of(source: Source, columns: Sequence[Flow]) -> int:
+    """The column that a value comes from; the last one for an input of the model."""
+    numbers = (n for n, column in enumerate(columns) if belongs(source, {item.about.path for item in column.items}))
+    return next(numbers, len(columns) - 1)
 
 
 def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
@@ -171,8 +196,10 @@ def belongs(source: Source, paths: set[str]) -> bool:
 def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
     """Values of a column that others read."""
     own = {item.about.path for item in column.items}
-    read = [e.source for other in columns if other is not column for e in other.all_edges()]
-    return frozenset((source.path, source.port) for source in read if source.path in own and not source.chip)
+    others = [other for other in columns if other is not column]
+    read = [e.source for other in others for e in other.all_edges() if e.source.path in own]
+    read += [e.source for other in others for sink in other.sinks for e in sink.edges if e.trains and belongs(e.source, own)]
+    return frozenset((source.path, source.port) for source in read if not source.chip)
 
 
 def level(down: Fragment, up: Fragment) -> None:
@@ -191,13 +218,20 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
     turns: dict[Net, list[Point]] = {}
     x = 0.0
     for number, one in enumerate(laid):
+        coming = [(edge, points) for edge, points in one.ends.items() if (edge.source.path, edge.source.port) in taps]
+        gutters.append(x - COLUMN_GAP / 2)
+        if len(laid) == 2 and number and not turn:
+            x, gutters[1] = packed(laid[0], one, [(taps[e.source.path, e.source.port][1], points) for e, points in coming])
         shift(one, x + one.left, 0)
         whole.pieces.take(one.pieces)
-        gutters.append(x - COLUMN_GAP / 2)
-        coming = [(edge, points) for edge, points in one.ends.items() if (edge.source.path, edge.source.port) in taps]
-        for order, (edge, points) in enumerate(sorted(coming, key=lambda end: -end[1][0][1])):
+        coming = [(edge, one.ends[edge]) for edge, _ in coming]
+        orders = {
+            read: order for order, read in enumerate(dict.fromkeys(map(_read, sorted(coming, key=lambda end: -end[1][0][1]))))
+        }
+        for edge, points in sorted(coming, key=lambda end: -end[1][0][1]):
+            order = orders[_read((edge, points))]
             column, start = taps[edge.source.path, edge.source.port]
-            aside_ = 10 * (order - (len(coming) - 1) / 2)
+            aside_ = 10 * (order - (len(orders) - 1) / 2)
             gutter, level = gutters[number] + aside_, start[-1][1]
             way: list[Point] = [*start]
             if column + 1 < number:  # over the columns between
@@ -207,18 +241,43 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
                 way += [(rise, start[-1][1]), (rise, level)]
             way += [(gutter, level), (gutter, points[0][1]), *points]
             turns.setdefault((edge.source.path, edge.source.port), []).append((gutter, level))
-            style: Style = "main" if edge.target == turn else "cross"
+            style: Style = "loss" if edge.trains else "main" if edge.target == turn else "cross"
             whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
             name = spoken(edge.source.path.partition(".")[0]).lower()
-            for said in (f"{name} output · {edge.source.shape}", edge.source.shape) if edge.source.shape else ():
+            for said in (
+                (f"{name} output · {edge.source.shape}", edge.source.shape) if edge.source.shape and not edge.trains else ()
+            ):
                 if label_above(whole, said, (start[-1][0], start[-1][1]), gutter, order):
                     break
         taps |= {net: (number, points) for net, points in one.taps.items()}
         x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
-    whole.right = x
+    whole.right = max([x, *(area.right for one in laid for area in areas(one))]) if len(laid) == 2 else x
     for corners in turns.values():  # the last one to turn off leaves no fork behind
         whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
     return whole
+
+
+def _read(end: tuple[Edge, tuple[Point, ...]]) -> tuple[Net, float]:
+    """A value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
+    edge, points = end
+    return (edge.source.path, edge.source.port), points[0][1]
+
+
+def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:
+    """Where a column begins beside the one before, and where wires go up and down between them: these have a straight way, and
+    elsewhere the columns come as near to each other as what stands in them lets them.
+    """
+    ys = [y for ends in between for points in ends for _, y in points]
+    high, low = (min(ys), max(ys)) if ys else (0.0, 0.0)
+    near, far = extent(before, 1, high, low), extent(after, -1, high, low)
+    rooms = [
+        a.right - b.left + NEAREST
+        for a in areas(before)
+        for b in areas(after)
+        if a.top < b.bottom + NEAREST / 2 and b.top < a.bottom + NEAREST / 2
+    ]
+    apart = max([near + far + COLUMN_GAP, after.left, *rooms])
+    return apart - after.left, near + (apart - near - far) / 2
 
 
 def label_above(whole: Fragment, said: str, start: Point, gutter: float, order: int) -> bool:
@@ -236,7 +295,8 @@ def label_above(whole: Fragment, said: str, start: Point, gutter: float, order: 
 def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: float = FACTS) -> Scene:
     """The page around everything, with its title."""
     room = max(whole.right, room)
-    facts, named = lines_of(titles.facts, room), [line for _, line in lines("heading", titles.title, room)]
+    facts = lines_of(titles.facts, room)
+    named = [fitted(line, 20, room, bold=True) for _, line in lines("heading", titles.title, room)][:MOST_HEADINGS]
     said = [Text(margin, 34 + HEADING * number, line, "heading", "start") for number, line in enumerate(named)]
     under = HEADING * (len(named) - 1)
     said += [Text(margin, under + 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]

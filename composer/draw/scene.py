@@ -30,9 +30,11 @@ Role: TypeAlias = Literal[
 ]
 """What a text is for, which decides how it looks."""
 Anchor: TypeAlias = Literal["start", "middle", "end"]
-Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "rewired"]
-"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state, or
-what is called by its name; or, where two models are compared, something else than in the other."""
+Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "measured", "rewired"]
+"""What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state,
+what is called by its name, or sizes alone; or, where two models are compared, something else than in the other."""
+DOTTED: frozenset[Style] = frozenset({"idle", "measured"})
+DASHED: frozenset[Style] = frozenset({"loss", "loop"})
 Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
 """What became of a thing from one model to another."""
 
@@ -120,9 +122,18 @@ class Loop:
     """An arrow that leads back: what is computed step by step."""
 
 
-Icon: TypeAlias = Cells | Curve | Loop
+@dataclass(frozen=True, slots=True)
+class Swatch:
+    """Cells of a map of layers beside what these layers have."""
+
+    kinds: tuple[int, ...]
+
+
+Icon: TypeAlias = Cells | Curve | Loop | Swatch
 ICON = 28.0
 """An icon's width and height."""
+SWATCH = 9.0
+"""Of a cell; the next one stands right of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +146,9 @@ class PlacedIcon:
 
     @property
     def area(self) -> Area:
-        """The square that it covers."""
-        return Area(self.x, self.y, self.x + ICON, self.y + ICON)
+        """What it covers."""
+        wide, high = (SWATCH * len(self.icon.kinds), SWATCH) if isinstance(self.icon, Swatch) else (ICON, ICON)
+        return Area(self.x, self.y, self.x + wide, self.y + high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +244,7 @@ class Frame:
     strip: Strip | None = None
     kinds: tuple[int, ...] = ()
     """Where the passes of a repeat differ, which kind each is."""
+    icons: tuple[PlacedIcon, ...] = ()
 
     @property
     def area(self) -> Area:
@@ -381,8 +394,12 @@ def _texts(texts: Sequence[Text], dx: float, dy: float) -> tuple[Text, ...]:
 
 
 def _box(box: Box, dx: float, dy: float) -> Box:
-    icons = tuple(PlacedIcon(one.icon, one.x + dx, one.y + dy) for one in box.icons)
+    icons = _icons(box.icons, dx, dy)
     return replace(box, x=box.x + dx, y=box.y + dy, texts=_texts(box.texts, dx, dy), icons=icons)
+
+
+def _icons(icons: Sequence[PlacedIcon], dx: float, dy: float) -> tuple[PlacedIcon, ...]:
+    return tuple(PlacedIcon(one.icon, one.x + dx, one.y + dy) for one in icons)
 
 
 def _frame(frame: Frame, dx: float, dy: float) -> Frame:
@@ -390,4 +407,5 @@ def _frame(frame: Frame, dx: float, dy: float) -> Frame:
         frame.strip, x=frame.strip.x + dx, y=frame.strip.y + dy, ticks=_texts(frame.strip.ticks, dx, dy)
     )
     pill = frame.pill and _text(frame.pill, dx, dy)
-    return replace(frame, x=frame.x + dx, y=frame.y + dy, texts=_texts(frame.texts, dx, dy), pill=pill, strip=strip)
+    texts, icons = _texts(frame.texts, dx, dy), _icons(frame.icons, dx, dy)
+    return replace(frame, x=frame.x + dx, y=frame.y + dy, texts=texts, pill=pill, strip=strip, icons=icons)

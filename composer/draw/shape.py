@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 from composer.draw.reduction import irreducible, ranks, segments
@@ -21,30 +22,36 @@ def in_line(flow: Flow) -> Flow:
     """The flow in an order in which a block follows what it reads as directly as can be."""
     items = {item.about.path: item for item in flow.items}
     rank = {path: index for index, path in enumerate(items)}
-    read: dict[str, set[str]] = {path: {e.source.path for e in inner_edges(item) if e.upward} for path, item in items.items()}
+    reads: dict[str, set[str]] = {path: set() for path in items}
+    readers: dict[str, list[str]] = {path: [] for path in items}
     streams: dict[str, set[str]] = {path: set() for path in items}
+    for edge in (*flow.edges, *(edge for item in flow.items for edge in inner_edges(item))):
+        source = edge.source.path
+        for path in above(edge.target) if edge.upward else ():
+            if path in items and source in items and source not in (path, *reads[path]):
+                reads[path].add(source)
+                readers[source].append(path)
     for edge in flow.edges:
-        path = holder(edge.target, items)
-        if path and edge.upward:
-            read[path].add(edge.source.path)
-            if edge.main and edge.target == path:
-                streams[path].add(edge.source.path)
-    reads = {path: sources & set(items) - {path} for path, sources in read.items()}
+        if edge.upward and edge.main and edge.target in items:
+            streams[edge.target].add(edge.source.path)
     placed: list[str] = []
-    left = set(items)
-    while left:
-        ready = [path for path in left if reads[path].isdisjoint(left)]
+    ready = {path for path in items if not reads[path]}
+    while ready:
         last = placed[-1] if placed else flow.owner
         going_on = [path for path in ready if last in streams[path]]
         placed.append(min(going_on or ready, key=rank.__getitem__))
-        left.remove(placed[-1])
+        ready.remove(placed[-1])
+        for path in readers[placed[-1]]:
+            reads[path].remove(placed[-1])
+            if not reads[path]:
+                ready.add(path)
     return replace(flow, items=tuple(items[path] for path in placed))
 
 
-def holder(path: str, items: Container[str]) -> str:
-    """The item that a path leads to or into; nothing where it is none of these."""
+def above(path: str) -> list[str]:
+    """A path and all that lead to it."""
     steps = path.split(".")
-    return next((one for end in range(len(steps), 0, -1) if (one := ".".join(steps[:end])) in items), "")
+    return [".".join(steps[: end + 1]) for end in range(len(steps))]
 
 
 def bent(flow: Flow) -> tuple[Flow, Flow] | None:
@@ -84,40 +91,127 @@ def inner_edges(item: Item) -> list[Edge]:
 
 def branched(flow: Flow) -> Flow:
     """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
-    forks = [flow.owner, *(item.about.path for item in flow.items), ""]
     items = {item.about.path: item for item in flow.items}
     readers, read = _readers(flow, items)
-    for fork in forks:
-        found = _branches(flow, fork, items, readers, read)
-        if found is not None:
-            return branched(found)
+    if not any(len(sources) > 1 for sources in read.values()):
+        return flow
+    meeting = _meeting(items, readers, read) if not flow.owner else None
+    far = _foreign(flow, items, read)
+    tree = _dominators(flow, items, read, far)
+    for join in list(items):
+        for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
+            between = _between(join, fork, read, tree, far)
+            found = _joined(flow, fork, join, items, _components(flow, [path for path in items if path in between]))
+            if found is not None:
+                flow = found
+                items = {item.about.path: item for item in flow.items}
+                readers, read = _readers(flow, items)
+                break
     return flow
 
 
-def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, read: Steps) -> Flow | None:
-    """The flow with the branches that start at a fork; the fork of no name are the inputs of the model."""
-    if fork and len(set(readers.get(fork, ()))) < 2:
-        return None
-    after = set(items) if fork == "" else _reached(readers, fork) - {fork}
-    join = _meeting(fork, after, items, readers, read)
-    if join is None:
-        return None
+@dataclass(frozen=True, slots=True)
+class Dominators:
+    """For each block the last one before it through which every way to it goes."""
+
+    before: Mapping[str, str]
+    depth: Mapping[str, int]
+
+    def common(self, one: str, other: str) -> str:
+        """The last one through which every way to both goes, which may be one of them."""
+        while one != other:
+            if self.depth[one] < self.depth[other]:
+                other = self.before[other]
+            else:
+                one = self.before[one]
+        return one
+
+
+def _forks(join: str, read: Steps, far: set[str], tree: Dominators, meeting: str | None) -> list[str]:
+    """Where branches that end in a block may start, the nearest first; no name for the inputs of the model."""
+    sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
+    if far & set(read[join]):
+        outside = _outside(sources, join, read)
+        return [outside] if outside and outside not in read[join] else []
+    pairs = combinations(sources[:MOST_BRANCHES], 2)
+    found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])
+    return [fork for fork in found if fork != ROOT] + ([""] if join == meeting and found == [ROOT] else [])
+
+
+ROOT = "|"
+"""What comes before every block."""
+
+
+def _foreign(flow: Flow, items: Mapping[str, Item], read: Steps) -> set[str]:
+    """Blocks that read nothing but values from elsewhere, themselves or through others."""
+    given = {e.target for e in flow.edges if e.source.given}
+    found: set[str] = set()
+    for path in items:
+        sources = read.get(path, ())
+        if sources and path not in given and all(s in found or (s not in items and s != flow.owner) for s in sources):
+            found.add(path)
+    return found
+
+
+def _dominators(flow: Flow, items: Mapping[str, Item], read: Steps, far: set[str]) -> Dominators:
+    """Found in one walk, as blocks stand after all that they read."""
+    before: dict[str, str] = {}
+    depth = {ROOT: 0}
+    tree = Dominators(before, depth)
+    if flow.owner:
+        before[flow.owner], depth[flow.owner] = ROOT, 1
+    for path in items:
+        sources = [source for source in read.get(path, ()) if source in depth and source not in far]
+        before[path] = reduce(tree.common, sources) if sources else ROOT
+        depth[path] = depth[before[path]] + 1
+    return tree
+
+
+def _outside(near: Sequence[str], join: str, read: Steps) -> str | None:
+    """What a block reads that is computed with values from elsewhere, before all that is part of the same block."""
+    holder = join.rpartition(".")[0]
+    while len(near) == 1 and near[0].rpartition(".")[0] == holder:
+        near = read.get(near[0], ())
+    return near[0] if len(near) == 1 else None
+
+
+def _between(join: str, fork: str, read: Steps, tree: Dominators, far: set[str]) -> set[str]:
+    """What lies before a join, back to a fork that comes before all of it, and what is only from elsewhere."""
+    found: set[str] = set()
+    waiting = [source for source in read[join] if source in far or not fork or _after(source, fork, tree)]
+    while waiting:
+        path = waiting.pop()
+        if path in tree.depth and path != fork and path not in found:
+            found.add(path)
+            waiting += read.get(path, ())
+    return found
+
+
+def _after(path: str, fork: str, tree: Dominators) -> bool:
+    """Whether every way to a block goes through a fork."""
+    return path in tree.depth and tree.common(path, fork) == fork
+
+
+def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], parts: Sequence[list[str]]) -> Flow | None:
+    """The flow with the branches between a fork and a block where they end; those first that start from values of elsewhere,
+    such as the keys and values of a memory.
+    """
     end = items[join]
-    before = _reached(read, join)
-    between = [path for path in items if path in after and path in before and path != join]
-    parts = _components(flow, between)
-    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES:
+    foreign = [part for part in parts if _from_elsewhere(flow, part, items)] if fork else []
+    parts = [*foreign, *(part for part in parts if part not in foreign)]
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES or len(foreign) == len(parts):
         return None
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
-        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, part) and e.upward]
+        held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
+        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
-        wide = any(isinstance(items[path], Group) for path in part) and len(parts) > 2
+        wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
         if (
-            not free
+            not (free or part in foreign)
             or exits
             or wide
             or len(leaving) != 1
@@ -139,6 +233,13 @@ def _branches(flow: Flow, fork: str, items: Mapping[str, Item], readers: Steps, 
         edges.append(Edge(source, join, "|", True))
     kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
     return replace(flow, items=kept, edges=tuple(edges))
+
+
+def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
+    """Whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
+    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
+    far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
+    return far and len(outside) == 1 and outside[0].target == part[0]
 
 
 def belongs(path: str, parts: Collection[str]) -> bool:
@@ -168,18 +269,13 @@ def _reached(steps: Steps, path: str) -> set[str]:
     return found
 
 
-def _meeting(fork: str, after: set[str], items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
-    """The first block through which every way from the fork goes."""
-    starts = {path for path in readers.get(fork, ()) if path in after}
-    if fork == "":
-        starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
-    reached = {start: _reached(readers, start) for start in starts}
-    past = {one for one in starts if any(one in reached[other] for other in starts - {one})}
-    starts -= past
+def _meeting(items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
+    """The first block through which every way from the inputs of the model goes."""
+    starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
     if len(starts) < 2:
         return None
-    common = set.intersection(*(reached[start] for start in starts))
-    return next((path for path in items if path in common and path not in starts | past), None)
+    common = set.intersection(*(_reached(readers, start) for start in starts))
+    return next((path for path in items if path in common and path not in starts), None)
 
 
 def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
@@ -250,27 +346,43 @@ def _with_web(flow: Flow, web: Web) -> Flow:
     return replace(flow, items=kept, edges=(*edges, Edge(web.fork, web.join.about.path, "|", True)))
 
 
-def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]]]:
-    """The flow without the blocks that stand beside another one: those that read nothing that flows, and are read once. With
-    each block the ones beside it, the edges from there, and what they read."""
+@dataclass(frozen=True, slots=True)
+class Asides:
+    """A flow without the blocks that read nothing that flows, and where these stand."""
+
+    flow: Flow
+    beside: Mapping[str, Sequence[tuple[Leaf, Edge, tuple[Edge, ...]]]]
+    """With each block the ones beside it, the edges from there, and what they read."""
+    standing: Mapping[str, tuple[Leaf, tuple[Edge, ...]]]
+    """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
+
+
+def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
+    """A flow, and what stands beside it; not what is `sent` to other columns."""
     items = {item.about.path: item for item in flow.items}
     besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
+    standing: dict[str, tuple[Leaf, tuple[Edge, ...]]] = {}
     gone: set[str] = set()
     read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
-        still = all(e.source.chip or e.source.given for e in reads) and flow.owner not in {e.source.path for e in reads} - {""}
+        streams = [e for e in reads if not e.measured]
+        still = all(e.source.chip or e.source.given for e in streams)
+        still = still and flow.owner not in {e.source.path for e in streams} - {""}
         if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
             continue  # an input of the model
-        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and len(readers) == 1):
+        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
+            continue
+        if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         reader = items.get(readers[0].target)
-        if (
-            not isinstance(reader, Leaf)
-            or readers[0].source.port
-            or readers[0].back
-            or any(source.path == path for _, source in flow.exits)
-        ):
+        if len(readers) > 1 or reader is None or any(e.measured and e.upward and not e.source.given for e in reads):
+            stays = {(path, "")} & {*sent, *((e.source.path, "") for sink in flow.sinks for e in sink.edges)}
+            if not (stays or any(e.main or e.source.chip for e in readers)):
+                standing[path] = item, reads
+                gone.add(path)
+            continue
+        if not isinstance(reader, Leaf):
             continue
         streams = [e for e in into.get(readers[0].target, ()) if e.main and e.source.path not in gone]
         others = [e for e in streams if e.source.path != path and not e.source.chip]
@@ -280,8 +392,9 @@ def aside(flow: Flow) -> tuple[Flow, dict[str, list[tuple[Leaf, Edge, tuple[Edge
             besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
-    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip))
-    return replace(flow, items=kept, edges=edges), besides
+    paths = gone - set(standing)
+    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.chip))
+    return Asides(replace(flow, items=kept, edges=edges), besides, standing)
 
 
 def _by(edges: Iterable[Edge], key: Callable[[Edge], str]) -> dict[str, list[Edge]]:

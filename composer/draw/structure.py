@@ -39,11 +39,21 @@ class Edge:
     """Whether only some passes of a repeat have it."""
     back: bool = False
     """Whether it is what the pass or the step before gave."""
+    measured: bool = False
+    """Whether only its sizes count."""
+    trains: bool = False
+    """Whether a loss reads it."""
 
     @property
     def upward(self) -> bool:
         """Whether it is drawn as a wire that goes on from below."""
         return not self.source.chip and not self.back
+
+    @property
+    def named(self) -> str:
+        """What it is called where no wire leads to its source."""
+        name = self.source.chip or self.source.path
+        return f"sizes of {name}" if self.measured else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,8 @@ class Row:
     """`22 of 26`."""
     look: Look
     passes: int
+    kinds: tuple[int, ...] = ()
+    """Which cells of the map of layers these are; nothing where there is no map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +96,22 @@ class Fan:
     header: tuple[str, ...]
     experts: int
     visited: int
+    most: int
+    """How many are drawn, where there are more."""
     shared: Leaf | None = None
     outputs: tuple[str, ...] = ()
     """What is read of it beside its output."""
     after: str = ""
     """What happens in training to what it gives."""
+    row: Row | None = None
+    """Which passes of a repeat have it, where others have something else in its place."""
+    instead: tuple[Leaf, ...] = ()
+    """What these have, a row in each."""
+
+    @property
+    def pool(self) -> int:
+        """The parameters of all experts."""
+        return self.about.parameters - sum(leaf.about.parameters for leaf in self.instead)
 
 
 @dataclass(frozen=True, slots=True)

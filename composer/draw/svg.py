@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -10,9 +11,12 @@ from math import hypot
 
 from composer.draw.palette import DARK, LIGHT, Hue, Paint, Palette
 from composer.draw.scene import (
+    DASHED,
+    DOTTED,
     FONTS,
     ICON,
     RADIUS,
+    SWATCH,
     About,
     Badge,
     Box,
@@ -30,6 +34,7 @@ from composer.draw.scene import (
     Scene,
     Strip,
     Style,
+    Swatch,
     Text,
     Wire,
 )
@@ -46,6 +51,7 @@ WIDTHS: dict[Style, float] = {
     "loss": 1.5,
     "loop": 1.5,
     "far": 1.2,
+    "measured": 1.2,
     "rewired": 2.6,
 }
 CHANGES: dict[Happened, tuple[Hue, str]] = {
@@ -109,16 +115,16 @@ class _Writer:
         self.faint = scene.faint
         wide, high = n(scene.width), n(scene.height)
         size = f'width="{width}"' if width.endswith("%") else f'width="{width or wide}" height="{height_of(scene, width)}"'
-        label = escape(scene.name, quote=True)
+        label, follows = escape(scene.name, quote=True), ' class="follows"' if self.theme.follows else ""
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '
-            f'font-family="{FAMILY}" role="img" aria-label="{label}">'
+            f'font-family="{FAMILY}" role="img" aria-label="{label}"{follows}>'
         )
         if scene.description:
             yield f"<desc>{escape(scene.description, quote=False)}</desc>"
         if self.theme.follows:
             more = change_rules(DARK) if scene.badges else ""
-            yield f"<style>@media (prefers-color-scheme:dark){{{rules(DARK)}{more}}}</style>"
+            yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
         if self.theme.paper:
             yield f'<rect class="paper" width="{wide}" height="{high}" fill="{self.palette.paper}"/>'
         for frame in scene.frames:
@@ -155,25 +161,31 @@ class _Writer:
             yield self.text(frame.pill)
         if frame.strip is not None:
             yield from self.strip(frame.strip)
+        for icon in frame.icons:
+            yield from self.icon(icon, paint)
         yield from map(self.text, frame.texts)
         yield "</g>"
 
     def strip(self, strip: Strip) -> Iterator[str]:
-        paint = self.palette.hues["attn"]
         cell = strip.height / len(strip.kinds)
         gap = min(1.0, cell / 5)
         yield '<g class="k-attn">'
         for index, kind in enumerate(strip.kinds):
             top = strip.y + strip.height - cell * (index + 1)
-            fill = paint.stroke if kind else paint.fill
-            look = f"{'on' if kind == 1 else 's'}" if kind < 2 else "half"
-            opacity = "" if kind < 2 else f' fill-opacity="{max(0.25, 0.7 - 0.15 * kind):.2f}"'
-            yield (
-                f'<rect class="{look}" x="{n(strip.x)}" y="{n(top + gap / 2)}" width="{n(strip.width)}" '
-                f'height="{n(cell - gap)}" fill="{fill}"{opacity} stroke="{paint.stroke}" stroke-width=".7"/>'
-            )
+            yield self.cell(kind, strip.x, top + gap / 2, strip.width, cell - gap)
         yield "</g>"
         yield from map(self.text, strip.ticks)
+
+    def cell(self, kind: int, x: float, y: float, width: float, height: float) -> str:
+        """A layer of a map, by its kind."""
+        paint = self.palette.hues["attn"]
+        fill = paint.stroke if kind else paint.fill
+        look = f"{'on' if kind == 1 else 's'}" if kind < 2 else "half"
+        opacity = "" if kind < 2 else f' fill-opacity="{max(0.25, 0.7 - 0.15 * kind):.2f}"'
+        return (
+            f'<rect class="{look}" x="{n(x)}" y="{n(y)}" width="{n(width)}" height="{n(height)}" '
+            f'fill="{fill}"{opacity} stroke="{paint.stroke}" stroke-width=".7"/>'
+        )
 
     def box(self, box: Box) -> Iterator[str]:
         paint = self.palette.hues[box.hue]
@@ -261,9 +273,9 @@ class _Writer:
         port = f' data-port="{escape(wire.port)}"' if wire.port else ""
         dash = (
             ' stroke-dasharray="4 3"'
-            if wire.style in ("loss", "loop")
+            if wire.style in DASHED
             else ' stroke-dasharray="2 3"'
-            if wire.partial or wire.style == "idle"
+            if wire.partial or wire.style in DOTTED
             else ""
         )
         faded = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
@@ -306,6 +318,10 @@ class _Writer:
                 a, b = x + ICON / 2, y + ICON / 2
                 yield f'{line} d="M{n(a + 6)} {n(b - 7)}a9 9 0 1 0 3 8"/>'
                 yield f'{line} d="M{n(a + 1)} {n(b - 8.5)}l5.6 1.9l-2 5.6"/>'
+            case Swatch(kinds=kinds):
+                yield '<g class="k-attn">'
+                yield from (self.cell(kind, x + SWATCH * place, y, SWATCH, SWATCH) for place, kind in enumerate(kinds))
+                yield "</g>"
 
     # -- what all are made of
 
@@ -384,6 +400,15 @@ def rules(palette: Palette) -> str:
         colour = wire_colour(palette, style)
         found.append(f".e-{style}>path{{stroke:{colour}}}.e-{style}>polygon{{fill:{colour}}}")
     return "".join(found)
+
+
+def within(selector: str, css: str) -> str:
+    """Rules for what is in a picture of some class alone: a notebook has several on one page."""
+
+    def scoped(rule: re.Match[str]) -> str:
+        return ",".join(f"{selector} {one}" for one in rule[1].split(",")) + rule[2]
+
+    return re.sub(r"([^{}]+)(\{[^{}]*\})", scoped, css)
 
 
 def change_rules(palette: Palette) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from blocks.masks.plans import edges_of
 from blocks.masks.views import matrix
 from composer.cost.costs import costs
 from composer.graph.parameters import buffers, parameters
+from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType
 from composer.lower import Model
 from tests.conformance.cases import CASES, models
@@ -47,6 +49,27 @@ def test_generated_code_computes_what_the_graph_says(case: str, device: str) -> 
                     promised = node.outputs.get(port)
                     if isinstance(promised, TensorType) and isinstance(value, torch.Tensor):
                         assert tuple(value.shape) == shape_of(promised, lengths), (path, port, model.recipe.text)
+
+
+class Measuring(Interpreter):
+    """Gives every block other numbers at the ports that it says it only measures."""
+
+    def block(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        others = {port: torch.randn_like(given[port]) for port in block.part.measures if given.get(port) is not None}
+        return super().block(block, {**given, **others}, path)
+
+
+@each_case
+@torch.no_grad()
+def test_numbers_of_what_is_measured_do_not_count(case: str) -> None:
+    """A block that is given noise at the ports in `measures` gives what it gave, so that every output is the same."""
+    for model in models(case):
+        if not any(block.part.measures for block in blocks(model.program.root)):
+            continue
+        given = draw(model.program, DRAWS[0], seed=3)
+        plain, noisy = Interpreter(model, dense=False)(**dict(given)), Measuring(model, dense=False)(**dict(given))
+        assert plain.keys() == noisy.keys()
+        assert all(torch.equal(plain[name], noisy[name]) for name in plain), model.recipe.text
 
 
 @each_case

@@ -103,6 +103,12 @@ def test_width_and_title() -> None:
         composer.load("gpt2").draw(width="wide")
 
 
+def test_an_option_that_there_is_not_is_refused() -> None:
+    """It is not passed over in silence."""
+    with pytest.raises(TypeError, match="no option colour; it has theme, expand,"):
+        composer.load("gpt2").draw(colour="red")  # type: ignore[call-arg]
+
+
 def test_notebooks_show_recipes() -> None:
     """Compiled ones too; and nothing of a recipe with mistakes, which has no picture."""
     recipe = composer.load("gpt2")
@@ -205,7 +211,7 @@ def test_mixture_tells_what_an_expert_is() -> None:
     said = " · ".join(text.text for frame in scene.frames for text in frame.texts)
     assert "4096 → 14\u00a0336 → 4096" in said
     assert "2 of 8 active" in said
-    assert "weighted by the router" in {text.text for text in scene.texts}
+    assert "router weight × expert(x)" in {text.text for text in scene.texts}
     assert "from each router · × 0.02" in detail("mixtral", "losses.balance")
 
 

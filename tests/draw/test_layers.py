@@ -231,10 +231,9 @@ def test_a_written_layer_is_found_by_its_name() -> None:
 
 
 def test_the_page_opens_what_is_folded() -> None:
-    """From one box to its layer, to the maps in it; everything that it shows has facts, those of a written layer."""
+    """Everything that it shows has facts, those of a written layer."""
     recipe = composer.load(of_nodes(5))
-    html = recipe.draw().html()
-    assert all(f'"{path}"' in html for path in ("layers.attn", "layers.attn.q"))
+    assert '"block+layers.attn"' in recipe.draw().html()
     told = facts(folded(recipe.typed))
     assert told["layers.attn"] == facts(as_written(recipe.typed))["attn3"]
     assert {box.about.path for box in recipe.draw().scene.boxes} - set(told) == {"tokens", "outputs.logits"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from functools import cache
 from typing import TypeAlias
 
@@ -25,12 +26,19 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
     without memory.
     """
     recipes = [composer.load(source) for _, source in sources(case)]
-    models = (recipe.compile("meta") for recipe in recipes)
-    called = (layers.folded(recipe.typed).names.called for recipe in recipes)
-    return tuple(
-        {name_in(path): tensor.numel() for path, tensor in model.named_parameters()}
-        for name_in, model in zip(called, models, strict=True)
-    )
+    found = []
+    for recipe in recipes:
+        name_in = layers.folded(recipe.typed).names.called
+        counts = {path: tensor.numel() for path, tensor in recipe.compile("meta").named_parameters()}
+        mixtures = {path.partition(".expert.")[0] for path in counts if ".expert." in path}
+        found.append({name_in(routed(path, mixtures)): count for path, count in counts.items()})
+    return tuple(found)
+
+
+def routed(name: str, mixtures: Collection[str]) -> str:
+    """A name, with `router` in that of a map of a mixture of experts by which it chooses."""
+    mixture = next((path for path in mixtures if name.startswith((f"{path}.gate.", f"{path}.noise."))), None)
+    return f"{mixture}.router{name.removeprefix(mixture)}" if mixture else name
 
 
 def folded(name: str) -> str:
@@ -48,11 +56,9 @@ def by_path(scene: Scene) -> dict[str, list[Thing]]:
 
 
 def holder(name: str, things: dict[str, list[Thing]]) -> str:
-    """The path of the innermost thing that a parameter stands in; the maps of a mixture that choose are its router's."""
+    """The path of the innermost thing that a parameter stands in."""
     found = ""
     for path in above(name):
-        if path != name and f"{path}.router" in things and not name.startswith((f"{path}.expert", f"{path}.shared")):
-            return f"{path}.router"
         if path in things:
             found = things[path][0].about.path
             if any(isinstance(thing, Box) for thing in things[path]):

@@ -1,0 +1,99 @@
+"""What is no stream: values of which only the sizes count, losses, and layers that have something else."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import composer
+from composer.draw.scene import Box, PlacedIcon, Scene, Swatch, Text
+
+
+def scene(recipe: str, level: str = "block") -> Scene:
+    """A drawing of a recipe of the zoo."""
+    return composer.load(recipe).draw(level).scene  # type: ignore[arg-type]  # a level
+
+
+def box(page: Scene, path: str) -> Box:
+    """The box of a block."""
+    (found,) = (one for one in page.boxes if one.about.path == path)
+    return found
+
+
+@pytest.mark.parametrize(("bias", "before", "stack"), [("bias", "embed", "encoder"), ("target_bias", "target_embed", "decoder")])
+def test_stream_goes_past_a_bias_that_only_measures_it(bias: str, before: str, stack: str) -> None:
+    """Straight up from the embedding into the layers; the box stands beside it, with a dotted wire to it."""
+    page = scene("t5")
+    (way,) = (wire.points for wire in page.wires if (wire.source, wire.target) == (before, stack))
+    assert len({x for x, _ in way}) == 1
+    assert not box(page, bias).x <= way[0][0] <= box(page, bias).x + box(page, bias).width
+    assert [wire.style for wire in page.wires if wire.target == bias] == ["measured"]
+    assert [wire.target for wire in page.wires if wire.source == bias] == [f"{stack}.attn.body"]
+
+
+def test_loss_of_two_stacks_stands_between_them() -> None:
+    """One wire from the routers of either, none of them by its name, although the recipe names a dozen layers."""
+    page = scene("switch")
+    losses = [wire for wire in page.wires if wire.target == "losses.balance"]
+    assert {wire.source for wire in losses} == {"encoder.ffn.body", "decoder.ffn.body"}
+    assert len(losses) == 2
+    assert all(wire.style == "loss" for wire in losses)
+    at = box(page, "losses.balance").area
+    routers = [box(page, f"{stack}.ffn.body.router").area for stack in ("encoder", "decoder")]
+    assert routers[0].right < at.left < at.right < routers[1].left
+    for wire, router in zip(sorted(losses, key=lambda wire: wire.source, reverse=True), routers, strict=True):
+        assert router.top < wire.points[0][1] < router.bottom  # it starts at the router, not at the frame
+
+
+def test_mixture_of_some_layers_opens() -> None:
+    """With its experts, and a row for what the other layers have in its place."""
+    page = scene("switch")
+    for stack in ("encoder", "decoder"):
+        assert sum(one.about.path.startswith(f"{stack}.ffn.body.expert.") for one in page.boxes) == 3
+        (frame,) = (one for one in page.frames if one.about.path == f"{stack}.ffn.body")
+        rows = [text.text for text in frame.texts if text.role == "row"]
+        assert rows == ["6 of 12: Feed-forward", "6 of 12: Sparse MoE"]
+
+
+@pytest.mark.parametrize("recipe", ["gemma3", "switch"])
+def test_squares_of_rows_are_those_of_the_map(recipe: str) -> None:
+    """As many layers of the map have a square's colour as its row says."""
+    page = scene(recipe)
+    seen = 0
+    for frame in (frame for frame in page.frames if frame.strip):
+        cells = Counter(frame.kinds)
+        for thing in (*page.boxes, *page.frames):
+            for icon in thing.icons if thing.about.path.startswith(f"{frame.about.path}.") else ():
+                if isinstance(icon.icon, Swatch):
+                    row = nearest(icon, [text for text in thing.texts if text.role == "row"])
+                    assert row.text.split(":")[0] == f"{sum(cells[kind] for kind in icon.icon.kinds)} of {len(frame.kinds)}"
+                    seen += 1
+    assert seen == {"gemma3": 2, "switch": 4}[recipe]
+
+
+def nearest(icon: PlacedIcon, rows: list[Text]) -> Text:
+    """The row that an icon stands in."""
+    return min(rows, key=lambda row: abs(row.y - icon.area.bottom))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "path", "word"), [("llama3", "layers.attn.body", "causal"), ("vit", "layers.attn.body", "bidirectional")]
+)
+def test_mask_is_also_said(recipe: str, path: str, word: str) -> None:
+    """In a word, where the line has room for it."""
+    assert any(text.text.endswith(f" · {word}") for text in box(scene(recipe), path).texts)
+
+
+@pytest.mark.parametrize("recipe", ["transformer", "t5", "captioner"])
+def test_keys_of_a_memory_stand_beside_the_query(recipe: str) -> None:
+    """In full detail; what they are made of comes in from below, on the left."""
+    page = scene(recipe, "full")
+    ends = {
+        one.about.path: one for one in page.boxes if one.about.path.endswith(("cross.body.q", "cross.body.k", "cross.body.v"))
+    }
+    assert len(ends) == 3
+    assert len({one.y + one.height for one in ends.values()}) == 1
+    for path, one in ends.items():
+        (wire,) = (wire for wire in page.wires if wire.target == path)
+        assert wire.points[-1] == pytest.approx((one.x + one.width / 2, one.y + one.height))
