@@ -168,6 +168,8 @@ class Series:
             second.append(self.readings(start, period, 1, place))
             if not self._begins(first, second[-1], entry):
                 return 1, ()
+        if not self._flows(second, entry):
+            return 1, ()
         passes = 2
         while start + (passes + 1) * period <= high and all(
             self.members[start + place].kind == self.members[start + passes * period + place].kind
@@ -190,6 +192,14 @@ class Series:
             else:
                 found.append(Reading(port, "earlier" if source >= start else "elsewhere", None, ref))
         return found
+
+    def _flows(self, readings: Sequence[Sequence[Reading]], entry: Mapping[Value, Ref]) -> bool:
+        """Whether all that a pass carries on comes from what it was given by the one before: branches side by side do not."""
+        given: set[int] = set()
+        for place, several in enumerate(readings):
+            if any(one.way == "before" or (one.way == "same" and one.value and one.value[0] in given) for one in several):
+                given.add(place)
+        return all(place in given for place, *_ in entry)
 
     def _begins(self, first: Sequence[Reading], second: Sequence[Reading], entry: dict[Value, Ref]) -> bool:
         """Whether a node of the first pass is given from elsewhere what the one of the second reads of the first, and is equal
