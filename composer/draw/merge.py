@@ -157,7 +157,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
     shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
-    first = replace(first, after=first.after if len({leaf.after for leaf in leaves}) == 1 else "")
+    first = replace(first, after=_after([leaf.after for leaf in leaves], passes))
     if len(kinds) == 1:
         return replace(first, params=shared, shape=shape)
     looks = list(kinds)
@@ -190,6 +190,16 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     title = titles[0] if len(titles) == 1 else "One of"
     seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
     return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
+
+
+def _after(said: Sequence[str], passes: Sequence[int]) -> str:
+    """What happens in training to what blocks give, and in how many passes where not in all."""
+    if len(set(said)) == 1:
+        return said[0]
+    counts: dict[str, int] = {}
+    for one, count in zip(said, passes, strict=True):
+        counts[one] = counts.get(one, 0) + count
+    return " · ".join(f"{one} in {count} of {sum(passes)}" for one, count in counts.items() if one)
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:

@@ -113,11 +113,29 @@ class Outline:
             if node.node.dropped:
                 values[node.name] = {"": self.refs(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
                 continue
-            values[node.name] = self.node(node, values, prefix, places, drawn)
-            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout) and node.part.p and self.depth.level != "overview":
-                (ref,) = node.node.wires[0].refs
-                if read_once(ref, graph):
-                    said_after(self.refs((ref,), values), f"dropout {node.part.p:g}", drawn)
+            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout):
+                values[node.name] = self.dropout(node, node.part, graph, values, prefix, places, drawn)
+            else:
+                values[node.name] = self.node(node, values, prefix, places, drawn)
+
+    def dropout(
+        self,
+        node: TypedBlock,
+        part: Dropout,
+        graph: TypedGraph,
+        values: Values,
+        prefix: str,
+        places: Sequence[str],
+        drawn: _Drawn,
+    ) -> dict[str, Sources]:
+        """Says a dropout above what it reads; in full detail, where it cannot be said there, it is a box."""
+        (ref,) = node.node.wires[0].refs
+        read = self.refs((ref,), values)
+        said = self.depth.level == "overview" or not part.p
+        said = said or (read_once(ref, graph) and said_after(read, f"dropout {part.p:g}", drawn))
+        if said or self.depth.level == "block":
+            return {"": read}
+        return self.node(node, values, prefix, places, drawn)
 
     def node(self, node: TypedNode, values: Values, prefix: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
         """Adds a node, and gives what can be read of it."""
@@ -170,8 +188,6 @@ class Outline:
         """Adds a block as one box."""
         seen = look(node, self.head(path))
         first = next(iter(node.part.inputs), "").rstrip("?*")
-        if seen.quiet:
-            return {"": given[first]}
         if is_renewal(node) or isinstance(node.part, Loss):
             drawn.sinks.append(self.sink(node, seen, given, path, places))
             return self.ports(node, path)
@@ -569,11 +585,13 @@ def read_once(ref: Ref, graph: TypedGraph) -> bool:
     return [*read, *(one for _, one in graph.graph.outputs)].count(ref) == 1
 
 
-def said_after(read: Sources, said: str, drawn: _Drawn) -> None:
-    """Says above an item what happens to what it gives."""
+def said_after(read: Sources, said: str, drawn: _Drawn) -> bool:
+    """Says above an item what happens to what it gives; whether there is such an item."""
     for index, item in enumerate(drawn.items):
         if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
             drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
+            return True
+    return False
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:
