@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
@@ -22,6 +22,7 @@ from composer.language.document import Mapping as YamlMapping
 from composer.language.extend import extend, is_path
 from composer.language.open_source import open_source
 from composer.language.parse import parse
+from composer.language.path_value import written
 from composer.language.read import read
 from composer.language.unknown import unknown
 from composer.language.write import data_of, write
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from composer.compare.difference import Difference
     from composer.cost.summary import Summary
-    from composer.draw.figure import Engine, Figure, ThemeName
+    from composer.draw.figure import Figure, Options
     from composer.draw.outline import Level
     from composer.lower import Model
 
@@ -94,28 +95,6 @@ def config_of(config: Path | Mapping[str, Any]) -> Source:
     if isinstance(config, Mapping):
         return Source("config.json", json.dumps(dict(config), indent=2, default=str))
     return open_source(config / "config.json" if config.is_dir() else config)
-
-
-def written(value: Any) -> str:
-    """A Python value as it is written after `PATH=`."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case Mapping():
-            return "{" + ", ".join(f"{key}: {_inside(item)}" for key, item in value.items()) + "}"
-        case list() | tuple():
-            return "[" + ", ".join(map(_inside, value)) + "]"
-    return str(value)
-
-
-def _inside(value: Any) -> str:
-    """A value in a list or a mapping, where commas and brackets need quotes."""
-    if isinstance(value, str):
-        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{quoted}"'
-    return written(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,40 +210,16 @@ class Recipe:
 
         return summarise(self.typed, lengths or {})
 
-    def draw(
-        self,
-        level: Level = "block",
-        *,
-        theme: ThemeName = "light",
-        expand: Sequence[str] = (),
-        unroll: bool = False,
-        highlight: Sequence[str] = (),
-        width: str = "",
-        title: str = "",
-        params: bool = True,
-        shapes: bool = True,
-        engine: Engine = "structured",
-    ) -> Figure:
+    def draw(self, level: Level = "block", **options: Unpack[Options]) -> Figure:
         """The picture of the model: an `overview`, its layers opened once (`block`), or every linear map (`full`).
 
         `expand` names nodes to be shown from inside, `highlight` those that stay bright while all else fades. `engine="dot"`
-        lets Graphviz lay it out. The figure's `save` writes SVG, HTML, PNG, PDF, DOT or Mermaid, by the name's ending.
+        lets Graphviz lay it out; `composer.draw.figure.Options` lists all there is. The figure's `save` writes SVG, HTML, PNG,
+        PDF, DOT or Mermaid, by the name's ending.
         """
         from composer.draw.figure import draw
 
-        return draw(
-            self.typed,
-            level,
-            theme=theme,
-            expand=expand,
-            unroll=unroll,
-            highlight=highlight,
-            width=width,
-            title=title,
-            params=params,
-            shapes=shapes,
-            engine=engine,
-        )
+        return draw(self.typed, level, **options)
 
     def _repr_svg_(self) -> str | None:
         """The picture in a notebook; none of a recipe with mistakes, which `check` tells."""

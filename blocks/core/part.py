@@ -1,6 +1,6 @@
 """What a part of a model is: one class that declares its fields, ports, weights, forward, cost and look."""
 
-from __future__ import annotations
+# Annotations are evaluated here, once: as text, pydantic would evaluate those of `Part` anew for each class below it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -135,11 +135,11 @@ class Part(BaseModel):
         """Keyword argument of `forward` to the slot that is prepared for it."""
         return {}
 
-    def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost | None:
+    def cost(self, sizes: Sizes, wired: frozenset[str]) -> "Cost | None":
         """FLOPs of one call as expressions of the sizes; None: two per weight of every matrix and position."""
         return None
 
-    def build(self, sizes: Sizes) -> Call | None:
+    def build(self, sizes: Sizes) -> "Call | None":
         """The constructor call of a foreign module that equals this part (`nn.Linear`); None: the part's own `forward`."""
         return None
 

@@ -14,8 +14,7 @@ from composer.cli.export import write_whole
 from composer.diagnostics import RecipeError, report
 
 if TYPE_CHECKING:
-    from composer.compare.comparison import Comparison
-    from composer.draw.formats import Format
+    from composer.draw.formats import Format, Page
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -27,10 +26,16 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("after", metavar="B", help="the same; what --set changes, it changes here")
     add_changes(parser)
     parser.add_argument(
-        "--format", choices=("text", "json", "svg", "png", "pdf"), help="where the file's name does not tell (default: text)"
+        "--format",
+        choices=("text", "json", "svg", "html", "png", "pdf"),
+        help="where the file's name does not tell (default: text)",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="a file; .svg, .png or .pdf makes it a picture (default: the terminal)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="a file; .svg, .png or .pdf makes it a picture, .html a page to click through (default: -, the terminal)",
     )
     parser.add_argument(
         "--level", choices=("overview", "block", "full"), default="block", help="how deep a picture goes (default: block)"
@@ -45,7 +50,7 @@ def diff(arguments: argparse.Namespace) -> int:
     """Print it."""
     from composer.draw.formats import PRINTED, SUFFIXES
 
-    ending = Path(arguments.output or "").suffix.lower()
+    ending = Path(arguments.output).suffix.lower()
     format = arguments.format or SUFFIXES.get(ending, "text")
     if format not in ("text", "json", *PRINTED):
         raise Problem(f"arco diff: no {ending} of two models", f"let it end in {', '.join(f'.{one}' for one in PRINTED)}")
@@ -65,7 +70,7 @@ def diff(arguments: argparse.Namespace) -> int:
         _picture(found.draw(arguments.level, theme=arguments.theme), format, arguments.output)
         return int(not found.equal)
     text = json.dumps(found.to_json(), indent=2, ensure_ascii=False) if format == "json" else str(found)
-    if arguments.output:
+    if arguments.output != "-":
         write_whole(Path(arguments.output), text + "\n")
         print(f"wrote {arguments.output}")
     else:
@@ -73,21 +78,18 @@ def diff(arguments: argparse.Namespace) -> int:
     return int(not found.equal)
 
 
-def _picture(comparison: Comparison, format: Format, output: str | None) -> None:
+def _picture(page: Page, format: Format, output: str) -> None:
     """Write it, or print it."""
+    from composer.draw.formats import write, written
     from composer.draw.programs import Missing
-    from composer.files import save
 
     try:
-        content = comparison.written(format)
+        if output == "-":
+            sys.stdout.buffer.write(written(page, format))
+            return
+        write(page, Path(output), format)
     except Missing as missing:
         raise Problem(f"arco diff: {missing.message}", missing.hint) from None
-    if not output or output == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        return
-    try:
-        save(Path(output), content)
     except OSError as error:
         raise Problem(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from None
     print(f"wrote {output}")

@@ -55,8 +55,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 def draw(arguments: argparse.Namespace) -> int:
     """Write it."""
-    from composer.draw.figure import NotDrawn
-    from composer.draw.formats import BINARY, SUFFIXES, written
+    from composer.draw.formats import BINARY, SUFFIXES, NotDrawn, written
     from composer.draw.programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)

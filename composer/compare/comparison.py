@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import ceil
 from pathlib import Path
 from typing import TypeAlias
 
 from composer.compare.difference import Difference
 from composer.compare.places import Count, Found, Spot, Thing, path_of, places
-from composer.compare.render import figures, told, verdict
-from composer.draw.figure import Figure, NotDrawn, ThemeName
+from composer.compare.render import figures, told, unchanged, verdict
+from composer.compare.room import along, area_of, around, content, shifted
+from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
-from composer.draw.formats import PRINTED, SUFFIXES, Format
+from composer.draw.formats import PRINTED, Format, ThemeName, write
 from composer.draw.metrics import text_width
 from composer.draw.outline import Level
 from composer.draw.page import MARGIN, lines_of
-from composer.draw.programs import Missing
 from composer.draw.scene import (
     FONTS,
     ICON,
     Area,
     Badge,
     Box,
-    Chip,
     Dot,
     Frame,
     Happened,
@@ -39,7 +38,6 @@ from composer.draw.scene import (
     Wire,
 )
 from composer.draw.svg import svg
-from composer.files import save
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
 LEGEND: dict[Happened, str] = {
@@ -70,38 +68,35 @@ class Comparison:
     """A drawing of two models, and how it is to look."""
 
     scene: Scene
+    difference: Difference
+    """What it shows."""
+    level: Level
     theme: ThemeName = "light"
     width: str = ""
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """What it can be saved as."""
+        return PRINTED
 
     def svg(self) -> str:
         """The text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width)
 
-    def written(self, format: Format) -> bytes:
-        """The bytes of a file.
+    def html(self) -> str:
+        """The text of a page that shows every level, and both recipes."""
+        from composer.compare.interactive import html
 
-        Raises:
-            Missing: where a program or a package is needed that is not there.
-        """
-        return PRINTED[format](self)
+        return html(self)
 
-    def save(self, path: str | Path) -> None:
-        """Writes an SVG, a PNG or a PDF, by the name's ending.
+    def save(self, path: str | Path, format: Format | None = None) -> None:
+        """Writes a file; its format is that of the name's ending.
 
         Raises:
             Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
             NotDrawn: where the ending is that of no format that holds two models.
         """
-        path = Path(path)
-        format = SUFFIXES.get(path.suffix.lower())
-        if format not in PRINTED:
-            raise NotDrawn(f"{path.name} is no comparison's name", f"let it end in {', '.join(f'.{one}' for one in PRINTED)}")
-        try:
-            save(path, self.written(format))
-        except Missing as missing:
-            instead = path.with_suffix(".svg")
-            save(instead, self.written("svg"))
-            raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
+        write(self, Path(path), format)
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -109,23 +104,51 @@ class Comparison:
 
 def draw(difference: Difference, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
     """The picture of a difference."""
-    pictures = [drawn(model, level, theme=theme, width=width, shapes=False) for model in difference.models]
-    found = list(places(difference, pictures))
-    return Comparison(_Page(difference, pictures, found).scene(), theme, width)
+    check_width(width)
+    page = _Page(difference, level)
+    notes = [note(*told(one.change)) for one in page.found]
+    return Comparison(page.scene(notes), difference, level, theme, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """Two drawings side by side with their marks, and what these mean told elsewhere."""
+
+    scene: Scene
+    pictures: tuple[Figure, Figure]
+    """The drawings by themselves; their wires follow one another."""
+    found: tuple[Found, ...]
+    """The changes, as they are numbered, with the things of either drawing that show them."""
+    order: tuple[int, ...]
+    """Which of the difference's changes these are."""
+
+    def svg(self) -> str:
+        """The text of an SVG."""
+        return svg(self.scene)
+
+
+def bare(difference: Difference, level: Level) -> Bare:
+    """The picture of a difference without notes."""
+    page = _Page(difference, level)
+    before, after = page.pictures
+    return Bare(page.scene([]), (before, after), tuple(page.found), tuple(page.order))
 
 
 class _Page:
     """The page while it is laid out."""
 
-    def __init__(self, difference: Difference, pictures: Sequence[Figure], found: Sequence[Found]) -> None:
-        self.difference, self.pictures = difference, pictures
-        self.areas = [content(picture.scene) for picture in pictures]
+    def __init__(self, difference: Difference, level: Level) -> None:
+        self.difference = difference
+        self.pictures = [drawn(model, level, shapes=False) for model in difference.models]
+        found = list(places(difference, self.pictures))
+        self.areas = [content(picture.scene) for picture in self.pictures]
         self.pieces = Pieces()
         self.rings: list[Ring] = []
         self.badges: list[Badge] = []
         self.ringed: set[str] = set()
         """Paths of what is marked as a whole."""
-        self.found = sorted(found, key=self.height)  # numbered as they stand on the page
+        self.order = sorted(range(len(found)), key=lambda number: self.height(found[number]))  # as they stand on the page
+        self.found = [found[number] for number in self.order]
 
     def height(self, found: Found) -> float:
         """How far above the foot of its drawing a change is, downwards."""
@@ -134,11 +157,10 @@ class _Page:
                 return area_of(spots[0]).top - area.bottom
         return -1e6  # of the model as a whole
 
-    def scene(self) -> Scene:
-        """Everything in its place."""
+    def scene(self, notes: Sequence[Note]) -> Scene:
+        """Everything in its place; the notes, where there are any, between the drawings."""
         wide = [area.right - area.left for area in self.areas]
         heads = [self.column_head(picture, width) for picture, width in zip(self.pictures, wide, strict=True)]
-        notes = [note(*told(one.change)) for one in self.found]
         tallest = max(area.bottom - area.top for area in self.areas)
         columns = in_columns([LINE * len(lines) + APART for lines in notes], 1.2 * tallest)
         room = len(columns) * (NOTE + APART)
@@ -195,10 +217,9 @@ class _Page:
     def head(self, room: float) -> tuple[list[Text], float]:
         """The verdict, what it does to the costs, and what the marks mean; and where that ends."""
         title, _, counted = verdict(self.difference).partition(": ")
-        costs = dict(figures(self.difference))
-        if "parameters" in costs:
-            counted = counted.partition(", ")[0]
-        facts = lines_of([counted, *(f"{what} {text}" for what, text in costs.items())], room)
+        changed = [f"{what} {text}" for what, text in figures(self.difference)]
+        same = [f"{what} unchanged ({text})" for what, text in unchanged(self.difference) if not self.difference.equal]
+        facts = lines_of([counted.partition(", ")[0], *changed, *same], room)
         said = [Text(MARGIN, 34, title, "heading", "start")]
         said += [Text(MARGIN, 54 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
         x, y = MARGIN, 54 + 15 * len(facts) + 12
@@ -282,9 +303,10 @@ class _Page:
     ) -> Badge:
         """A badge at the first of some places where it hides nothing."""
         pills = [one.pill.area.grown(9) for one in self.pieces.frames if one.pill]
-        badges = [Badge(happened, path, Text(x, y + 3.6, text, "badge")) for x, y in (*spots, *around(spots[0]))]
+        badges = (Badge(happened, path, Text(x, y + 3.6, text, "badge")) for x, y in chain(spots, around(spots[0])))
         blocked = [area.grown(1) for area in (*taken, *pills, *solid)]
-        return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), badges[0])
+        first = Badge(happened, path, Text(spots[0][0], spots[0][1] + 3.6, text, "badge"))
+        return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), first)
 
     def rewire(self, wire: Wire, prefix: str) -> None:
         """Lets a wire stand out."""
@@ -364,24 +386,7 @@ def wrapped(text: str, role: Role) -> list[str]:
     return lines
 
 
-# -- what a drawing takes up
-
-
-def content(scene: Scene) -> Area:
-    """What a drawing covers, but for its head."""
-    blocks: tuple[Frame | Box | Merge, ...] = (*scene.frames, *scene.boxes, *scene.merges)
-    areas = [one.area.grown(8) for one in blocks]
-    areas += [chip.text.area.grown(8) for chip in scene.chips]
-    areas += [tick.area for frame in scene.frames if frame.strip for tick in frame.strip.ticks]
-    areas += [Area(one.x, one.y, one.x + one.width, one.y) for one in (frame.strip for frame in scene.frames) if one]
-    areas += [Area(x, y, x, y).grown(4) for wire in scene.wires for x, y in wire.points]
-    areas += [text.area for text in scene.texts if text.role not in ("heading", "facts")]
-    return Area(
-        min(one.left for one in areas),
-        min(one.top for one in areas),
-        max(one.right for one in areas),
-        max(one.bottom for one in areas),
-    )
+# -- which drawing a thing is of
 
 
 def renamed(scene: Scene, side: str) -> Pieces:
@@ -389,63 +394,23 @@ def renamed(scene: Scene, side: str) -> Pieces:
     texts = [text for text in scene.texts if text.role not in ("heading", "facts")]
     return Pieces(
         [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.frames],
-        [replace(one, source=side + one.source, target=side + one.target) for one in scene.wires],
+        [replace(one, source=of(side, one.source), target=of(side, one.target)) for one in scene.wires],
         list(scene.dots),
         [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.boxes],
         [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.merges],
         [
-            replace(one, about=replace(one.about, path=side + one.about.path), source=side + one.source, target=side + one.target)
+            replace(
+                one,
+                about=replace(one.about, path=side + one.about.path),
+                source=of(side, one.source),
+                target=of(side, one.target),
+            )
             for one in scene.chips
         ],
         texts,
     )
 
 
-def area_of(spot: Spot) -> Area:
-    """What a thing covers."""
-    if isinstance(spot, Count):
-        assert spot.frame.pill is not None
-        area = spot.frame.pill.area.grown(9)
-        return Area(area.left, spot.frame.pill.y - 14.5, area.right, spot.frame.pill.y + 5.5)
-    if isinstance(spot, Chip):
-        return spot.text.area
-    if isinstance(spot, Wire):
-        xs, ys = zip(*spot.points, strict=True)
-        return Area(min(xs), min(ys), max(xs), max(ys))
-    return spot.area
-
-
-def shifted(area: Area, move: Point) -> Area:
-    """A rectangle somewhere else."""
-    return Area(area.left + move[0], area.top + move[1], area.right + move[0], area.bottom + move[1])
-
-
-def along(spot: Spot, move: Point) -> list[Point]:
-    """Where a badge may stand at a thing, the best places first."""
-    if isinstance(spot, Wire):
-        points = [(x + move[0], y + move[1]) for x, y in spot.points]
-        longest = sorted(pairwise(points), key=lambda ends: -abs(ends[0][0] - ends[1][0]) - abs(ends[0][1] - ends[1][1]))
-        shares = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
-        return [(a + (c - a) * share, b + (d - b) * share) for (a, b), (c, d) in longest for share in shares]
-    area = shifted(area_of(spot), move)
-    if isinstance(spot, Merge):
-        return [(x, y) for x in (area.left - 18, area.right + 18) for y in (area.bottom + 4, area.top - 4, area.top + 9)]
-    if isinstance(spot, Chip):
-        middle = (area.left + area.right) / 2
-        return [(middle, area.top - 10), (middle, area.bottom + 12), (area.left - 20, area.top + 5)]
-    if isinstance(spot, Count):
-        return [(area.left - 22 - 34 * step, (area.top + area.bottom) / 2) for step in range(4)]
-    steps = [area.left + 12 + 34 * step for step in range(int((area.right - area.left) / 34) + 1)]
-    above, below = area.top - 3, area.bottom + 3
-    corners = [(x, y) for y in (above, below) for x in steps[:2]]
-    return [*corners, *((x, y) for y in (above, below) for x in steps[2:])]
-
-
-def around(place: Point) -> Iterator[Point]:
-    """Where a badge may stand if there is no room at the thing itself: ever farther from it."""
-    for far in range(1, 25):
-        steps = range(-far, far + 1)
-        yield from sorted(
-            ((place[0] + 12 * x, place[1] + 9 * y) for x in steps for y in steps if max(abs(x), abs(y)) == far),
-            key=lambda other: (abs(other[0] - place[0]) + abs(other[1] - place[1]), other),
-        )
+def of(side: str, path: str) -> str:
+    """A path that says of which drawing it is, if it leads anywhere."""
+    return side + path if path else ""

@@ -10,7 +10,7 @@ from composer.graph.typed import TypedProgram
 
 if TYPE_CHECKING:
     from composer.compare.comparison import Comparison
-    from composer.draw.figure import ThemeName
+    from composer.draw.formats import ThemeName
     from composer.draw.outline import Level
 
 

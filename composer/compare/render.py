@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -43,8 +43,8 @@ def render(difference: Difference) -> str:
     if costs := dict(figures(difference)):
         wide = max(map(len, costs))
         lines += ["", *(f"{what:<{wide}}  {text}" for what, text in costs.items())]
-    if notes := list(_notes(difference)):
-        lines += ["", *notes]
+    if said := list(notes(difference)):
+        lines += ["", *(line for note in said for line in textwrap.wrap(note, WIDTH, subsequent_indent="  "))]
     return "\n".join(lines)
 
 
@@ -70,17 +70,28 @@ def _growth(before: int, after: int) -> str:
 
 def figures(difference: Difference) -> Iterator[tuple[str, str]]:
     """Costs that differ; FLOPs at the lengths of the first model."""
-    one, other = difference.costs_before, difference.costs_after
-    at = ", ".join(f"{axis} {length:,}" for axis, length in one.lengths.items())
-    for what, before, after, unit in (
-        ("parameters", one.parameters, other.parameters, lambda count: f"{count:,}"),
-        ("trained", one.trainable, other.trainable, lambda count: f"{count:,}"),
-        ("FLOPs per token" if _per_token(one, other) else "FLOPs", *_flops(one, other), in_flops),
-        ("KV cache per token", one.cache_per_token("bf16"), other.cache_per_token("bf16"), in_bytes),
-    ):
-        if before != after and not (what == "trained" and (before, after) == (one.parameters, other.parameters)):
+    at = ", ".join(f"{axis} {length:,}" for axis, length in difference.costs_before.lengths.items())
+    for what, before, after, unit in _costs_of(difference):
+        if before != after:
             notes = [_growth(before, after), f"at {at}" * (what.startswith("FLOPs") and bool(at))]
             yield what, f"{unit(before)} → {unit(after)} ({', '.join(filter(None, notes))})"
+
+
+def unchanged(difference: Difference) -> Iterator[tuple[str, str]]:
+    """Costs that are the same in both."""
+    for what, before, after, unit in _costs_of(difference):
+        if before == after != 0:
+            yield what, unit(before)
+
+
+def _costs_of(difference: Difference) -> Iterator[tuple[str, int, int, Callable[[int], str]]]:
+    """Each cost in either model; how much is trained only where that is not all."""
+    one, other = difference.costs_before, difference.costs_after
+    yield "parameters", one.parameters, other.parameters, "{:,}".format
+    if (one.trainable, other.trainable) != (one.parameters, other.parameters):
+        yield "trained", one.trainable, other.trainable, "{:,}".format
+    yield "FLOPs per token" if _per_token(one, other) else "FLOPs", *_flops(one, other), in_flops
+    yield "KV cache per token", one.cache_per_token("bf16"), other.cache_per_token("bf16"), in_bytes
 
 
 def _per_token(one: Costs, other: Costs) -> bool:
@@ -94,14 +105,14 @@ def _flops(one: Costs, other: Costs) -> tuple[int, int]:
     return one.flops.masked, other.flops.masked
 
 
-def _notes(difference: Difference) -> Iterator[str]:
+def notes(difference: Difference) -> Iterator[str]:
+    """What is no change by itself: params, from which changes follow, and names."""
     if difference.params:
-        listed = ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
-        yield from textwrap.wrap(f"params: {listed}", WIDTH, subsequent_indent="  ")
+        yield "params: " + ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
     if count := len(difference.renamed):
         listed = ", ".join(f"{one} → {other}" for one, other in difference.renamed[:SHOWN])
         more = f" and {count - SHOWN} more" if count > SHOWN else ""
-        yield from textwrap.wrap(f"called otherwise: {listed}{more}", WIDTH, subsequent_indent="  ")
+        yield f"called otherwise: {listed}{more}"
 
 
 # -- changes

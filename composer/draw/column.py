@@ -98,10 +98,12 @@ class Column:
         self.lanes: dict[tuple[Net, int], Lane] = {}
         self.standing = {path: Standing(leaf, reads) for path, (leaf, reads) in asides.standing.items()}
         self.readers = {path: self.first_reader(path) for path in self.standing}
-        self.led: set[Net] = set()
-        """Values that lanes start from."""
         self.beside_gaps: list[Area] = []
         """What stands beside the spine between two blocks."""
+        self.led: set[Net] = set()
+        """Values that are led beside the column, or out of it."""
+        self.crossed: set[str] = set()
+        """Paths of those that leave to the side where things stand beside blocks."""
 
     def lay(self) -> Fragment:
         """The column as a fragment; `top` is where its output leaves, and `taps` hold what is read of it elsewhere."""
@@ -291,6 +293,8 @@ class Column:
     def heights(self) -> None:
         """Finds what each gap has to hold, and gives every station its height."""
         self.led = self.nets()
+        ends = ((edge, points[0][0]) for s in self.stations for edge, points in s.fragment.ends.items())
+        self.crossed = {e.source.path for e, x in ends if not e.source.port and x * self.shown.side < 0}
         y = 0.0
         for number, station in enumerate(self.stations):
             if number:
@@ -370,16 +374,11 @@ class Column:
         reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches) else 0.0
         if y < top - 1:
             y -= APART
-        if self.crossed(source):
+        if source in self.crossed:
             reach = 0.0
         if reach and (above.fragment.pieces.merges or not self.slender(below)):
             y, reach = y - APART, max(reach - APART, 0.0)
         return min(y, top - least + reach)
-
-    def crossed(self, path: str) -> bool:
-        """Whether a value leaves to the side where things stand beside blocks."""
-        ends = [(e, points[0][0]) for s in self.stations for e, points in s.fragment.ends.items()]
-        return any(e.source.path == path and not e.source.port and x * self.shown.side < 0 for e, x in ends)
 
     def slender(self, station: Station) -> bool:
         """Whether nothing stands beside a block."""

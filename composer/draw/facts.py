@@ -28,7 +28,7 @@ def facts(model: Model) -> dict[str, Facts]:
 
 
 def implied(model: Model) -> dict[str, tuple[str, ...]]:
-    """The ports of every block for which the recipe writes nothing, so that they read the node above; no name for the first."""
+    """The ports of every node for which the recipe writes nothing, so that they read the node above; no name for the first."""
     return dict(_implied(model.typed.root, ""))
 
 
@@ -36,13 +36,15 @@ def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...
     for node in graph.nodes:
         match node:
             case TypedBlock():
-                ports = [wire.port for wire in node.node.wires if wire.implied]
-                first = next(iter(node.part.inputs), "").rstrip("?*")
-                yield path + node.name, (*ports, *([""] if first in ports else []))
+                wires, first = node.node.wires, next(iter(node.part.inputs), "").rstrip("?*")
             case TypedGroup(graph=inner) | TypedScan(graph=inner):
+                wires, first = node.node.wires, next((one.name for one in inner.graph.inputs), "")
                 yield from _implied(inner, f"{path}{node.name}.")
             case TypedRepeat(passes=passes):
+                wires, first = node.node.passes[0].wires, next((one.name for one in passes[0].graph.inputs), "")
                 yield from _implied(passes[0], f"{path}{node.name}.")
+        ports = [wire.port for wire in wires if wire.implied]
+        yield path + node.name, (*ports, *([""] if first in ports else []))
 
 
 class _Facts:

@@ -7,22 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from composer.draw.formats import SUFFIXES, Format, points, written
+from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.layers import Model, as_written, folded
 from composer.draw.outline import LEVELS, Depth, Level, outline
 from composer.draw.page import Titles, narrow_page, page
-from composer.draw.programs import Missing
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
 from composer.draw.titles import titles
-from composer.files import save
 from composer.graph.typed import TypedProgram
 from composer.language.near import near
 
-ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
 WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
@@ -37,12 +34,40 @@ MOST_UNROLLED = 60
 """Boxes of a drawing in which every pass is drawn."""
 
 
-class NotDrawn(ValueError):
-    """What was asked of a drawing cannot be: a sentence, and what to do about it."""
+class Options(TypedDict, total=False):
+    """How a drawing is to be."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
+    theme: ThemeName
+    """`auto` follows the reader's screen, `slide` has no paper and thicker lines."""
+    expand: Sequence[str]
+    """Nodes to be shown from inside."""
+    unroll: bool
+    """Whether every pass of a repeat is drawn."""
+    highlight: Sequence[str]
+    """Nodes that stay bright while all else fades."""
+    width: str
+    """Of the picture, with a unit: `240pt`."""
+    title: str
+    """In place of the recipe's name."""
+    params: bool
+    """Whether numbers of parameters are told."""
+    shapes: bool
+    """Whether shapes stand beside the wires."""
+    engine: Engine
+
+
+USUAL: Options = {
+    "theme": "light",
+    "expand": (),
+    "unroll": False,
+    "highlight": (),
+    "width": "",
+    "title": "",
+    "params": True,
+    "shapes": True,
+    "engine": "structured",
+}
+"""What holds where nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +86,11 @@ class Figure:
     highlight: tuple[str, ...] = ()
     """Paths of what stays bright while everything else fades."""
 
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """What it can be saved as."""
+        return tuple(dict.fromkeys(SUFFIXES.values()))
+
     def svg(self) -> str:
         """The text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width, highlight=self.highlight)
@@ -78,55 +108,53 @@ class Figure:
             Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
             NotDrawn: where the ending is that of no format.
         """
-        path = Path(path)
-        if format is None and path.suffix.lower() not in SUFFIXES:
-            raise NotDrawn(f"{path.name} is no drawing's name", f"let it end in {', '.join(SUFFIXES)}")
-        try:
-            save(path, written(self, format or SUFFIXES[path.suffix.lower()]))
-        except Missing as missing:
-            instead = path.with_suffix(".svg")
-            save(instead, written(self, "svg"))
-            raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
+        write(self, Path(path), format)
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
 
-def draw(
-    typed: TypedProgram,
-    level: Level = "block",
-    *,
-    theme: ThemeName = "light",
-    expand: Sequence[str] = (),
-    unroll: bool = False,
-    highlight: Sequence[str] = (),
-    width: str = "",
-    title: str = "",
-    params: bool = True,
-    shapes: bool = True,
-    engine: Engine = "structured",
-) -> Figure:
+def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]) -> Figure:
     """The drawing of a model.
 
     Raises:
         Missing: where Graphviz is to lay it out and is not there.
         NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
     """
-    if width and (not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width) or not re.search("[1-9]", width)):
-        raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
-    model = as_written(typed) if unroll else folded(typed)
-    opened, bright = ([plain(model.names.called(path)) for path in paths] for paths in (expand, highlight))
-    depth = Depth(level, frozenset(opened), unroll, params)
-    flow = outline(model, depth)
-    boxes = sum(1 for _ in flow.leaves())
-    if unroll and boxes > MOST_UNROLLED:
-        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
+    if unknown := options.keys() - USUAL.keys():
+        raise TypeError(f"a drawing has no option {', '.join(sorted(unknown))}; it has {', '.join(USUAL)}")
+    chosen: Options = {**USUAL, **options}
+    check_width(chosen["width"])
+    model = as_written(typed) if chosen["unroll"] else folded(typed)
+    opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("expand", "highlight"))
     known = paths(outline(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
             offered = near(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
-    head = titles(model, flow, title)
+    found: Options = {**chosen, "expand": opened, "highlight": chosen["highlight"] if chosen["unroll"] else bright}
+    return figure(model, level, found)
+
+
+def check_width(width: str) -> None:
+    """A number with a unit.
+
+    Raises:
+        NotDrawn: where it is none.
+    """
+    if width and (not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width) or not re.search("[1-9]", width)):
+        raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
+
+
+def figure(model: Model, level: Level, options: Options) -> Figure:
+    """The drawing of a model in which all that is opened and all that stays bright are found."""
+    width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
+    depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
+    flow = outline(model, depth)
+    boxes = sum(1 for _ in flow.leaves())
+    if unroll and boxes > MOST_UNROLLED:
+        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
+    head = titles(model, flow, options["title"])
     scene = page(flow, head, shapes=shapes)
     dense, tried = replace(depth, spacious=False), [flow]
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
@@ -140,14 +168,20 @@ def draw(
         smaller = page(closed, head, shapes=shapes)
         if excess(smaller, level) < excess(scene, level):
             scene = smaller
-    if width and not width.endswith("%") and engine == "structured":
+    if width and not width.endswith("%") and options["engine"] == "structured":
         scene = legible(scene, points(width), model, depth, head, shapes=shapes)
-    if engine == "dot":
+    if options["engine"] == "dot":
         from composer.draw.engine import laid_out_by_graphviz
 
         scene = laid_out_by_graphviz(scene)
-    at = partial(another, typed, title, params, shapes, engine)
-    return Figure(scene, model, level, at, theme, width, tuple(highlight if unroll else bright))
+    again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
+    at = partial(another, folded(model.typed) if unroll else model, again)
+    return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
+
+
+def another(model: Model, options: Options, level: Level, opened: Sequence[str]) -> Figure:
+    """A model at some level with some nodes opened."""
+    return figure(model, level, {**options, "expand": opened})
 
 
 def legible(scene: Scene, width: float, model: Model, depth: Depth, head: Titles, *, shapes: bool) -> Scene:
@@ -170,13 +204,6 @@ def excess(scene: Scene, level: Level) -> float:
     """How many times larger than it may be a drawing is."""
     room = FULL if level == "full" else 1.0
     return max(scene.width / WIDEST_PAGE, scene.height / HIGHEST_PAGE) / room
-
-
-def another(
-    typed: TypedProgram, title: str, params: bool, shapes: bool, engine: Engine, level: Level, opened: Sequence[str]
-) -> Figure:
-    """A model at some level."""
-    return draw(typed, level, expand=opened, title=title, params=params, shapes=shapes, engine=engine)
 
 
 def plain(path: str) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from composer.draw.facts import facts, implied
+from composer.draw.files import File, elsewhere, files, source
+from composer.draw.formats import ThemeName
 from composer.draw.graph import Graph
+from composer.draw.layers import Model
 from composer.draw.outline import LEVELS, Level
 from composer.draw.packed import packed
 from composer.draw.palette import DARK
-from composer.draw.scene import Box, Scene
+from composer.draw.scene import Box, Scene, Wire
 from composer.draw.svg import rules
 
 if TYPE_CHECKING:
@@ -26,17 +30,32 @@ MOST_VIEWS = 16
 """Pictures in a page: what lies deeper than so many is not opened."""
 
 
+class Picture(Protocol):
+    """What a page shows."""
+
+    @property
+    def scene(self) -> Scene:
+        """What is on it."""
+
+    def svg(self) -> str:
+        """Its text."""
+
+
 @dataclass(slots=True)
 class View:
     """One picture of the page: a level with some nodes opened."""
 
     level: Level
     opened: tuple[str, ...]
-    figure: Figure
+    figure: Picture
     opens: dict[str, str] = field(default_factory=dict)
     """Path of a block to the view in which it is open."""
     closes: dict[str, str] = field(default_factory=dict)
     """The same for what is open here."""
+    copied: str = ""
+    """The SVG that is copied, where it is not the one that is shown."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What else the script is told."""
 
     @property
     def key(self) -> str:
@@ -44,46 +63,91 @@ class View:
         return "+".join((self.level, *self.opened))
 
 
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures of a page."""
+
+    views: Sequence[View]
+    first: Level
+    """What is shown at first."""
+    theme: ThemeName
+    unwritten: Mapping[str, Sequence[str]]
+    """Ports of blocks for which the recipe writes nothing, by the blocks' paths."""
+
+
 def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
-    views = {view.key: view for view in all_views(figure)}
-    source = figure.model.typed.program.recipe.name_scalar.span.source
-    pictures = packed([view.figure.svg() for view in views.values()])
-    told = {
-        "first": figure.level,
-        "words": pictures.words,
-        "things": pictures.things,
+    told = {"sides": [""], "facts": facts(figure.model)}
+    pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
+    return document(figure.scene.name, pictures, {"": figure.model}, told)
+
+
+def document(
+    title: str,
+    pictures: Pictures,
+    models: Mapping[str, Model],
+    told: Mapping[str, Any],
+    *,
+    changed: Mapping[File, Container[int]] = MappingProxyType({}),
+    panel: str = "",
+    hint: str = "",
+    style: str = "",
+    scripts: Sequence[str] = ("page.js",),
+) -> str:
+    """A page of some pictures, with the files in which their models are written beside them.
+
+    `models` are known by what their paths begin with, `told` is whatever else the script needs, and `changed` lines stand out."""
+    sources = files(list(models.values()))
+    where = [(side, *one) for side, model in models.items() for one in elsewhere(model).items()]
+    views, first = pictures.views, pictures.first
+    svgs = packed([svg for view in views for svg in (view.figure.svg(), view.copied)])
+    data = {
+        **told,
+        "files": [one.name for one in sources],
+        "own": [sources.index(source(model.typed)) for model in models.values()],
+        "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
+        "first": first,
+        "words": svgs.words,
+        "phrases": svgs.phrases,
+        "things": svgs.things,
         "views": {
-            key: {"picture": picture, **view_data(view, implied(figure.model))}
-            for (key, view), picture in zip(views.items(), pictures.pictures, strict=True)
+            view.key: {"picture": shown, "copied": copied, **view_data(view, pictures.unwritten)}
+            for view, shown, copied in zip(views, svgs.pictures[::2], svgs.pictures[1::2], strict=True)
         },
-        "facts": facts(figure.model),
     }
-    page = (WEB / "page.html").read_text(encoding="utf-8")
     parts = {
-        "title": escape(figure.scene.name),
-        "style": (WEB / "page.css").read_text(encoding="utf-8") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}",
+        "title": escape(title),
+        "style": web("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
-        "file": escape(Path(source.name).name),
-        "recipe": "".join(recipe_lines(source.lines)),
-        "picture": views[figure.level].figure.svg(),
-        "data": data(told),
-        "script": (WEB / "page.js").read_text(encoding="utf-8"),
-        "theme": "dark" if figure.theme == "dark" else "",
+        "panel": panel,
+        "hint": hint,
+        "recipes": "".join(recipe(one, changed.get(one, ())) for one in sources),
+        "picture": next(view for view in views if view.key == first).figure.svg(),
+        "data": as_json(data),
+        "script": "".join(map(web, scripts)),
+        "theme": "dark" if pictures.theme == "dark" else "",
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page)
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], web("page.html"))
 
 
-def data(told: Any) -> str:
+def web(name: str) -> str:
+    """A file of the page."""
+    return (WEB / name).read_text(encoding="utf-8")
+
+
+def recipe(file: File, changed: Container[int]) -> str:
+    """A file as a list of its lines."""
+    name, lines = escape(file.name), file.text.split("\n")
+    items = "".join(
+        f"<li{' class=changed' * (number in changed)}>{escape(line) or ' '}</li>"
+        for number, line in enumerate(lines[: len(lines) - (lines[-1] == "")], 1)
+    )
+    return f'<h2>{name}</h2><ol class="recipe" tabindex="0" aria-label="{name}">{items}</ol>'
+
+
+def as_json(told: Any) -> str:
     """JSON that a script may hold: it neither ends there nor turns into a comment."""
     return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(told, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
-
-
-def recipe_lines(lines: Sequence[str]) -> Iterator[str]:
-    """The recipe, a line each."""
-    last = len(lines) - (lines[-1] == "")
-    for number, line in enumerate(lines[:last], 1):
-        yield f'<li id="line{number}">{escape(line) or " "}</li>'
 
 
 def all_views(figure: Figure) -> list[View]:
@@ -96,18 +160,21 @@ def all_views(figure: Figure) -> list[View]:
         for path in openable(view.figure.scene, whole):
             around = [one for one in view.opened if path.startswith(f"{one}.")]
             opened = (*around, path)
+            if (key := "+".join((view.level, *opened))) in found:
+                view.opens[path] = key
+                continue
+            if len(found) >= MOST_VIEWS and view.opened:
+                continue
             deeper = View(view.level, opened, figure.at(view.level, opened))
             if path in {box.about.path for box in deeper.figure.scene.boxes}:
                 continue  # it has nothing inside after all
             if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
                 view.opens[path] = "block"
                 continue
-            if deeper.key not in found:
-                if len(found) >= MOST_VIEWS:
-                    continue
-                found[deeper.key] = deeper
+            if len(found) < MOST_VIEWS:
+                found[key] = deeper
                 waiting.append(deeper)
-            view.opens[path] = deeper.key
+                view.opens[path] = key
     for view in found.values():
         view.closes |= closing(view, found)
     return list(found.values())
@@ -147,21 +214,28 @@ def frames(scene: Scene) -> set[str]:
     return {frame.about.path for frame in scene.frames}
 
 
+def unsaid(wire: Wire, graph: Graph, unwritten: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a wire is there by the order of the nodes alone; one that leaves a border is, where all that read it do so."""
+    if not wire.source.startswith(f"{wire.target}."):
+        return wire.port in unwritten.get(wire.target, ())
+    through = [link for link in graph.links if wire in link.wires[:-1]]
+    return bool(through) and all(link.port in unwritten.get(link.target, ()) for link in through)
+
+
 def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What the script has to know of a picture: which wires each link goes through, and whether the recipe writes it."""
+    """What the script has to know of a picture: which wires each link goes through, and which wires the recipe does not write."""
     scene = view.figure.scene
     graph = Graph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
     merges_first = sorted(graph.nodes, key=lambda node: (node.thing is None, isinstance(node.thing, Box)))
     names = {node.key: number for number, node in enumerate(merges_first)}
-    links = []
-    for link in graph.links:
-        plain = link.port in unwritten.get(link.target, ())
-        links.append([names[link.source], names[link.target], [numbers[id(wire)] for wire in link.wires], int(plain)])
+    links = [[names[one.source], names[one.target], [numbers[id(wire)] for wire in one.wires]] for one in graph.links]
     return {
         "level": view.level,
-        "nodes": [node.about.path for node in merges_first],
+        "named": [node.about.path for node in merges_first if node.thing is None],
         "links": links,
+        "implied": [number for number, wire in enumerate(scene.wires) if unsaid(wire, graph, unwritten)],
         "opens": view.opens,
         "closes": view.closes,
+        **view.more,
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from composer.draw.looks import Look
-from composer.draw.structure import Edge, Fan, Flow, Group, Item, Leaf, Row, Source
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Row, Source
 
 ROWS = 3
 """Kinds of a block that are shown one by one."""
@@ -71,7 +71,20 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
         found = _fan(replace(fans[0], about=about), fans)
     if found is None:
         found = _instead(about.parameters, alike, passes)
-    return found or one_of(alike, passes, flows)
+    if found is None:
+        found = one_of(alike, passes, flows)
+    return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | Fan) else found
+
+
+def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
+    """What happens in training to what an item gives, and in how many passes where that is not the same in all."""
+    counts: dict[str, int] = {}
+    for item, count in zip(alike, passes, strict=True):
+        said = item.join.after if isinstance(item, Branches) else item.after
+        counts[said] = counts.get(said, 0) + count
+    if len(counts) == 1:
+        return next(iter(counts))
+    return " · ".join(f"{said} in {count} of {sum(passes)}" for said, count in counts.items() if said)
 
 
 def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> Fan | None:
@@ -157,7 +170,6 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     params = {leaf.params for leaf in leaves}
     shared = first.params if len(params) == 1 else ""
     shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
-    first = replace(first, after=_after([leaf.after for leaf in leaves], passes))
     if len(kinds) == 1:
         return replace(first, params=shared, shape=shape)
     looks = list(kinds)
@@ -190,16 +202,6 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     title = titles[0] if len(titles) == 1 else "One of"
     seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
     return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
-
-
-def _after(said: Sequence[str], passes: Sequence[int]) -> str:
-    """What happens in training to what blocks give, and in how many passes where not in all."""
-    if len(set(said)) == 1:
-        return said[0]
-    counts: dict[str, int] = {}
-    for one, count in zip(said, passes, strict=True):
-        counts[one] = counts.get(one, 0) + count
-    return " · ".join(f"{one} in {count} of {sum(passes)}" for one, count in counts.items() if one)
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:

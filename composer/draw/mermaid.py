@@ -38,6 +38,9 @@ def _lines(graph: Graph, palette: Palette) -> Iterator[str]:
         paint = palette.hues[hue]
         yield f"  classDef {hue} fill:{paint.fill},stroke:{paint.stroke},color:{palette.title}"
         yield f"  class {','.join(members)} {hue}"
+    if numbers:
+        yield f"  classDef frame fill:{palette.frame.fill},stroke:{palette.frame.stroke},color:{palette.detail}"
+        yield f"  class {','.join(f'c{number}' for number in numbers.values())} frame"
 
 
 def _held(

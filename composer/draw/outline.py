@@ -114,28 +114,17 @@ class Outline:
                 values[node.name] = {"": self.refs(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
                 continue
             if isinstance(node, TypedBlock) and isinstance(node.part, Dropout):
-                values[node.name] = self.dropout(node, node.part, graph, values, prefix, places, drawn)
-            else:
-                values[node.name] = self.node(node, values, prefix, places, drawn)
+                read = self.refs(node.node.wires[0].refs, values)
+                if self.dissolves(node, node.part, graph, read, drawn):
+                    values[node.name] = {"": read}
+                    continue
+            values[node.name] = self.node(node, values, prefix, places, drawn)
 
-    def dropout(
-        self,
-        node: TypedBlock,
-        part: Dropout,
-        graph: TypedGraph,
-        values: Values,
-        prefix: str,
-        places: Sequence[str],
-        drawn: _Drawn,
-    ) -> dict[str, Sources]:
-        """Says a dropout above what it reads; in full detail, where it cannot be said there, it is a box."""
-        (ref,) = node.node.wires[0].refs
-        read = self.refs((ref,), values)
-        said = self.depth.level == "overview" or not part.p
-        said = said or (read_once(ref, graph) and said_after(read, f"dropout {part.p:g}", drawn))
-        if said or self.depth.level == "block":
-            return {"": read}
-        return self.node(node, values, prefix, places, drawn)
+    def dissolves(self, node: TypedBlock, part: Dropout, graph: TypedGraph, read: Sources, drawn: _Drawn) -> bool:
+        """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
+        if not part.p or self.depth.level == "overview":
+            return True
+        return read_once(node.node.wires[0].refs[0], graph) and said_after(read, f"dropout {part.p:g}", drawn)
 
     def node(self, node: TypedNode, values: Values, prefix: str, places: Sequence[str], drawn: _Drawn) -> dict[str, Sources]:
         """Adds a node, and gives what can be read of it."""
@@ -580,15 +569,16 @@ def first_input(graph: TypedGraph) -> str:
 
 
 def read_once(ref: Ref, graph: TypedGraph) -> bool:
-    """Whether there is one reader of a value in a graph."""
+    """Whether there is one reader of a value in a graph, in whichever passes it is made."""
     read = [one for node in graph.nodes for wire in wires_of(node.node) for one in wire.refs]
-    return [*read, *(one for _, one in graph.graph.outputs)].count(ref) == 1
+    every = [*read, *(one for _, one in graph.graph.outputs)]
+    return [(one.node, one.port) for one in every].count((ref.node, ref.port)) == 1
 
 
 def said_after(read: Sources, said: str, drawn: _Drawn) -> bool:
-    """Says above an item what happens to what it gives; whether there is such an item."""
+    """Says above an item what happens to what it gives, if that is what is read."""
     for index, item in enumerate(drawn.items):
-        if [item.about.path] == [source.path for source in read] and not isinstance(item, Branches):
+        if [(item.about.path, "", "")] == [(one.path, one.port, one.chip) for one in read] and not isinstance(item, Branches):
             drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
             return True
     return False

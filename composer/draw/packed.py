@@ -1,4 +1,4 @@
-"""Pictures that have much in common, with what they share written once: words, things made of them, and where each stands."""
+"""Pictures that have much in common, with what they share written once: words, phrases, things made of them, and their places."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Thing: TypeAlias = tuple[int, ...]
-"""The number of a word, a coordinate, a word, and so on: to the right and downwards in turn, in tenths of a pixel from where the
-thing stands."""
+"""The number of a phrase, a coordinate, a phrase, and so on: to the right and downwards in turn, in tenths of a pixel from where
+the thing stands."""
 
 NUMBER = r"-?(?!0[\d\"])\d{1,5}(?:\.[1-9])?"
 PLACE = re.compile(
@@ -18,6 +18,8 @@ PLACE = re.compile(
     rf'|(?<![\d.])({NUMBER})(,)({NUMBER})(?=[ "])'
 )
 """A point in what `svg` writes: of a shape, at the start of a path, at the corner of an arrowhead."""
+WORD = re.compile(r'(?= fill=)|(?<=\n)|(?<=">)')
+"""Where a phrase is cut: behind what says of which thing it is, and how large; and behind what says how that looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Packed:
     """Pictures in pieces."""
 
     words: tuple[str, ...]
+    phrases: tuple[tuple[int, ...], ...]
+    """The numbers of their words."""
     things: tuple[Thing, ...]
     pictures: tuple[tuple[int, ...], ...]
     """Of each picture its things, three numbers each: which one, how far to the right, how far down."""
@@ -33,16 +37,19 @@ class Packed:
 def packed(svgs: Sequence[str]) -> Packed:
     """Some pictures; put together again, they are the same text."""
     words: dict[str, int] = {}
+    phrases: dict[tuple[int, ...], int] = {}
     things: dict[Thing, int] = {}
     pictures = []
     for svg in svgs:
         rows: list[int] = []
         for text in texts(svg):
             parts, x, y = parts_of(text)
-            thing = tuple(words.setdefault(part, len(words)) if isinstance(part, str) else part for part in parts)
+            cut = (WORD.split(part) if isinstance(part, str) else part for part in parts)
+            numbers = (tuple(words.setdefault(w, len(words)) for w in one) if isinstance(one, list) else one for one in cut)
+            thing = tuple(phrases.setdefault(one, len(phrases)) if isinstance(one, tuple) else one for one in numbers)
             rows += [things.setdefault(thing, len(things)), x, y]
         pictures.append(tuple(rows))
-    return Packed(tuple(words), tuple(things), tuple(pictures))
+    return Packed(tuple(words), tuple(phrases), tuple(things), tuple(pictures))
 
 
 def texts(svg: str) -> Iterator[str]:
@@ -57,7 +64,7 @@ def texts(svg: str) -> Iterator[str]:
 
 
 def parts_of(thing: str) -> tuple[list[str | int], int, int]:
-    """A thing as if it stood at the corner of the page, in words and coordinates; and where its first point is."""
+    """A thing as if it stood at the corner of the page, in phrases and coordinates; and where its first point is."""
     parts: list[str | int] = []
     at, origin = 0, (0, 0)
     for found in PLACE.finditer(thing):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from composer.draw.boxes import WIDEST, WIDTH, Fragment, areas, extent, needed, shift, stretch, turn_over
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
-from composer.draw.metrics import text_width
+from composer.draw.metrics import fitted, text_width
 from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
 from composer.draw.shape import aside, bent, in_line
@@ -17,6 +17,8 @@ from composer.draw.words import spoken
 
 MARGIN, HEADING = 24.0, 25.0
 """Around everything; from one line of the title to the next."""
+MOST_HEADINGS = 4
+"""Lines of a title; a reader who cannot see is told all of it."""
 COLUMN_GAP, NEAREST = 56.0, 28.0
 """Between columns where wires go between them, and elsewhere."""
 FACTS = 570.0
@@ -293,7 +295,8 @@ def label_above(whole: Fragment, said: str, start: Point, gutter: float, order: 
 def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: float = FACTS) -> Scene:
     """The page around everything, with its title."""
     room = max(whole.right, room)
-    facts, named = lines_of(titles.facts, room), [line for _, line in lines("heading", titles.title, room)]
+    facts = lines_of(titles.facts, room)
+    named = [fitted(line, 20, room, bold=True) for _, line in lines("heading", titles.title, room)][:MOST_HEADINGS]
     said = [Text(margin, 34 + HEADING * number, line, "heading", "start") for number, line in enumerate(named)]
     under = HEADING * (len(named) - 1)
     said += [Text(margin, under + 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]

@@ -20,24 +20,35 @@ def in_line(flow: Flow) -> Flow:
     items = {item.about.path: item for item in flow.items}
     rank = {path: index for index, path in enumerate(items)}
     reads: dict[str, set[str]] = {path: set() for path in items}
+    readers: dict[str, list[str]] = {path: [] for path in items}
     streams: dict[str, set[str]] = {path: set() for path in items}
+    for edge in (*flow.edges, *(edge for item in flow.items for edge in inner_edges(item))):
+        source = edge.source.path
+        for path in above(edge.target) if edge.upward else ():
+            if path in items and source in items and source not in (path, *reads[path]):
+                reads[path].add(source)
+                readers[source].append(path)
     for edge in flow.edges:
-        if edge.upward and edge.target in items:
-            reads[edge.target].add(edge.source.path)
-            if edge.main:
-                streams[edge.target].add(edge.source.path)
-    for path, item in items.items():
-        inner = (e for e in inner_edges(item) if e.upward and e.target.startswith(f"{path}."))
-        reads[path] = (reads[path] | {e.source.path for e in inner}) & set(items) - {path}
+        if edge.upward and edge.main and edge.target in items:
+            streams[edge.target].add(edge.source.path)
     placed: list[str] = []
-    left = set(items)
-    while left:
-        ready = [path for path in left if not reads[path] & left]
+    ready = {path for path in items if not reads[path]}
+    while ready:
         last = placed[-1] if placed else flow.owner
         going_on = [path for path in ready if last in streams[path]]
         placed.append(min(going_on or ready, key=rank.__getitem__))
-        left.remove(placed[-1])
+        ready.remove(placed[-1])
+        for path in readers[placed[-1]]:
+            reads[path].remove(placed[-1])
+            if not reads[path]:
+                ready.add(path)
     return replace(flow, items=tuple(items[path] for path in placed))
+
+
+def above(path: str) -> list[str]:
+    """A path and all that lead to it."""
+    steps = path.split(".")
+    return [".".join(steps[: end + 1]) for end in range(len(steps))]
 
 
 def bent(flow: Flow) -> tuple[Flow, Flow] | None:

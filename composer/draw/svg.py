@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -114,16 +115,16 @@ class _Writer:
         self.faint = scene.faint
         wide, high = n(scene.width), n(scene.height)
         size = f'width="{width}"' if width.endswith("%") else f'width="{width or wide}" height="{height_of(scene, width)}"'
-        label = escape(scene.name, quote=True)
+        label, follows = escape(scene.name, quote=True), ' class="follows"' if self.theme.follows else ""
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {wide} {high}" '
-            f'font-family="{FAMILY}" role="img" aria-label="{label}">'
+            f'font-family="{FAMILY}" role="img" aria-label="{label}"{follows}>'
         )
         if scene.description:
             yield f"<desc>{escape(scene.description, quote=False)}</desc>"
         if self.theme.follows:
             more = change_rules(DARK) if scene.badges else ""
-            yield f"<style>@media (prefers-color-scheme:dark){{{rules(DARK)}{more}}}</style>"
+            yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
         if self.theme.paper:
             yield f'<rect class="paper" width="{wide}" height="{high}" fill="{self.palette.paper}"/>'
         for frame in scene.frames:
@@ -399,6 +400,15 @@ def rules(palette: Palette) -> str:
         colour = wire_colour(palette, style)
         found.append(f".e-{style}>path{{stroke:{colour}}}.e-{style}>polygon{{fill:{colour}}}")
     return "".join(found)
+
+
+def within(selector: str, css: str) -> str:
+    """Rules for what is in a picture of some class alone: a notebook has several on one page."""
+
+    def scoped(rule: re.Match[str]) -> str:
+        return ",".join(f"{selector} {one}" for one in rule[1].split(",")) + rule[2]
+
+    return re.sub(r"([^{}]+)(\{[^{}]*\})", scoped, css)
 
 
 def change_rules(palette: Palette) -> str:

@@ -14,7 +14,7 @@ from composer.draw.layers import Model
 from composer.draw.outline import unvisited
 from composer.draw.page import Titles
 from composer.draw.structure import Flow
-from composer.draw.words import counted, grouped, spoken
+from composer.draw.words import counted, grouped, printable, spoken
 from composer.graph.purpose import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 
@@ -32,7 +32,7 @@ def titles(model: Model, flow: Flow, title: str = "") -> Titles:
     named = first if first[:1].isupper() and len(first.split()) <= SHORT else spoken(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.program.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
-    return Titles(title or named, facts(model, flow), inputs, outputs, described(typed))
+    return Titles(printable(title or named), facts(model, flow), inputs, outputs, described(typed))
 
 
 def input_title(name: str, dtype: str) -> str:

@@ -52,3 +52,12 @@ def spoken(name: str) -> str:
     """A name of a recipe as a title: `cross_attention` is `Cross attention`."""
     words = re.sub(r"(?<=[a-z])(?=\d)", " ", name.replace("_", " ").strip())
     return words[:1].upper() + words[1:]
+
+
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+"""Control characters, halves of characters, and what is none: XML has no word for them."""
+
+
+def printable(text: str) -> str:
+    """One line of a text, without what no page can hold."""
+    return " ".join(UNPRINTABLE.sub("\ufffd", text).split())

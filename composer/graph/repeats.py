@@ -78,7 +78,7 @@ class Repeats:
             more: dict[str, Binding] = {}
             for name_, span, value in what.each:
                 more[name_] = self._each(value, index, place.with_values(more), span) or Broken(span)
-            key = self._key(more, body, what.index, index)
+            key = self._key(more, body, {what.index, node.name}, index)
             plain = tuple((each, binding.value) for each, binding in more.items() if isinstance(binding, Bound))
             if key not in shared:
                 graph = self.expander.graph(node)
@@ -151,8 +151,10 @@ class Repeats:
         value = self.report.attempt(lambda: self.values.evaluate(taken, scope))
         return None if value is None else Bound(value, node.span)
 
-    def _key(self, values: Mapping[str, Binding], body: frozenset[str], name: str, index: int) -> Any:
-        """What a pass is made of: the values that its body reads, by themselves or in what is read later."""
+    def _key(self, values: Mapping[str, Binding], body: frozenset[str], counted: set[str], index: int) -> Any:
+        """What a pass is made of: the values that its body reads, by themselves or in what is read later; and which pass it is,
+        where a name is read by which that is `counted`: that of the index, or of the repeat, whose earlier passes it may see.
+        """
         read, waiting = set(body), [each for each in values if each in body]
         while waiting:
             binding = values[waiting.pop()]
@@ -160,7 +162,7 @@ class Repeats:
                 more = self._free(binding.holds) - read
                 read |= more
                 waiting += [each for each in values if each in more]
-        return tuple(_key(values[each]) for each in sorted(values) if each in read), index if name in read else None
+        return tuple(_key(values[each]) for each in sorted(values) if each in read), index if counted & read else None
 
     def _free(self, what: Any) -> frozenset[str]:
         """The names that a piece of a recipe may read, over-estimated: every identifier in it."""

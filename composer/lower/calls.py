@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ class Given:
     """`*` where the port takes several, `?` where it may be left out."""
     key: Key
     is_list: bool
+    expansion: tuple[int | None, ...]
+    """Of a block that broadcasts: which of its axes stands at each axis of the output."""
 
 
 def call(forward: Forward, block: TypedBlock) -> Statement:
@@ -41,10 +43,10 @@ def call(forward: Forward, block: TypedBlock) -> Statement:
     taken = takes(type(block.part))
     by_name = inline is None and block.part.build(block.sizes) is None
     given = [
-        Given(port, mark, (key := forward.key(ref)), forward.is_list(key))
+        one
         for port, mark in ports(type(block.part)).items()
-        if port in taken or not by_name
-        for ref in (wires[port].refs if port in wires else ())
+        if (port in taken or not by_name) and port in wires
+        for one in _at_port(forward, block, port, mark, wires[port].refs)
     ]
     uses = [one.key for one in given] + [forward.key(ref) for ref in extra.values()]
     write = _module(forward, block, given, extra) if inline is None else _expression(forward, block, given, inline)
@@ -52,6 +54,20 @@ def call(forward: Forward, block: TypedBlock) -> Statement:
     wanted = [outputs[0], *(name for name in outputs[1:] if name in block.node.wanted or not optional_output(block, name))]
     gives = [key if (key := (block.name, outputs.index(name), None)) in forward.read else None for name in wanted]
     return Statement(gives, uses, write, block.node.name_span, block.name)
+
+
+def _at_port(forward: Forward, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[Given]:
+    """The values at one port; those of a list are counted, but named together."""
+    place = 0
+    for ref in refs:
+        key = forward.key(ref)
+        several = forward.graph.inputs[key[0]] if forward.is_list(key) else None
+        if isinstance(several, tuple):
+            yield Given(port, mark, key, True, ())
+            place += len(several)
+        else:
+            yield Given(port, mark, key, False, block.expansions[place] if block.expansions and mark == "*" else ())
+            place += 1
 
 
 def _expression(forward: Forward, block: TypedBlock, given: Sequence[Given], inline: Sequence[str]) -> Callable[[Naming], str]:
@@ -67,8 +83,7 @@ def _expression(forward: Forward, block: TypedBlock, given: Sequence[Given], inl
         if lists:
             texts = [f"*{name(one.key)}" if one.is_list else name(one.key) for one in given]
             return f"{'math.prod' if math else 'sum'}([{', '.join(texts)}])"
-        expansions = block.expansions or ((),) * len(given)
-        texts = [name(one.key) + _index(places) for one, places in zip(given, expansions, strict=True)]
+        texts = [name(one.key) + _index(one.expansion) for one in given]
         text = XS.sub(lambda match: match[1].join(texts), template)
         for field, tree in fields.items():
             own = f"self._{block.name.replace('.', '_')}_{field}"
@@ -84,10 +99,8 @@ def _module(forward: Forward, block: TypedBlock, given: Sequence[Given], extra: 
     def write(name: Naming) -> str:
         texts = []
         leading = True
-        for position, one in enumerate(given):
-            text = name(one.key)
-            if block.expansions and not one.is_list and one.mark == "*":
-                text += _index(block.expansions[position])
+        for one in given:
+            text = name(one.key) + _index(one.expansion)
             leading = leading and one.mark in ("", "*") and not (one.mark == "" and "*" in marks)
             texts.append(f"*{text}" if one.is_list else text if leading else f"{one.port}={text}")
         if any(None in places for places in block.expansions):

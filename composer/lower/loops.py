@@ -66,13 +66,15 @@ def loop(
     signatures = [forward.classes.inputs(forward.classes.by_key[inner.key]) for inner in inners]
     if len(inners) < 2 or any(one != outputs[0] for one in outputs) or any(one != signatures[0] for one in signatures):
         return None
-    many = {item.name for item in inners[0].graph.graph.inputs if item.many}
+    lists = [{item.name for item in inner.graph.graph.inputs if item.many} for inner in inners]
+    if any(one != lists[0] for one in lists):
+        return None
     always, sometimes = signatures[0]
     flows: dict[str, Flow] = {}
     for name in (*always, *sometimes):
         refs = [one.get(name, ()) for one in given]
         own = [[key_of(forward.graph, ref) for ref in one if ref.node == repeat.name] for one in refs]
-        found = _earlier(refs, own) if name in many else _flow(refs, own)
+        found = _earlier(refs, own) if name in lists[0] else _flow(refs, own)
         if found is None:
             return None
         flows[name] = found

@@ -850,8 +850,8 @@ def passes_into_a_group(draft: Draft) -> None:
 def every_earlier_pass(draft: Draft) -> None:
     """Each pass reads all before it."""
     layers, mix = draft.name(), draft.name()
-    kind = draft.pick("weighted_sum", "add")
-    body = {mix: {"type": kind, "in": ["input", f"{layers}(:layer)"]}, **draft.body(draft.residual(draft.feed()))}
+    kind, earlier = draft.pick("weighted_sum", "add"), draft.pick(f"{layers}(:layer)", f"{layers}(:)")
+    body = {mix: {"type": kind, "in": ["input", earlier]}, **draft.body(draft.residual(draft.feed()))}
     draft.graph[layers] = {"repeat": "4", "graph": body}
 
 

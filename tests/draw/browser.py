@@ -1,9 +1,11 @@
-"""A real Chromium, without a window, driven by ChromeDriver."""
+"""A page in a real Chromium, without a window, driven by ChromeDriver; and what it holds, read without a browser."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -32,3 +34,69 @@ def browser(folder: Path) -> Iterator[Any]:
         yield driver
     finally:
         driver.quit()
+
+
+# -- what is on the page
+
+
+def find(page: Any, css: str) -> Any:
+    return page.find_element("css selector", css)
+
+
+def paths(page: Any, css: str) -> set[str]:
+    """Paths of all that a selector finds."""
+    return {one.get_attribute("data-id") for one in page.find_elements("css selector", css)}
+
+
+def wires(page: Any, css: str) -> set[tuple[str, str]]:
+    """Both ends of all wires that a selector finds."""
+    found = page.find_elements("css selector", css)
+    return {(one.get_attribute("data-a"), one.get_attribute("data-b")) for one in found}
+
+
+def keys(page: Any, *words: str) -> None:
+    """Types keys where the focus is."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(page).send_keys(*words).perform()
+
+
+# -- what a page is told
+
+
+class Script(HTMLParser):
+    """Finds the page's data as a browser would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.text, self.scripts = False, "", 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside = ("id", "data") in attrs
+        self.scripts += tag == "script"
+
+    def handle_data(self, data: str) -> None:
+        self.text += data if self.inside else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = False
+
+
+def data_of(html: str) -> Any:
+    """The data in a page."""
+    script = Script()
+    script.feed(html)
+    assert script.scripts == 2
+    return json.loads(script.text)
+
+
+def picture(data: Any, view: Any) -> str:
+    """A picture, put together as the page does it."""
+    text = ""
+    for thing, *place in zip(*[iter(view["picture"])] * 3, strict=True):
+        for number, part in enumerate(data["things"][thing]):
+            if number % 2:
+                text += f"{(part + place[number // 2 % 2]) / 10:g}"
+            else:
+                text += "".join(data["words"][word] for word in data["phrases"][part])
+    return text

@@ -213,6 +213,20 @@ def test_the_head_has_the_costs_of_both() -> None:
             assert " ".join(line.split()) in said
 
 
+def test_the_head_tells_costs_that_are_the_same() -> None:
+    """The base of the rotation changes no count; where nothing differs, the verdict says all."""
+    llama = composer.load("llama3")
+    page = llama.diff(composer.load("llama3", set={"theta": "10000"})).draw().scene
+    said = " ".join(text.text for text in page.texts if text.role == "facts")
+    for line in (
+        "parameters unchanged (8,030,261,248)",
+        "FLOPs per token unchanged (17.2 GFLOPs)",
+        "cache per token unchanged (128 KiB)",
+    ):
+        assert line in said
+    assert "unchanged" not in " ".join(text.text for text in llama.diff(llama).draw().scene.texts)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_same_bytes_come_from_another_process(theme: Literal["light", "dark"]) -> None:
     """Whatever the seed of its hashes."""
@@ -235,10 +249,32 @@ def test_command_draws_what_the_name_asks_for(
     assert main(["diff", "gpt2", "gpt2", "-o", "one.svg", "--theme", "dark"]) == 0
     assert capsys.readouterr().out == "wrote both.svg\nwrote one.svg\n"
     assert (tmp_path / "both.svg").read_text(encoding="utf-8") == draw(difference(PAIRS.index(("gpt2", "llama3")))).svg()
-    assert main(["diff", "gpt2", "llama3", "-o", "both.html"]) == 2
-    assert "let it end in .svg, .png, .pdf" in capsys.readouterr().err
+    assert main(["diff", "gpt2", "llama3", "-o", "both.dot"]) == 2
+    assert "let it end in .svg, .html, .png, .pdf" in capsys.readouterr().err
     with pytest.raises(NotDrawn):
-        draw(difference(0)).save(tmp_path / "both.html")
+        draw(difference(0)).save(tmp_path / "both.dot")
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf"])
+def test_missing_program_gives_an_svg_and_the_install_line(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where one model is drawn."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["diff", "gpt2", "llama3", "-o", f"both.{ending}"]) == 2
+    told = capsys.readouterr().err
+    assert "both.svg is written instead" in told and "pip install" in told
+    assert (tmp_path / "both.svg").read_text(encoding="utf-8") == draw(difference(PAIRS.index(("gpt2", "llama3")))).svg()
+
+
+def test_text_goes_where_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dash is the terminal, and no file of that name."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["diff", "gpt2", "llama3", "-o", "-"]) == 1
+    assert capsys.readouterr().out == f"{difference(PAIRS.index(('gpt2', 'llama3')))}\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_command_prints_a_picture_to_a_pipe() -> None:

@@ -103,6 +103,12 @@ def test_width_and_title() -> None:
         composer.load("gpt2").draw(width="wide")
 
 
+def test_an_option_that_there_is_not_is_refused() -> None:
+    """It is not passed over in silence."""
+    with pytest.raises(TypeError, match="no option colour; it has theme, expand,"):
+        composer.load("gpt2").draw(colour="red")  # type: ignore[call-arg]
+
+
 def test_notebooks_show_recipes() -> None:
     """Compiled ones too; and nothing of a recipe with mistakes, which has no picture."""
     recipe = composer.load("gpt2")

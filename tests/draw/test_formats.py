@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 import zlib
 from collections import Counter
 from dataclasses import replace
@@ -115,6 +116,10 @@ def test_graphviz_reads_the_dot_file_as_it_is_meant(case: str) -> None:
 def test_hostile_titles_stay_text(title: str) -> None:
     """In every format that is text: nothing of them is read as anything else."""
     figure = composer.load("gpt2").draw(title=title)
+    heading = [one for one in ET.fromstring(figure.svg()).iter() if one.get("font-size") == "20"]
+    shown = "".join("".join(one.itertext()) for one in heading).replace(" ", "")
+    assert shown == title.replace(" ", "") or (len(title) > 1000 and title.startswith(shown.removesuffix("…")))
+    assert figure.scene.name == title and figure.scene.width < 1200
     nodes = len(Graph(figure.scene).nodes)
     assert len(re.findall(r'^ +n\d+\(+"', mermaid(figure.scene), re.MULTILINE)) == nodes
     assert "<script" not in dot(figure.scene).replace("&lt;script", "")
@@ -123,6 +128,15 @@ def test_hostile_titles_stay_text(title: str) -> None:
         assert {node.key for node in Graph(figure.scene).nodes} <= names
         assert written(figure, "png").startswith(b"\x89PNG")
     assert written(figure, "pdf").startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("format", ["svg", "html", "dot", "mermaid", "pdf", pytest.param("png", marks=needs_pure)])
+def test_what_no_page_can_hold_is_left_out_of_titles(format: str) -> None:
+    """Control characters and halves of characters, which a terminal may hand over; all else stays."""
+    figure = composer.load("gpt2").draw(title="a\x00\x1b[31m\nb\udcff\uffff 👩‍👩‍👧 e\u0301")
+    assert figure.scene.name == "a��[31m b�� 👩‍👩‍👧 e\u0301"
+    assert written(figure, format)  # type: ignore[arg-type]  # a literal
+    ET.fromstring(figure.svg())
 
 
 def with_title(title: str) -> Scene:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,11 @@ import composer
 from composer.draw.facts import facts
 from composer.draw.layers import as_written
 from composer.recipe import zoo_names
-from tests.draw.browser import browser, needs_browser
+from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture, wires
 from tests.draw.edges import Readers
 from tests.draw.test_formats import HOSTILE
 
 ATTENTION, FEED_FORWARD = "layers.attn.body", "layers.ffn.body"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from browser(tmp_path_factory.mktemp("profile"))
 
 
 @pytest.fixture(scope="module")
@@ -41,28 +34,6 @@ def page(chromium: Any, llama: Path) -> Any:
     """The page, opened anew."""
     chromium.get(llama.as_uri())
     return chromium
-
-
-def find(page: Any, css: str) -> Any:
-    return page.find_element("css selector", css)
-
-
-def paths(page: Any, css: str) -> set[str]:
-    """Paths of all that a selector finds."""
-    return {one.get_attribute("data-id") for one in page.find_elements("css selector", css)}
-
-
-def wires(page: Any, css: str) -> set[tuple[str, str]]:
-    """Both ends of all wires that a selector finds."""
-    found = page.find_elements("css selector", css)
-    return {(one.get_attribute("data-a"), one.get_attribute("data-b")) for one in found}
-
-
-def keys(page: Any, *words: str) -> None:
-    """Types keys where the focus is."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    ActionChains(page).send_keys(*words).perform()
 
 
 def test_page_is_small_and_reaches_for_nothing(llama: Path) -> None:
@@ -87,43 +58,8 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
         svg = recipe.draw(level, expand=opened).svg()  # type: ignore[arg-type]  # a level
         assert picture(data, view) == svg
         edges = svg.count('<g class="edge')
-        assert all(wire < edges for _, _, wires, _ in view["links"] for wire in wires)
+        assert all(wire < edges for _, _, wires in view["links"] for wire in wires)
         assert all(path in facts(as_written(recipe.typed)) for path in view["opens"])
-
-
-def picture(data: Any, view: Any) -> str:
-    """A picture, put together as the page does it."""
-    text = ""
-    for thing, *place in zip(*[iter(view["picture"])] * 3, strict=True):
-        for number, part in enumerate(data["things"][thing]):
-            text += data["words"][part] if number % 2 == 0 else f"{(part + place[number // 2 % 2]) / 10:g}"
-    return text
-
-
-class Script(HTMLParser):
-    """Finds the page's data as a browser would."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inside, self.text, self.scripts = False, "", 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = ("id", "data") in attrs
-        self.scripts += tag == "script"
-
-    def handle_data(self, data: str) -> None:
-        self.text += data if self.inside else ""
-
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = False
-
-
-def data_of(html: str) -> Any:
-    """The data in a page."""
-    script = Script()
-    script.feed(html)
-    assert script.scripts == 2
-    return json.loads(script.text)
 
 
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
@@ -155,12 +91,12 @@ def test_hover_tells_shapes_parameters_flops_and_marks_the_recipe(page: Any) -> 
     assert find(page, "#tip").is_displayed()
     for part in ("Grouped-query attention", "B × T × 4096", "41,943,040", "MFLOPs", ATTENTION):
         assert part in said
-    marked = [line.text for line in page.find_elements("css selector", "#recipe .marked")]
+    marked = [line.text for line in page.find_elements("css selector", ".recipe .marked")]
     assert "type: attention" in "\n".join(marked)
     assert "type: gated_ffn" not in "\n".join(marked)
     ActionChains(page).move_to_element(find(page, "header")).perform()
     assert not find(page, "#tip").is_displayed()
-    assert not page.find_elements("css selector", "#recipe .marked")
+    assert not page.find_elements("css selector", ".recipe .marked")
 
 
 @needs_browser
@@ -236,7 +172,7 @@ def test_keyboard_walks_along_the_wires(page: Any) -> None:
 @needs_browser
 def test_a_line_of_the_recipe_chooses_its_block(page: Any) -> None:
     """The innermost one that is written there."""
-    line = next(line for line in page.find_elements("css selector", "#recipe li") if "type: gated_ffn" in line.text)
+    line = next(line for line in page.find_elements("css selector", ".recipe li") if "type: gated_ffn" in line.text)
     line.click()
     assert paths(page, ".chosen") == {FEED_FORWARD}
 
@@ -258,13 +194,20 @@ def test_dark_mode_changes_the_picture_and_the_page(page: Any) -> None:
 @needs_browser
 def test_implied_edges_are_shown_apart(page: Any) -> None:
     """Those that the recipe does not write: the head reads the norm above it, while attention is told which positions count."""
-    dotted = {"head", "norm", "embed"}
+    dotted = {"head", "norm", "embed", "layers.attn.norm"}
     assert find(page, '[data-b="head"] > path').value_of_css_property("stroke-dasharray") == "none"
     find(page, "#implied").click()
     for path in dotted:
         assert find(page, f'[data-b="{path}"] > path').value_of_css_property("stroke-dasharray") != "none", path
-    assert find(page, '[data-b="outputs.logits"] > path').value_of_css_property("stroke-dasharray") == "none"
+    rope, past = '[data-a="layers.attn.body.positions"]', '[data-a="layers"][data-b="layers.attn.add"]'
+    written = ('[data-b="outputs.logits"]', rope, past)
+    for css in written:
+        assert find(page, f"{css} > path").value_of_css_property("stroke-dasharray") == "none", css
+    drawn = len(page.find_elements("css selector", ".edge"))
+    counts = [int(count) for count in re.findall(r"\((\d+)", find(page, "#legend").text)]
+    assert sum(counts) == drawn and counts[0] == len(page.find_elements("css selector", ".edge.implied"))
     find(page, "#implied").click()
+    assert not find(page, "#legend").is_displayed()
     assert find(page, '[data-b="head"] > path').value_of_css_property("stroke-dasharray") == "none"
 
 
@@ -298,3 +241,139 @@ def test_hostile_titles_run_nothing(chromium: Any, tmp_path: Path) -> None:
     chromium.get((tmp_path / "a.html").as_uri())
     assert chromium.title == " ".join(HOSTILE[0].split())
     assert HOSTILE[0] in [text.text for text in chromium.find_elements("css selector", "#picture svg > text")]
+
+
+@needs_browser
+def test_tab_goes_with_the_data_and_is_seen(page: Any) -> None:
+    """From the buttons to the blocks, inputs first; each has a name, a role and a line around it while it has the focus."""
+    visited = []
+    while len(visited) < 9 and not (visited and visited[-1] == "layers.attn.add"):
+        keys(page, "\ue004")
+        focused = page.switch_to.active_element
+        if path := focused.get_attribute("data-id"):
+            visited.append(path)
+            assert focused.value_of_css_property("outline-style") != "none", path
+            assert focused.aria_role == "button" and focused.accessible_name, path
+            assert find(page, "#tip").is_displayed() and path in find(page, "#tip").text
+    flow = ("tokens", "embed", "layers.attn.norm", ATTENTION, "layers.attn.add")
+    assert [path for path in visited if path in flow] == list(flow)
+
+
+@needs_browser
+def test_what_is_chosen_is_said(page: Any) -> None:
+    """In a region that readers of screens follow; Enter lets go again."""
+    assert find(page, "#about").get_attribute("aria-live") == "polite"
+    page.execute_script("document.querySelector('[data-id=head]').focus()")
+    keys(page, "\ue007")
+    assert "LM head" in find(page, "#about").text and "525,336,576" in find(page, "#about").text
+    assert page.switch_to.active_element.get_attribute("aria-pressed") == "true"
+    keys(page, "\ue007")
+    assert page.switch_to.active_element.get_attribute("aria-pressed") == "false"
+    assert "Click a block" in find(page, "#about").text
+
+
+@needs_browser
+def test_picture_grows_and_fits(page: Any) -> None:
+    """By buttons; a picture that is larger than its place can be scrolled."""
+    svg = "#picture > svg"
+    natural = find(page, svg).size["width"]
+    for _ in range(4):
+        find(page, "#larger").click()
+    assert find(page, svg).size["width"] == pytest.approx(natural * 1.25**4, abs=2)
+    assert page.execute_script("return picture.scrollHeight > picture.clientHeight")
+    find(page, "#smaller").click()
+    assert find(page, svg).size["width"] == pytest.approx(natural * 1.25**3, abs=2)
+    find(page, "#fit").click()
+    assert find(page, svg).size["width"] == natural
+
+
+@needs_browser
+def test_page_fits_a_phone(page: Any) -> None:
+    """Nothing is wider than the window; the picture is above the recipe, and its texts are read."""
+    screen = {"width": 400, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        page.refresh()
+        assert page.execute_script("return document.documentElement.scrollWidth") <= 400
+        assert find(page, "#picture").rect["y"] + find(page, "#picture").rect["height"] <= find(page, ".recipe").rect["y"]
+        assert page.execute_script("return document.querySelector('#picture text').getBoundingClientRect().height") > 7
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@needs_browser
+def test_page_is_printed_whole(page: Any) -> None:
+    """The picture and all of the recipe, without buttons."""
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not find(page, "header").is_displayed()
+        assert find(page, "#picture > svg").is_displayed()
+        assert (
+            page.execute_script("const list = document.querySelector('.recipe'); return list.scrollHeight - list.clientHeight")
+            <= 0
+        )
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@needs_browser
+def test_copy_works_where_the_clipboard_is_kept_from_pages(page: Any) -> None:
+    """By the command that browsers had before."""
+    page.execute_script("""
+      navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed"));
+      document.execCommand = command => { window.said = [command, document.activeElement.value]; return true; };
+    """)
+    find(page, "#copy").click()
+    assert page.execute_script("return window.said") == ["copy", composer.load("llama3").draw().svg()]
+
+
+@needs_browser
+def test_the_first_theme_is_that_of_the_reader(chromium: Any, llama: Path, tmp_path: Path) -> None:
+    """Unless the drawing was asked for in the dark."""
+    for wish in ("light", "dark"):
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": wish}]})
+        chromium.get(llama.as_uri())
+        assert find(chromium, "html").get_attribute("data-theme") == wish
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
+    composer.load("gpt2").draw(theme="dark").save(tmp_path / "dark.html")
+    chromium.get((tmp_path / "dark.html").as_uri())
+    assert find(chromium, "html").get_attribute("data-theme") == "dark"
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@needs_browser
+def test_lines_of_other_files_are_shown(chromium: Any, tmp_path: Path) -> None:
+    """A block that stands in a recipe which this one uses is marked there, and a line of that chooses it."""
+    composer.load("captioner").draw().save(tmp_path / "captioner.html")
+    chromium.get((tmp_path / "captioner.html").as_uri())
+    find(chromium, '[data-id="encoder.layers.attn.body"]').click()
+    own, used = chromium.find_elements("css selector", ".recipe")
+    assert (own.accessible_name, used.accessible_name) == ("captioner.yaml", "vit.yaml")
+    assert not own.find_elements("css selector", ".marked")
+    (line,) = used.find_elements("css selector", ".marked")
+    assert "body: {type: attention" in line.text
+    assert re.search(r"vit\.yaml, line \d+", find(chromium, "#about").text)
+    find(chromium, '[data-id="encoder.layers.ffn.body"]').click()
+    line.click()
+    assert paths(chromium, ".chosen") == {"encoder.layers.attn.body"}
+
+
+def test_figures_on_one_page_keep_their_own_colours(chromium: Any, tmp_path: Path) -> None:
+    """As in a notebook where the screen is dark: what follows it is dark, and a light one beside it stays light."""
+    recipe = composer.load("gpt2")
+    figures = [recipe.draw(theme=theme).svg() for theme in ("light", "auto", "dark")]
+    path = tmp_path / "notebook.html"
+    path.write_text("<!doctype html><meta charset=utf-8>" + "".join(f"<div>{svg}</div>" for svg in figures), encoding="utf-8")
+    asked = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
+    try:
+        chromium.get(path.as_uri())
+        boxes = chromium.find_elements("css selector", f'[data-id="{FEED_FORWARD}"] .s')
+        assert [box.value_of_css_property("fill") for box in boxes] == [
+            "rgb(189, 242, 204)",
+            "rgb(22, 64, 41)",
+            "rgb(22, 64, 41)",
+        ]
+        assert not chromium.find_elements("css selector", "svg [id]")  # which would have to be told apart
+    finally:
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

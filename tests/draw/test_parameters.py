@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from functools import cache
 from typing import TypeAlias
 
@@ -35,10 +36,18 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
             sources = [generated(seed) for seed in range(int(name), COUNT, CHUNKS)]
     models = (composer.load(source).compile("meta") for source in sources)
     called = (layers.folded(composer.load(source).typed).names.called for source in sources)
-    return tuple(
-        {name_in(path): tensor.numel() for path, tensor in model.named_parameters()}
-        for name_in, model in zip(called, models, strict=True)
-    )
+    found = []
+    for name_in, model in zip(called, models, strict=True):
+        counts = {path: tensor.numel() for path, tensor in model.named_parameters()}
+        mixtures = {path.partition(".expert.")[0] for path in counts if ".expert." in path}
+        found.append({name_in(routed(path, mixtures)): count for path, count in counts.items()})
+    return tuple(found)
+
+
+def routed(name: str, mixtures: Collection[str]) -> str:
+    """A name, with `router` in that of a map of a mixture of experts by which it chooses."""
+    mixture = next((path for path in mixtures if name.startswith((f"{path}.gate.", f"{path}.noise."))), None)
+    return f"{mixture}.router{name.removeprefix(mixture)}" if mixture else name
 
 
 def folded(name: str) -> str:
@@ -55,18 +64,10 @@ def by_path(scene: Scene) -> dict[str, list[Thing]]:
     return found
 
 
-def in_mixtures(module: dict[str, int]) -> set[str]:
-    """The parameters that stand in a mixture of experts; other passes may have a single network in its place."""
-    mixtures = {name.partition(".expert.")[0] for name in module if ".expert." in name}
-    return {name for name in module if mixtures & set(above(name))}
-
-
-def holder(name: str, things: dict[str, list[Thing]], *, mixed: bool = True) -> str:
-    """The path of the innermost thing that a parameter stands in; the maps of a mixture that choose are its router's."""
+def holder(name: str, things: dict[str, list[Thing]]) -> str:
+    """The path of the innermost thing that a parameter stands in."""
     found = ""
     for path in above(name):
-        if mixed and path != name and f"{path}.router" in things and not name.startswith((f"{path}.expert", f"{path}.shared")):
-            return f"{path}.router"
         if path in things:
             found = things[path][0].about.path
             if any(isinstance(thing, Box) for thing in things[path]):
@@ -91,9 +92,8 @@ def test_every_thing_has_the_parameters_of_its_modules(case: str, level: Level) 
         for thing in (*scene.frames, *scene.merges, *scene.boxes):
             told[holder(thing.about.path, things) if thing.about.path else ""] += thing.about.parameters
         wanted: Counter[str] = Counter()
-        mixed = in_mixtures(module)
         for parameter, count in module.items():
-            wanted[holder(folded(parameter), things, mixed=parameter in mixed)] += count
+            wanted[holder(folded(parameter), things)] += count
         assert +told == +wanted, name
 
 
@@ -119,9 +119,8 @@ def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> No
     for (name, _, scene), module in zip(scenes(case, level), modules(case), strict=True):
         things = by_path(scene)
         passes: dict[str, Counter[str]] = {}
-        mixed = in_mixtures(module)
         for parameter, count in module.items():
-            path = holder(folded(parameter), things, mixed=parameter in mixed)
+            path = holder(folded(parameter), things)
             passes.setdefault(path, Counter())[place(parameter, path)] += count
         for box in scene.boxes:
             said = [text.text.removesuffix(" frozen") for text in box.texts if text.role == "params" and text.text != "tied"]

@@ -77,6 +77,13 @@ GRAPHS = {
     repeat: 2
     graph:
       f: {type: residual, norm: rmsnorm, body: {type: attention, heads: 2, mask: valid(valid), positions: rotary}}""",
+    "all earlier passes, of which the first has none": """
+  a: {repeat: 3, graph: {s: {type: weighted_sum, in: ["a(:)", input]}, n: rmsnorm}}
+  b: {repeat: 1, graph: {s: {type: weighted_sum, in: ["b(:).n", input]}, n: rmsnorm}}""",
+    "graphs of which nothing is left": """
+  a: {repeat: 2, share: true, graph: {n: none}}
+  b: {type: ffn, activation: {graph: {n: none}}}
+  c: {graph: {n: none}}""",
     "states, also in passes that differ": """
   a: {type: state, shape: [8], next: c, init: ones}
   b:

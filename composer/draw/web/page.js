@@ -4,9 +4,11 @@ const picture = document.getElementById("picture");
 const tip = document.getElementById("tip");
 const about = document.getElementById("about");
 const search = document.getElementById("search");
+const phrases = data.phrases.map(words => words.map(word => data.words[word]).join(""));
+const recipes = [...document.querySelectorAll(".recipe")];
 const hint = about.innerHTML;
 const SVG = "http://www.w3.org/2000/svg";
-let view, nodes, edges, chosen = -1;
+let view, nodes, order, edges, chosen = -1, size = 0;
 
 // Which view is shown
 
@@ -14,28 +16,29 @@ function show(key, focused = "") {
   view = data.views[key];
   view.svg ??= together(view.picture);
   picture.innerHTML = view.svg;
-  const svg = picture.querySelector("svg");
-  svg.setAttribute("role", "group");
+  picture.querySelector("svg").setAttribute("role", "group");
+  resize(size);
   nodes = [...picture.querySelectorAll(".node")];
   const chips = [...picture.querySelectorAll(".chip")];
-  for (const path of view.nodes.slice(nodes.length)) nodes.push(chips.find(chip => chip.dataset.id === path));
+  for (const path of view.named) nodes.push(chips.find(chip => chip.dataset.id === path));
+  view.nodes = nodes.map(node => node.dataset.id);
   edges = [...picture.querySelectorAll(".edge")];
-  const written = new Set(view.links.flatMap(([, , wires, implied]) => implied ? [] : wires));
-  for (const wire of view.links.flatMap(link => link[2])) edges[wire].classList.toggle("implied", !written.has(wire));
+  for (const wire of view.implied) edges[wire].classList.add("implied");
   nodes.forEach((node, index) => {
     node.setAttribute("tabindex", "0");
     node.setAttribute("role", "button");
-    node.setAttribute("aria-label", label(index));
+    node.setAttribute("aria-label", spoken(index));
     node.setAttribute("aria-pressed", "false");
     node.onclick = () => choose(index === chosen ? -1 : index);
     node.ondblclick = () => open(index);
     node.onmouseenter = event => point(index, event);
     node.onmousemove = event => place(event.clientX, event.clientY);
     node.onmouseleave = leave;
-    node.onfocus = () => { const box = node.getBoundingClientRect(); point(index, { clientX: box.right, clientY: box.top }); };
+    node.onfocus = () => { if (node.matches(":focus-visible")) beside(index); };
     node.onblur = leave;
     if (view.opens[view.nodes[index]]) { node.setAttribute("aria-expanded", "false"); node.setAttribute("aria-keyshortcuts", "+"); sign(node, view.opens[view.nodes[index]], "+"); }
   });
+  order = inOrder();
   for (const frame of picture.querySelectorAll(".frame")) {
     const target = view.closes[frame.dataset.id];
     if (target) sign(frame, target, "−");
@@ -43,27 +46,39 @@ function show(key, focused = "") {
   for (const button of document.querySelectorAll("[data-level]"))
     button.setAttribute("aria-pressed", String(key === button.dataset.level));
   find(search.value);
+  legend();
+  document.dispatchEvent(new Event("shown"));
   const at = focused ? view.nodes.findIndex(path => path === focused || path.startsWith(focused + ".")) : -1;
   choose(-1);
   if (at >= 0) { nodes[at].focus(); choose(at); }
 }
 
-// The text of a picture: of each thing its words and, between them, its points, told in tenths from where it stands
+// The nodes as data flows through them, upwards; so do keys go, and readers of screens
+function inOrder() {
+  const places = nodes.map((node, index) => ({ index, side: side(view.nodes[index]), area: node.getBBox() }));
+  places.sort((a, b) => a.side - b.side || (b.area.y + b.area.height) - (a.area.y + a.area.height) || a.area.x - b.area.x);
+  const after = [...picture.querySelectorAll(".node")].pop().nextSibling;
+  for (const { index } of places) if (nodes[index].matches(".node")) nodes[index].parentNode.insertBefore(nodes[index], after);
+  return places.map(({ index }) => index);
+}
+
+// The text of a picture: of each thing its phrases and, between them, its points, told in tenths from where it stands
 function together(rows) {
   let text = "";
   for (let row = 0; row < rows.length; row += 3)
-    data.things[rows[row]].forEach((part, at) => { text += at % 2 ? (part + rows[row + (at % 4 === 1 ? 1 : 2)]) / 10 : data.words[part]; });
+    data.things[rows[row]].forEach((part, at) => { text += at % 2 ? (part + rows[row + (at % 4 === 1 ? 1 : 2)]) / 10 : phrases[part]; });
   return text;
 }
 
-// A sign at the upper left corner of what can be opened or closed
+// A sign at a corner of what can be opened or closed
 function sign(thing, target, text) {
   const area = thing.querySelector("rect, circle").getBBox();
+  const [x, y] = data.models ? [area.x + area.width, area.y + area.height] : [area.x, area.y];  // not where changes have theirs
   const made = document.createElementNS(SVG, "g");
   made.setAttribute("class", "sign");
   made.setAttribute("aria-hidden", "true");  // the keys + and −, and the buttons beside the picture, do the same
   made.dataset.sign = (text === "+" ? "open " : "close ") + thing.dataset.id;
-  made.innerHTML = `<circle cx="${area.x}" cy="${area.y}" r="7"/><path d="M${area.x - 3.5} ${area.y}h7${text === "+" ? `m-3.5 -3.5v7` : ""}"/>`;
+  made.innerHTML = `<circle cx="${x}" cy="${y}" r="7"/><path d="M${x - 3.5} ${y}h7${text === "+" ? `m-3.5 -3.5v7` : ""}"/>`;
   made.onclick = event => { event.stopPropagation(); show(target, thing.dataset.id); };
   thing.append(made);
 }
@@ -83,20 +98,74 @@ function shutting(path) {
   return Object.keys(view.closes).filter(one => path.startsWith(one + ".")).sort((a, b) => b.length - a.length)[0];
 }
 
+// Where two models are compared, paths say which one they are of
+
+function side(path) { return data.sides.findLastIndex(one => path.startsWith(one)); }
+
+function bare(path) { return path.slice(data.sides[side(path)].length); }
+
+// A node, and what it is in the other model
+function both(index) {
+  const path = view.nodes[index];
+  const pair = Object.entries(view.partners || {}).find(each => each.includes(path)) || [path];
+  return pair.map(one => one === path ? index : view.nodes.indexOf(one));
+}
+
+// The changes that are shown at a path, with the numbers that they have in this picture
+function changesAt(path) {
+  return (view.changes || []).flatMap(({ change, places }, at) => places.includes(path) ? [{ number: at + 1, change: data.changes[change] }] : []);
+}
+
 // What is said about a node
 
 function label(index) {
-  const title = nodes[index].querySelector("title");
-  return title ? title.textContent : view.nodes[index];
+  const title = nodes[index].querySelector("title")?.textContent || bare(view.nodes[index]);
+  const shown = nodes[index].querySelector("text")?.textContent || "";
+  return title.startsWith(shown) ? title : `${shown} — ${title}`;
+}
+
+// All that is written in a node, and what else there is to say of it
+function spoken(index) {
+  const parts = label(index).split(" — "), shown = [...nodes[index].querySelectorAll("text")].map(text => text.textContent);
+  const said = shown.map(text => parts.find(part => part.startsWith(text)) || text);
+  return [...said, ...parts.filter(part => !said.includes(part))].join(" — ");
+}
+
+// Which file a node is written in, and from which line to which; of what has no place of its own, what holds it
+function span(index) { return spanOf(nodes[index]); }
+
+function spanOf(thing) {
+  const { id, lines } = thing.dataset;
+  if (lines) return [data.own[side(id)], ...lines.split("-").map(Number)];
+  for (let path = id; path; path = path.slice(0, Math.max(0, path.lastIndexOf("."))))
+    if (data.written[path]) return data.written[path];
+  return null;
+}
+
+// Some lines of a model, in words
+function written(model, spans) {
+  return data.files.flatMap((file, at) => {
+    const here = spans.filter(each => each[0] === at);
+    if (!here.length) return [];
+    const [first, last] = [Math.min(...here.map(each => each[1])), Math.max(...here.map(each => each[2]))];
+    return [`${data.models && at === data.own[model] ? "" : file + ", "}${first === last ? `line ${first}` : `lines ${first}–${last}`}`];
+  }).join("; ");
 }
 
 function told(index) {
-  const path = view.nodes[index], node = nodes[index];
-  const rows = [["path", path], ...Object.entries(data.facts[path] || {})];
-  const lines = node.dataset.lines;
-  if (lines) { const [first, last] = lines.split("-"); rows.push(["recipe", first === last ? `line ${first}` : `lines ${first}–${last}`]); }
+  const path = view.nodes[index];
+  const rows = [["path", bare(path)], ...Object.entries(data.facts[path] || {})];
+  for (const one of both(index)) {
+    const lines = span(one);
+    if (lines) rows.push([data.models ? data.models[side(view.nodes[one])] : "written", written(side(view.nodes[one]), [lines])]);
+  }
+  for (const { number, change } of changesAt(path)) rows.push([`${change.sign} ${number}`, change.what]);
+  return table(label(index), rows);
+}
+
+function table(title, rows) {
   const whole = document.createElement("div"), head = document.createElement("b"), table = document.createElement("table");
-  head.textContent = label(index);
+  head.textContent = title;
   for (const [name, text] of rows) {
     const row = table.insertRow(), heading = document.createElement("th");
     heading.textContent = name;
@@ -114,24 +183,36 @@ function point(index, event) {
   mark(index);
 }
 
+function beside(index) {
+  const box = nodes[index].getBoundingClientRect();
+  point(index, { clientX: box.right, clientY: box.top });
+}
+
 function place(x, y) {
-  const area = tip.getBoundingClientRect();
-  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - area.width - 8)) + "px";
+  const area = tip.getBoundingClientRect(), right = picture.getBoundingClientRect().right;
+  tip.style.left = Math.max(4, Math.min(x + 14, right - area.width - 8)) + "px";
   tip.style.top = Math.max(4, Math.min(y + 14, innerHeight - area.height - 8)) + "px";
 }
 
 function leave() { tip.hidden = true; mark(chosen); }
 
-function mark(index) {
-  const [first, last] = index >= 0 && nodes[index].dataset.lines ? nodes[index].dataset.lines.split("-").map(Number) : [0, -1];
-  document.querySelectorAll("#recipe li").forEach((line, at) => line.classList.toggle("marked", first <= at + 1 && at + 1 <= last));
-  for (const line of first ? [last, first] : []) document.getElementById("line" + line).scrollIntoView({ block: "nearest" });
+function mark(index) { markAll(index < 0 ? [] : both(index).map(span).filter(Boolean)); }
+
+// Lets lines stand out, and be seen
+function markAll(spans) {
+  for (const line of document.querySelectorAll(".recipe .marked")) line.classList.remove("marked");
+  for (const [file, first, last] of spans) {
+    const recipe = recipes[file];
+    for (let at = first; at <= last; at++) recipe.children[at - 1].classList.add("marked");
+    const [top, bottom] = [recipe.children[first - 1].offsetTop, recipe.children[last - 1].offsetTop + 18];
+    if (top < recipe.scrollTop || bottom > recipe.scrollTop + recipe.clientHeight) recipe.scrollTop = top - 18;
+  }
 }
 
 // The way of the data through a node
 
-function reached(start, forwards) {
-  const found = new Set(), waiting = [start];
+function reached(starts, forwards) {
+  const found = new Set(), waiting = [...starts];
   while (waiting.length) {
     const at = waiting.pop();
     for (const [source, target] of view.links) {
@@ -144,26 +225,32 @@ function reached(start, forwards) {
 
 function choose(index) {
   chosen = index;
-  const classes = ["chosen", "near", "up", "down", "dim"];
-  for (const thing of [...nodes, ...edges]) thing.classList.remove(...classes);
+  for (const thing of picture.querySelectorAll(".chosen, .near, .up, .down, .dim, .lit"))
+    thing.classList.remove("chosen", "near", "up", "down", "dim", "lit");
   nodes.forEach((node, at) => node.setAttribute("aria-pressed", String(at === index)));
+  tip.hidden = true;
   mark(index);
-  if (index < 0) { about.innerHTML = hint; return; }
-  const up = reached(index, false), down = reached(index, true);
+  if (index < 0) about.innerHTML = hint;
+  else follow(index);
+  document.dispatchEvent(new Event("chosen"));
+}
+
+function follow(index) {
+  const starts = both(index), up = reached(starts, false), down = reached(starts, true);
   const lit = new Set();
-  nodes[index].classList.add("chosen");
+  for (const one of starts) nodes[one].classList.add("chosen");
   nodes.forEach((node, at) => {
-    if (at === index) return;
+    if (starts.includes(at)) return;
     node.classList.toggle("up", up.has(at));
     node.classList.toggle("down", down.has(at) && !up.has(at));
     node.classList.toggle("dim", !up.has(at) && !down.has(at));
   });
   for (const [source, target, wires] of view.links) {
-    const side = target === index || (up.has(target) && up.has(source)) ? "up"
-      : source === index || (down.has(source) && down.has(target)) ? "down" : "";
-    const near = source === index || target === index;
-    if (near) nodes[source === index ? target : source].classList.add("near");
-    if (side) for (const wire of wires) { edges[wire].classList.add(side, ...(near ? ["near"] : [])); lit.add(wire); }
+    const way = starts.includes(target) || (up.has(target) && up.has(source)) ? "up"
+      : starts.includes(source) || (down.has(source) && down.has(target)) ? "down" : "";
+    const near = starts.includes(source) || starts.includes(target);
+    if (near) nodes[starts.includes(source) ? target : source].classList.add("near");
+    if (way) for (const wire of wires) { edges[wire].classList.add(way, ...(near ? ["near"] : [])); lit.add(wire); }
   }
   edges.forEach((edge, at) => edge.classList.toggle("dim", !lit.has(at)));
   about.replaceChildren(told(index));
@@ -172,7 +259,7 @@ function choose(index) {
     if (!target) continue;
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = `${text} ${path}`;
+    button.textContent = `${text} ${bare(path)}`;
     button.onclick = () => show(target, path);
     about.append(button);
   }
@@ -184,7 +271,7 @@ function find(text) {
   const wanted = text.trim().toLowerCase();
   let count = 0;
   nodes.forEach((node, index) => {
-    const hit = wanted !== "" && (label(index) + " " + view.nodes[index]).toLowerCase().includes(wanted);
+    const hit = wanted !== "" && (label(index) + " " + bare(view.nodes[index])).toLowerCase().includes(wanted);
     node.classList.toggle("hit", hit);
     count += hit;
   });
@@ -205,8 +292,8 @@ search.onkeydown = event => {
 const keys = {
   ArrowUp: index => view.links.find(([source]) => source === index)?.[1],
   ArrowDown: index => view.links.find(([, target]) => target === index)?.[0],
-  ArrowRight: index => (index + 1) % nodes.length,
-  ArrowLeft: index => (index + nodes.length - 1) % nodes.length,
+  ArrowRight: index => order[(order.indexOf(index) + 1) % order.length],
+  ArrowLeft: index => order[(order.indexOf(index) + order.length - 1) % order.length],
 };
 
 document.addEventListener("keydown", event => {
@@ -225,11 +312,11 @@ document.addEventListener("keydown", event => {
 
 // The recipe, the theme, the copy
 
-document.querySelectorAll("#recipe li").forEach((line, at) => line.onclick = () => {
-  const spans = nodes.map((node, index) => [index, ...(node.dataset.lines || "").split("-").map(Number)]);
-  const around = spans.filter(([, first, last]) => first <= at + 1 && at + 1 <= last).sort((a, b) => (a[2] - a[1]) - (b[2] - b[1]));
-  if (around.length) choose(around[0][0]);
-});
+recipes.forEach((recipe, number) => [...recipe.children].forEach((line, at) => line.onclick = () => {
+  const spans = nodes.map((node, index) => [index, ...(span(index) || [-1])]).filter(([, file]) => file === number);
+  const around = spans.filter(([, , first, last]) => first <= at + 1 && at + 1 <= last).sort((a, b) => (a[3] - a[2]) - (b[3] - b[2]));
+  if (around.length) { choose(around[0][0]); nodes[chosen].scrollIntoView({ block: "nearest", inline: "nearest" }); }
+}));
 
 const theme = document.getElementById("theme");
 function dress(dark) {
@@ -241,15 +328,50 @@ theme.onclick = () => dress(document.documentElement.dataset.theme !== "dark");
 const implied = document.getElementById("implied");
 implied.onclick = () => {
   implied.setAttribute("aria-pressed", String(picture.classList.toggle("apart")));
+  legend();
 };
+
+// What the dots mean, while they are shown
+function legend() {
+  const said = document.getElementById("legend"), dotted = view.implied.length;
+  said.hidden = !picture.classList.contains("apart");
+  said.innerHTML = `<i class="dotted"></i> implied by the order: the recipe writes nothing (${dotted} wires) <i></i> written in the recipe (${edges.length - dotted})`;
+}
+
+// How large the picture is: as there is room, but not so small that it cannot be read, or by a factor
+
+function resize(factor) {
+  const svg = picture.querySelector("svg"), natural = svg.viewBox.baseVal.width;
+  size = factor;
+  svg.style.maxWidth = factor ? "none" : "";
+  svg.style.minWidth = factor ? "" : natural * 0.5 + "px";
+  svg.style.width = factor ? natural * factor + "px" : "";
+  document.getElementById("fit").setAttribute("aria-pressed", String(!factor));
+}
+
+function grow(by) {
+  const svg = picture.querySelector("svg");
+  resize(Math.min(4, Math.max(0.2, svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * by)));
+}
+
+document.getElementById("larger").onclick = () => grow(1.25);
+document.getElementById("smaller").onclick = () => grow(0.8);
+document.getElementById("fit").onclick = () => resize(0);
+picture.addEventListener("wheel", event => {
+  if (!event.ctrlKey) return;
+  event.preventDefault();
+  grow(event.deltaY < 0 ? 1.1 : 1 / 1.1);
+}, { passive: false });
+
+function copied() { return view.copied.length ? together(view.copied) : view.svg; }
 
 const copy = document.getElementById("copy");
 copy.onclick = async () => {
   try {
-    await navigator.clipboard.writeText(view.svg);
+    await navigator.clipboard.writeText(copied());
   } catch {
     const text = document.createElement("textarea");
-    text.value = view.svg;
+    text.value = copied();
     document.body.append(text);
     text.select();
     document.execCommand("copy");
@@ -262,4 +384,3 @@ copy.onclick = async () => {
 for (const button of document.querySelectorAll("[data-level]")) button.onclick = () => show(button.dataset.level);
 const wanted = document.documentElement.dataset.theme;
 dress(wanted ? wanted === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
-show(data.first);
