@@ -210,12 +210,12 @@ class Column:
                         lefts, rights = rights, lefts
                     return circle(item, lefts, rights)
                 lefts = [*own, *asides, *([] if item.look.sign and own else chips), *far]
-                wide = replace(item, look=replace(item.look, title=f"{item.look.sign} {item.look.title.lower()}"))
-                seen = wide if item.look.sign else item
                 rights = lanes
                 if self.shown.side < 0:
                     lefts, rights = rights, lefts
-                return block(seen, self.width, lefts, rights, self.leaving(item), narrow=self.shown.narrow)
+                return block(
+                    replace(item, look=item.look.spelled), self.width, lefts, rights, self.leaving(item), narrow=self.shown.narrow
+                )
             case Fan():
                 return fan(item, self.width, self.leaving(item), [*chips, *far, *lanes], self.shown.out)
             case Group():

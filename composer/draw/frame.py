@@ -198,9 +198,7 @@ def side_by_side(
             assert flow.outlet is not None
             found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
     else:
-        join = item.join
-        if join.look.sign:
-            join = replace(join, look=replace(join.look, title=f"{join.look.sign} {join.look.title.lower()}"))
+        join = replace(item.join, look=item.join.look.spelled)
         width = max(needed(join), 2 * max(map(abs, places)) + 60, total if total < 480 else 0)
         end = block(join, width, lefts, lanes, leaving)
         y = top - 20

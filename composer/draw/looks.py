@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, Literal
 
@@ -92,6 +92,13 @@ class Look:
     """A few letters for the overview: `GQA`."""
     after: str = ""
     """What happens in training to what it gives."""
+
+    @property
+    def spelled(self) -> Look:
+        """The same for a box, where there is no room for a circle."""
+        if self.sign is None or self.sign == "‖":  # not every font has this one
+            return self
+        return replace(self, title=f"{self.sign} {self.title.lower()}")
 
     @property
     def detail(self) -> str:

@@ -99,8 +99,7 @@ class _Layout:
         count = len(self.reading(leaf.about.path))
         if leaf.look.sign and count <= 3 and not chips:
             return circle(leaf, (), ())
-        if leaf.look.sign:
-            leaf = replace(leaf, look=replace(leaf.look, title=f"{leaf.look.sign} {leaf.look.title.lower()}"))
+        leaf = replace(leaf, look=leaf.look.spelled)
         return block(leaf, max(NARROW, needed(leaf, narrow=True), (count + 1) * 2 * APART), chips, narrow=True)
 
     # -- where everything stands
