@@ -270,10 +270,11 @@ def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[P
     ys = [y for ends in between for points in ends for _, y in points]
     high, low = (min(ys), max(ys)) if ys else (0.0, 0.0)
     near, far = extent(before, 1, high, low), extent(after, -1, high, low)
+    left, right = areas(before), areas(after)
     rooms = [
         a.right - b.left + NEAREST
-        for a in areas(before)
-        for b in areas(after)
+        for a in left
+        for b in right
         if a.top < b.bottom + NEAREST / 2 and b.top < a.bottom + NEAREST / 2
     ]
     apart = max([near + far + COLUMN_GAP, after.left, *rooms])

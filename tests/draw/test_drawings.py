@@ -9,7 +9,8 @@ import pytest
 
 from composer.draw.layers import folded
 from composer.draw.outline import Level
-from composer.draw.svg import THEMES, svg
+from composer.draw.svg import svg
+from composer.draw.themes import THEMES
 from composer.graph.parameters import parameters
 from composer.recipe import zoo_names
 from tests.draw.cases import CASES, FORMS, LEVEL_CASES, scenes
