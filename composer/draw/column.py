@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 
-from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, extent, needed, shift, sink_at
+from composer.draw.boxes import NARROW, WIDEST, needed
 from composer.draw.fan import fan
+from composer.draw.fragment import Fragment, extent, shift, widen
 from composer.draw.frame import frame, side_by_side
+from composer.draw.leaving import Leaving, Output, Tap, output_at, room, sink_at
 from composer.draw.looks import Look, SideLook
-from composer.draw.scene import About, Area, Chip, Dot, Point, Style, Text, Wire, straightened
+from composer.draw.scene import Area, Dot, Point, Style, Text, Wire, straightened
 from composer.draw.shape import Asides, aside, branched, in_line, inner_edges, woven
+from composer.draw.sides import Beside, Named, Small, Wired, block, circle
 from composer.draw.standing import CLEAR, Standing
-from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source, Web
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Net, Sink, Source, Web
 from composer.draw.web import laid_out
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
@@ -32,9 +35,6 @@ FAR = 1000.0
 """A lane that is nowhere."""
 FEW = 4
 """Blocks of one of several columns that are drawn narrow."""
-
-Net = tuple[str, str]
-"""A value, by path and port."""
 
 
 @dataclass(slots=True)
@@ -168,9 +168,7 @@ class Column:
         streams = [e for e in inner if e.main and not e.back]
         straight = [e for e in streams if self.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*straight, *streams]), None)
-        asides = [
-            Beside(edge, leaf=leaf, style=style_of(edge, leaf), inner=reads) for leaf, edge, reads in self.besides.get(path, ())
-        ]
+        asides = [Small(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.besides.get(path, ())]
         rest = [e for e in edges if e is not first]
         is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.round(item, first, rest, asides)
         if first is not None and not (is_circle and not straight and len(rest) < 2):
@@ -191,11 +189,10 @@ class Column:
         """An item laid out, with what comes in at its sides."""
         rest = sorted(rest, key=lambda e: not e.source.port)
         near = [e for e in rest if not e.source.chip and self.number(e.source) is not None]
-        lanes = [Beside(e, style=style_of(e)) for e in near if not e.back]
-        backs = [Beside(e, style=style_of(e)) for e in near if e.back]
-        far = [Beside(e, style=style_of(e)) for e in rest if not e.source.chip and self.number(e.source) is None]
-        far += backs
-        chips = [Beside(e, chip=e.source.chip) for e in rest if e.source.chip]
+        lanes: list[Beside] = [Wired(e) for e in near if not e.back]
+        far = [Wired(e) for e in rest if not e.source.chip and self.number(e.source) is None]
+        far += [Wired(e) for e in near if e.back]
+        chips = [Named(e) for e in rest if e.source.chip]
         match item:
             case Leaf():
                 own = [self.own_side(item, side, chips if item.look.sign else []) for side in item.look.sides]
@@ -227,7 +224,7 @@ class Column:
                 return self.webs[item.about.path]
         return self.branches(item, lanes, [*asides, *chips, *far])
 
-    def own_side(self, item: Leaf, side: SideLook, chips: Sequence[Beside]) -> Beside:
+    def own_side(self, item: Leaf, side: SideLook, chips: Sequence[Named]) -> Small:
         """What a block has beside it by itself, such as rotary positions."""
         about = replace(
             item.about,
@@ -236,8 +233,8 @@ class Column:
             parameters=item.about.parameters if side.learned else 0,
         )
         params = item.params if side.learned else ""
-        inner = tuple(beside.edge for beside in chips if beside.edge is not None)
-        return Beside(leaf=Leaf(about, Look(side.title, side.facts, side.hue), params), style="side", inner=inner)
+        leaf = Leaf(about, Look(side.title, side.facts, side.hue), params)
+        return Small(leaf, reads=tuple(chip.edge for chip in chips))
 
     def lay_inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Net]) -> Fragment:
         """A flow in a frame."""
@@ -259,21 +256,19 @@ class Column:
         """What is read at an item's side: outputs of the model, and ports other than the first."""
         path = item.about.path
         names = [
-            Leaving(source.port or source.chip, name, source.path)
+            Output((source.path, source.port or source.chip), name)
             for name, source in self.named(item)
             if source.port or source.chip or source.path != path
         ]
         ports = {e.source.port for e in self.flow.edges if e.source.path == path and e.source.port and not e.source.chip}
         inner = () if isinstance(item, Group) else sorted((one, port) for one, port in self.sent if one.startswith(f"{path}."))
         sent = sorted({port for sender, port in self.sent if sender == path and port} - ports)
-        sinks = [Leaving("", sink=sink) for sink in self.sinks(item) if not self.plain(sink, path)]
-        further = [Leaving(port, said=not self.flow.owner) for port in sent]
         return [
             *names,
-            *map(Leaving, sorted(ports)),
-            *further,
-            *(Leaving(port, "", one, said=False) for one, port in inner),
-            *sinks,
+            *(Tap((path, port)) for port in sorted(ports)),
+            *(Tap((path, port), said=not self.flow.owner) for port in sent),
+            *(Tap(net, said=False) for net in inner),
+            *(sink for sink in self.sinks(item) if not self.plain(sink, path)),
         ]
 
     def sinks(self, item: Item) -> list[Sink]:
@@ -325,7 +320,7 @@ class Column:
                 continue
             one = self.standing[path]
             source = below.item.about.path if below.item else self.flow.owner
-            measured = (e for e in one.reads if e.measured and e.upward and (e.source.path, e.source.port) == (source, ""))
+            measured = (e for e in one.reads if e.measured and e.upward and e.source.net == (source, ""))
             one.measured = next(measured, None)
             free = below.item is not None and self.slender(below)
             offset = max(offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
@@ -355,10 +350,10 @@ class Column:
             self.name_exit(below, name, top - offset)
         for sink in self.sinks(below.item) if below.item else ():
             if self.plain(sink, source):
-                room = Leaving("", sink=sink).height
-                offset = max(offset + room / 2 + 4, TAP)
+                high = room(sink)
+                offset = max(offset + high / 2 + 4, TAP)
                 self.sink_exit(below, sink, top, top - offset)
-                offset += room / 2 - 6
+                offset += high / 2 - 6
         if (source, "") in self.sent and below.item:
             offset = max(offset + STUB, TAP + 8)
             goes_on = any(e.source.path == source and e.upward for e in self.flow.edges)
@@ -419,13 +414,9 @@ class Column:
     def name_exit(self, station: Station, name: str, y: float) -> None:
         """An arrow to the name of an output."""
         assert station.item is not None
-        path, target = station.item.about.path, f"outputs.{name}"
-        side = self.shown.side
-        text = Text(side * (SIDE_GAP + 4), y + 3.5, name, "chip", "start" if side > 0 else "end")
         top = station.y + station.fragment.top
-        self.found.pieces.wires.append(Wire(path, target, ((0, top), (0, y), (side * SIDE_GAP, y))))
-        self.found.pieces.chips.append(Chip(About(target, f"the model's output {name}"), text, path, target))
-        self.beside(text.area)
+        output = Output((station.item.about.path, ""), name)
+        self.beside(output_at(self.found, output, ((0, top), (0, y)), self.shown.side))
 
     def beside(self, area: Area) -> None:
         """Keeps room for what stands beside the spine between two blocks."""
@@ -441,7 +432,7 @@ class Column:
             sink_at(drawn, sink, ((0, y),))
         else:
             sink_at(drawn, sink, ((0, top), (0, y)))
-        half = Leaving("", sink=sink).height / 2
+        half = room(sink) / 2
         self.found.pieces.take(drawn.pieces)
         self.beside(Area(0, y - half, drawn.right, y + half))
         station.exit_y.append(y)
@@ -450,13 +441,13 @@ class Column:
         """Values that are led beside the column, or out of it."""
         straight = {station.straight for station in self.stations if station.straight}
         found = {
-            (e.source.path, e.source.port)
+            e.source.net
             for e in self.flow.edges
             if e not in straight and not e.source.chip and self.number(e.source) is not None and e.port != "|"
         }
         ends = [e for s in self.stations for e in s.fragment.ends if self.number(e.source) is not None]
         fed = [s.fed for s in self.stations if s.fed]
-        return found | {(e.source.path, e.source.port) for e in (*ends, *fed)}
+        return found | {e.source.net for e in (*ends, *fed)}
 
     # -- wires
 
@@ -490,7 +481,7 @@ class Column:
     def stop(self, edge: Edge, points: tuple[Point, ...]) -> None:
         """Lets a wire out of a lane end in some points."""
         side = self.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
-        net = (edge.source.path, edge.source.port)
+        net = edge.source.net
         key = (net, side)
         if key not in self.lanes:
             self.lanes[key] = Lane(net, side, self.start(edge.source))
@@ -537,7 +528,7 @@ class Column:
                 reach = max(reach, extent(station.fragment, lane.side, high, low))
         for area in self.beside_gaps:
             if area.top < low + 4 and area.bottom > high - 4:
-                reach = max(reach, (area.right if lane.side > 0 else -area.left) - first + 8)
+                reach = max(reach, area.reach(lane.side) - first + 8)
         x = reach + first
         beside = sorted(
             abs(other.x) for other, (upper, lower) in placed if other.side == lane.side and upper < low + 6 and high < lower + 6
@@ -546,15 +537,12 @@ class Column:
             if abs(other - x) < apart:
                 x += ceil(other + apart - x)
         lane.x = lane.side * x
-        if lane.side > 0:
-            self.found.right = max(self.found.right, x)
-        else:
-            self.found.left = max(self.found.left, x)
+        widen(self.found, lane.side, x)
 
     def near(self, one: Standing, side: int) -> float:
         """How near to the spine a box may come."""
-        texts = [a for a in self.beside_gaps if a.top < one.top + one.height and a.bottom > one.top]
-        return max([self.width / 2, *(a.right if side > 0 else -a.left for a in texts)]) + CLEAR
+        texts = [area for area in self.beside_gaps if area.top < one.top + one.height and area.bottom > one.top]
+        return max([self.width / 2, *(area.reach(side) for area in texts)]) + CLEAR
 
     def draw_lane(self, lane: Lane) -> None:
         """A wire for each reader; forks where they part."""

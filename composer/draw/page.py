@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.boxes import WIDEST, WIDTH, Fragment, areas, extent, needed, shift, stretch, turn_over
-from composer.draw.column import Column, Net, Shown
+from composer.draw.boxes import WIDEST, WIDTH, needed
+from composer.draw.column import Column, Shown
+from composer.draw.fragment import Fragment, areas, extent, shift, stretch, turn_over
 from composer.draw.looks import Look
 from composer.draw.metrics import fitted, text_width
 from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
 from composer.draw.shape import aside, bent, in_line
-from composer.draw.structure import Edge, Fan, Flow, Group, Leaf, Sink, Source
+from composer.draw.structure import Edge, Fan, Flow, Group, Leaf, Net, Sink, Source
 from composer.draw.words import spoken
 
 MARGIN, HEADING = 24.0, 25.0
@@ -199,13 +200,13 @@ def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
     others = [other for other in columns if other is not column]
     read = [e.source for other in others for e in other.all_edges() if e.source.path in own]
     read += [e.source for other in others for sink in other.sinks for e in sink.edges if e.trains and belongs(e.source, own)]
-    return frozenset((source.path, source.port) for source in read if not source.chip)
+    return frozenset(source.net for source in read if not source.chip)
 
 
 def level(down: Fragment, up: Fragment) -> None:
     """Stretches the way down of a U, so that what is read on the way up stands at the height of its reader."""
     for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
-        tap = down.taps[edge.source.path, edge.source.port][-1][1]
+        tap = down.taps[edge.source.net][-1][1]
         if tap > points[0][1] + 1 and len(points) == 1:
             stretch(down, tap + 0.1, tap - points[0][1])
 
@@ -218,10 +219,10 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
     turns: dict[Net, list[Point]] = {}
     x = 0.0
     for number, one in enumerate(laid):
-        coming = [(edge, points) for edge, points in one.ends.items() if (edge.source.path, edge.source.port) in taps]
+        coming = [(edge, points) for edge, points in one.ends.items() if edge.source.net in taps]
         gutters.append(x - COLUMN_GAP / 2)
         if len(laid) == 2 and number and not turn:
-            x, gutters[1] = packed(laid[0], one, [(taps[e.source.path, e.source.port][1], points) for e, points in coming])
+            x, gutters[1] = packed(laid[0], one, [(taps[e.source.net][1], points) for e, points in coming])
         shift(one, x + one.left, 0)
         whole.pieces.take(one.pieces)
         coming = [(edge, one.ends[edge]) for edge, _ in coming]
@@ -230,7 +231,7 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
         }
         for edge, points in sorted(coming, key=lambda end: -end[1][0][1]):
             order = orders[_read((edge, points))]
-            column, start = taps[edge.source.path, edge.source.port]
+            column, start = taps[edge.source.net]
             aside_ = 10 * (order - (len(orders) - 1) / 2)
             gutter, level = gutters[number] + aside_, start[-1][1]
             way: list[Point] = [*start]
@@ -240,7 +241,7 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
                 rise = gutters[column + 1] + aside_
                 way += [(rise, start[-1][1]), (rise, level)]
             way += [(gutter, level), (gutter, points[0][1]), *points]
-            turns.setdefault((edge.source.path, edge.source.port), []).append((gutter, level))
+            turns.setdefault(edge.source.net, []).append((gutter, level))
             style: Style = "loss" if edge.trains else "main" if edge.target == turn else "cross"
             whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
             name = spoken(edge.source.path.partition(".")[0]).lower()
@@ -260,7 +261,7 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
 def _read(end: tuple[Edge, tuple[Point, ...]]) -> tuple[Net, float]:
     """A value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
     edge, points = end
-    return (edge.source.path, edge.source.port), points[0][1]
+    return edge.source.net, points[0][1]
 
 
 def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:
