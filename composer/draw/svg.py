@@ -7,6 +7,7 @@ from html import escape
 
 from composer.draw.curves import arrowhead, curve, n, polyline, rounded, shortened
 from composer.draw.palette import DARK, Paint
+from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
     DOTTED,
@@ -199,7 +200,7 @@ class _Writer:
 
     def bright(self, path: str) -> bool:
         """Whether a path is among those that stay bright, or below one."""
-        return any(path == one or path.startswith(f"{one}.") for one in self.highlight)
+        return belongs(path, self.highlight)
 
     # -- wires
 
