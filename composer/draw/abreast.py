@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from composer.draw.fragment import Fragment, areas, extent, shift, stretch
 from composer.draw.metrics import text_width
 from composer.draw.scene import Dot, Point, Style, Text, Wire, straightened
-from composer.draw.structure import Edge, Net
+from composer.draw.structure import Edge, Net, Source
 from composer.draw.words import spoken
 
 COLUMN_GAP, NEAREST = 56.0, 28.0
@@ -24,52 +25,80 @@ def level(down: Fragment, up: Fragment) -> None:
 
 def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
     """Columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
-    whole = Fragment(height=max(one.height for one in laid))
-    taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
-    gutters: list[float] = []
-    turns: dict[Net, list[Point]] = {}
-    x = 0.0
-    for number, one in enumerate(laid):
-        coming = [(edge, points) for edge, points in one.ends.items() if edge.source.net in taps]
-        gutters.append(x - COLUMN_GAP / 2)
-        if len(laid) == 2 and number and not turn:
-            x, gutters[1] = packed(laid[0], one, [(taps[e.source.net][1], points) for e, points in coming])
-        shift(one, x + one.left, 0)
-        whole.pieces.take(one.pieces)
-        coming = [(edge, one.ends[edge]) for edge, _ in coming]
-        orders = {
-            read: order for order, read in enumerate(dict.fromkeys(map(_read, sorted(coming, key=lambda end: -end[1][0][1]))))
-        }
-        for edge, points in sorted(coming, key=lambda end: -end[1][0][1]):
+    return _Abreast(laid, turn).whole_page()
+
+
+End: TypeAlias = tuple[Edge, tuple[Point, ...]]
+"""A wire that comes in, and how it goes on from the border of a column."""
+
+
+class _Abreast:
+    """Columns while they come to stand beside each other, from the left."""
+
+    def __init__(self, laid: Sequence[Fragment], turn: str) -> None:
+        self.laid, self.turn = laid, turn
+        self.whole = Fragment(height=max(one.height for one in laid))
+        self.taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
+        """Of each value that others read, its column and how it leaves."""
+        self.gutters: list[float] = []
+        """Where wires go up and down left of each column."""
+        self.turns: dict[Net, list[Point]] = {}
+        """Where wires of each value turn into a gutter."""
+
+    def whole_page(self) -> Fragment:
+        """All columns."""
+        x = 0.0
+        for number, one in enumerate(self.laid):
+            coming = [(edge, points) for edge, points in one.ends.items() if edge.source.net in self.taps]
+            self.gutters.append(x - COLUMN_GAP / 2)
+            if len(self.laid) == 2 and number and not self.turn:
+                ways = [(self.taps[edge.source.net][1], points) for edge, points in coming]
+                x, self.gutters[1] = packed(self.laid[0], one, ways)
+            shift(one, x + one.left, 0)
+            self.whole.pieces.take(one.pieces)
+            self.wires(number, [(edge, one.ends[edge]) for edge, _ in coming])
+            self.taps |= {net: (number, points) for net, points in one.taps.items()}
+            x += one.left + one.right + (COLUMN_GAP if number < len(self.laid) - 1 else 0)
+        self.whole.right = max([x, *(area.right for one in self.laid for area in areas(one))]) if len(self.laid) == 2 else x
+        for corners in self.turns.values():  # the last one to turn off leaves no fork behind
+            self.whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
+        return self.whole
+
+    def wires(self, number: int, coming: Sequence[End]) -> None:
+        """Draws the wires into a column, the lowest first, each in a track of its own."""
+        ordered = sorted(coming, key=lambda end: -end[1][0][1])
+        orders = {read: order for order, read in enumerate(dict.fromkeys(map(_read, ordered)))}
+        for edge, points in ordered:
             order = orders[_read((edge, points))]
-            column, start = taps[edge.source.net]
-            aside_ = 10 * (order - (len(orders) - 1) / 2)
-            gutter, level = gutters[number] + aside_, start[-1][1]
-            way: list[Point] = [*start]
-            if column + 1 < number:  # over the columns between
-                over = min(-between.height for between in laid[column + 1 : number]) - 16 - 8 * order
-                level = min(level, over)
-                rise = gutters[column + 1] + aside_
-                way += [(rise, start[-1][1]), (rise, level)]
-            way += [(gutter, level), (gutter, points[0][1]), *points]
-            turns.setdefault(edge.source.net, []).append((gutter, level))
-            style: Style = "loss" if edge.trains else "main" if edge.target == turn else "cross"
-            whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
-            name = spoken(edge.source.path.partition(".")[0]).lower()
-            for said in (
-                (f"{name} output · {edge.source.shape}", edge.source.shape) if edge.source.shape and not edge.trains else ()
-            ):
-                if label_above(whole, said, (start[-1][0], start[-1][1]), gutter, order):
-                    break
-        taps |= {net: (number, points) for net, points in one.taps.items()}
-        x += one.left + one.right + (COLUMN_GAP if number < len(laid) - 1 else 0)
-    whole.right = max([x, *(area.right for one in laid for area in areas(one))]) if len(laid) == 2 else x
-    for corners in turns.values():  # the last one to turn off leaves no fork behind
-        whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
-    return whole
+            way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
+            self.turns.setdefault(edge.source.net, []).append(corner)
+            style: Style = "loss" if edge.trains else "main" if edge.target == self.turn else "cross"
+            self.whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
+            if not order and edge.source.shape and not edge.trains:
+                self.label(edge.source, corner[0])
+
+    def label(self, source: Source, gutter: float) -> None:
+        """Writes above a wire from a column to a gutter what it carries, in as many words as there is room for."""
+        start = self.taps[source.net][1][-1]
+        name = spoken(source.path.partition(".")[0]).lower()
+        for said in (f"{name} output · {source.shape}", source.shape):
+            if label_above(self.whole, said, start, gutter):
+                return
+
+    def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
+        """The way of a wire into a column, and where it turns into the gutter there."""
+        edge, points = end
+        column, start = self.taps[edge.source.net]
+        gutter, level = self.gutters[number] + track, start[-1][1]
+        way: list[Point] = [*start]
+        if column + 1 < number:  # over the columns between
+            level = min(level, min(-between.height for between in self.laid[column + 1 : number]) - 16 - 8 * order)
+            rise = self.gutters[column + 1] + track
+            way += [(rise, start[-1][1]), (rise, level)]
+        return [*way, (gutter, level), (gutter, points[0][1]), *points], (gutter, level)
 
 
-def _read(end: tuple[Edge, tuple[Point, ...]]) -> tuple[Net, float]:
+def _read(end: End) -> tuple[Net, float]:
     """A value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
     edge, points = end
     return edge.source.net, points[0][1]
@@ -93,9 +122,9 @@ def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[P
     return apart - after.left, near + (apart - near - far) / 2
 
 
-def label_above(whole: Fragment, said: str, start: Point, gutter: float, order: int) -> bool:
-    """Writes above a wire between columns what it carries; whether there is room."""
-    if order or gutter - start[0] < text_width(said, 10) + 24:
+def label_above(whole: Fragment, said: str, start: Point, gutter: float) -> bool:
+    """Writes above a wire to a gutter; whether there is room."""
+    if gutter - start[0] < text_width(said, 10) + 24:
         return False
     text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape")
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
