@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
+from composer.draw.depth import Level
 from composer.draw.layers import folded
-from composer.draw.outline import Level
 from composer.draw.svg import svg
 from composer.draw.themes import THEMES
 from composer.graph.parameters import parameters
