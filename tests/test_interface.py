@@ -50,11 +50,7 @@ FUNCTIONS = {
     "composer.weights.save_published": "(model: Model, path: Path | str, model_type: str | None = None) -> None",
     "composer.Recipe.check": "(self) -> list[Diagnostic]",
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
-    "composer.Recipe.draw": (
-        "(self, level: Level = block, *, theme: ThemeName = light, expand: Sequence[str] = (), unroll: bool = False, "
-        "highlight: Sequence[str] = (), width: str = , title: str = , params: bool = True, shapes: bool = True, "
-        "engine: Engine = structured) -> Figure"
-    ),
+    "composer.Recipe.draw": "(self, level: Level = block, **options: Unpack[Options]) -> Figure",
     "composer.Recipe.expand": "(self) -> str",
     "composer.Recipe.diff": "(self, other: Recipe) -> Difference",
     "composer.Recipe.to_networkx": "(self) -> nx.MultiDiGraph[str]",
@@ -84,6 +80,34 @@ def test_signatures_stay_as_they_are(path: str) -> None:
     """A change here breaks somebody's program: it belongs in the changelog."""
     assert signature(named(path)) == FUNCTIONS[path]
     assert inspect.getdoc(named(path))
+
+
+def test_options_of_drawings_stay_as_they_are() -> None:
+    """Their names, and what holds where they are left out."""
+    from composer.draw.figure import USUAL, Options
+
+    assert {**USUAL} == {
+        "theme": "light",
+        "expand": (),
+        "unroll": False,
+        "highlight": (),
+        "width": "",
+        "title": "",
+        "params": True,
+        "shapes": True,
+        "engine": "structured",
+    }
+    assert {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()} == {
+        "theme": "ThemeName",
+        "expand": "Sequence[str]",
+        "unroll": "bool",
+        "highlight": "Sequence[str]",
+        "width": "str",
+        "title": "str",
+        "params": "bool",
+        "shapes": "bool",
+        "engine": "Engine",
+    }
 
 
 def test_package_offers_these_names() -> None:

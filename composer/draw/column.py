@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import ceil
 
 from composer.draw.boxes import NARROW, SIDE_GAP, WIDEST, Beside, Fragment, Leaving, block, circle, extent, needed, shift, sink_at
 from composer.draw.fan import fan
 from composer.draw.frame import frame, side_by_side
 from composer.draw.looks import Look, SideLook
 from composer.draw.scene import About, Area, Chip, Dot, Point, Style, Text, Wire, straightened
-from composer.draw.shape import Asides, aside, branched, in_line, inner_edges
+from composer.draw.shape import Asides, aside, branched, in_line, inner_edges, woven
 from composer.draw.standing import CLEAR, Standing
-from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source, Web
+from composer.draw.web import laid_out
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
 """Between two things on a spine; where one is a circle; where the shape is written."""
@@ -91,7 +93,9 @@ class Column:
     def __init__(self, flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> None:
         asides = Asides(flow, {}, {}) if shown.alone else aside(flow, sent)
         self.besides = asides.beside
-        self.flow = in_line(asides.flow) if shown.alone else in_line(branched(in_line(asides.flow)))
+        self.webs: dict[str, Fragment] = {}
+        ordered = in_line(asides.flow)
+        self.flow = ordered if shown.alone else in_line(branched(woven(ordered, self.besides, self.fits)))
         self.width, self.shown, self.sent = width, shown, sent
         self.found = Fragment()
         self.paths = {item.about.path: number for number, item in enumerate(self.flow.items, 1)}
@@ -104,6 +108,13 @@ class Column:
         """Values that are led beside the column, or out of it."""
         self.crossed: set[str] = set()
         """Paths of those that leave to the side where things stand beside blocks."""
+
+    def fits(self, web: Web) -> bool:
+        """Whether an irreducible part can be laid out by itself, which then is done."""
+        found = laid_out(web)
+        if found is not None:
+            self.webs[web.about.path] = found
+        return found is not None
 
     def lay(self) -> Fragment:
         """The column as a fragment; `top` is where its output leaves, and `taps` hold what is read of it elsewhere."""
@@ -212,6 +223,8 @@ class Column:
                 leaving = self.leaving(item)
                 lay = partial(self.lay_inside, sent=inside)
                 return frame(item, self.width, self.shown.narrow, leaving, lay, self.shown.side, inside & self.sent)
+            case Web():
+                return self.webs[item.about.path]
         return self.branches(item, lanes, [*asides, *chips, *far])
 
     def own_side(self, item: Leaf, side: SideLook, chips: Sequence[Beside]) -> Beside:
@@ -368,10 +381,10 @@ class Column:
             least = 0.0
         if above.item is None:
             least = max(8.0 if self.flow.owner else 0.0, offset + 8 if busy else 0.0)
-        if isinstance(above.item, Branches) and above.item.fork is not None:
+        if isinstance(above.item, Branches | Web) and above.item.fork is not None:
             least = max(6.0, offset + 4)
         # What stands beside a block may reach into the gap, where nothing stands beside its neighbour.
-        reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches) else 0.0
+        reach = -above.fragment.foot if above.item and not isinstance(above.item, Branches | Web) else 0.0
         if y < top - 1:
             y -= APART
         if source in self.crossed:
@@ -386,7 +399,7 @@ class Column:
 
     def label(self, station: Station) -> str:
         """What to write above a station: the shape of what it gives, and the dropout of that."""
-        item = station.item.join if isinstance(station.item, Branches) else station.item
+        item = station.item.join if isinstance(station.item, Branches | Web) else station.item
         if item is None:
             return ""
         path = item.about.path
@@ -497,24 +510,24 @@ class Column:
 
     def route(self) -> None:
         """Gives every lane its place and draws all wires."""
-        placed: list[Lane] = []
+        placed: list[tuple[Lane, tuple[float, float]]] = []
         for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
             self.place_lane(lane, placed)
-            placed.append(lane)
             if lane.net[0] in self.standing:
                 one = self.standing[lane.net[0]]
                 lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
                 self.beside_gaps.append(self.found.pieces.boxes[-1].area)
+            placed.append((lane, lane.span))
             self.draw_lane(lane)
         for path, one in self.standing.items():
-            if not any(lane.net[0] == path for lane in placed):  # those that read it call it by its name
+            if not any(lane.net[0] == path for lane, _ in placed):  # those that read it call it by its name
                 side = -self.shown.side
                 one.place(self.found, self.near(one, side), side * FAR)
         for number, station in enumerate(self.stations[1:], 1):
             if station.straight is not None:
                 self.draw_straight(self.stations[number - 1], station)
 
-    def place_lane(self, lane: Lane, placed: Sequence[Lane]) -> None:
+    def place_lane(self, lane: Lane, placed: Sequence[tuple[Lane, tuple[float, float]]]) -> None:
         """Puts a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
         first, apart = (NEAR, CLOSE) if self.shown.alone else (LANE, LANES)
@@ -526,11 +539,12 @@ class Column:
             if area.top < low + 4 and area.bottom > high - 4:
                 reach = max(reach, (area.right if lane.side > 0 else -area.left) - first + 8)
         x = reach + first
-        while any(
-            other.side == lane.side and abs(abs(other.x) - x) < apart and other.span[0] < low + 6 and high < other.span[1] + 6
-            for other in placed
-        ):
-            x += 1
+        beside = sorted(
+            abs(other.x) for other, (upper, lower) in placed if other.side == lane.side and upper < low + 6 and high < lower + 6
+        )
+        for other in beside:
+            if abs(other - x) < apart:
+                x += ceil(other + apart - x)
         lane.x = lane.side * x
         if lane.side > 0:
             self.found.right = max(self.found.right, x)
@@ -575,7 +589,7 @@ class Column:
         if above.item is None:
             self.found.out = ((0, top), (0, foot))
             return
-        arrow = not isinstance(above.item, Group | Fan | Branches)
+        arrow = not isinstance(above.item, Group | Fan | Branches | Web)
         target = "" if edge.source.path.endswith("|") else target_of(edge)
         points = ((0.0, top), (0.0, foot))
         self.found.pieces.wires.append(

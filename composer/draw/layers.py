@@ -82,6 +82,8 @@ class Stack:
     """Which node reads at which port what."""
     kinds: tuple[Hashable, ...]
     """Equal for equal passes."""
+    around: tuple[Hashable, ...]
+    """What each pass reads from outside of all."""
     shared: bool
     """Whether all have the parameters of the first."""
 
@@ -152,7 +154,8 @@ class _Folder:
         """Whether one frame can tell the kinds of layers apart: they are few, or differ in some fields only."""
         kinds, run = len(set(stack.kinds)), stack.run
         forms = {tuple(self.forms.of(graph.nodes[index]) for index in run.window(number)) for number in range(run.passes)}
-        return kinds <= (MOST_TOLD if len(forms) == 1 else min(MOST_KINDS, run.passes // 2))
+        fields_only = len(forms) == len(set(stack.around)) == 1 and run.passes > 2
+        return kinds <= max(min(MOST_KINDS, run.passes // 2), 1, MOST_TOLD if fields_only else 0)
 
     def _stack(self, graph: TypedGraph, series: Series, run: Run, place: str) -> Stack:
         """A run, with what its passes are."""
@@ -166,14 +169,16 @@ class _Folder:
         whose = [[one for index in run.window(number) for one in self._owned(graph, run, index, place)] for number in passes]
         firsts = [(index, name, "first", index, name) for index, name, *_ in whose[0]]
         shared = bool(firsts) and all(one == firsts for one in whose[1:])
+        around = [
+            tuple(tuple(self._elsewhere(series, run, number, index, carried)) for index in run.window(number))
+            for number in passes
+        ]
         kinds: list[Hashable] = []
         for number in passes:
-            what = [
-                (self.kinds.of(graph.nodes[index]), *self._elsewhere(series, run, number, index, carried))
-                for index in run.window(number)
-            ]
-            kinds.append((tuple(what), () if shared else tuple(one for one in whose[number] if one[2] != "own")))
-        return Stack(run, carried, tuple(kinds), shared)
+            what = tuple(self.kinds.of(graph.nodes[index]) for index in run.window(number))
+            others = () if shared else tuple(one for one in whose[number] if one[2] != "own")
+            kinds.append((what, around[number], others))
+        return Stack(run, carried, tuple(kinds), tuple(around), shared)
 
     def _elsewhere(
         self, series: Series, run: Run, number: int, index: int, carried: Mapping[tuple[int, Port], object]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from composer.draw.looks import Look
-from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Row, Source
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Row, Source, Web
 
 ROWS = 3
 """Kinds of a block that are shown one by one."""
@@ -80,7 +80,7 @@ def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
     """What happens in training to what an item gives, and in how many passes where that is not the same in all."""
     counts: dict[str, int] = {}
     for item, count in zip(alike, passes, strict=True):
-        said = item.join.after if isinstance(item, Branches) else item.after
+        said = item.join.after if isinstance(item, Branches | Web) else item.after
         counts[said] = counts.get(said, 0) + count
     if len(counts) == 1:
         return next(iter(counts))

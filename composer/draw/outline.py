@@ -21,7 +21,7 @@ from composer.draw.merge import merged
 from composer.draw.overview import of_group, without_norms
 from composer.draw.passes import earlier, named, runs, with_earlier, without_parameters
 from composer.draw.scene import About
-from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source
+from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Sink, Source, Web
 from composer.draw.visits import visited
 from composer.draw.words import counted, shape, size, spoken
 from composer.graph.ir import Ref, Wire, wires_of
@@ -578,7 +578,8 @@ def read_once(ref: Ref, graph: TypedGraph) -> bool:
 def said_after(read: Sources, said: str, drawn: _Drawn) -> bool:
     """Says above an item what happens to what it gives, if that is what is read."""
     for index, item in enumerate(drawn.items):
-        if [(item.about.path, "", "")] == [(one.path, one.port, one.chip) for one in read] and not isinstance(item, Branches):
+        same = [(item.about.path, "", "")] == [(one.path, one.port, one.chip) for one in read]
+        if same and not isinstance(item, Branches | Web):
             drawn.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
             return True
     return False

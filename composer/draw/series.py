@@ -89,6 +89,11 @@ class Series:
         return {member.name: index for index, member in enumerate(self.members)}
 
     @cached_property
+    def numbers(self) -> Sequence[Sequence[str]]:
+        """Those in the name of each node."""
+        return [re.findall(r"\d+", member.name) for member in self.members]
+
+    @cached_property
     def flowing(self) -> Sequence[int]:
         """For each node how many values of nodes below it are read by it or further up."""
         last = {self.places[ref.node]: len(self.members) for ref in self.outputs if ref.node in self.places}
@@ -123,16 +128,21 @@ class Series:
         """Of each stretch in which kinds of blocks come again after some nodes, the best run."""
         kinds = [member.kind for member in self.members]
         found: list[Run] = []
+
+        def folded(start: int, end: int, period: int) -> bool:
+            """Whether a run of a part of the period is there already."""
+            return any(one.start < start + period and end <= one.end + period and period % one.period == 0 for one in found)
+
         for period in range(1, (high - low) // 2 + 1):
             start = low
             for index in range(low, high - period + 1):
                 if index < high - period and kinds[index] == kinds[index + period]:
                     continue
-                end = index + period
-                folded = any(one.start < start + period and end <= one.end + period and period % one.period == 0 for one in found)
-                if end - start >= 2 * period and not folded and (run := self._best(start, end, period)):
-                    found.append(run)
-                    yield run
+                if index - start >= period and not folded(start, index + period, period):
+                    run = self._best(start, index + period, period)
+                    if run is not None:
+                        found.append(run)
+                        yield run
                 start = index + 1
 
     def _best(self, low: int, high: int, period: int) -> Run | None:
@@ -141,8 +151,8 @@ class Series:
         def rank(start: int) -> tuple[int, int, int]:
             steps: set[tuple[str, str]] = set()
             for index in range(start, start + period):
-                numbers = (re.findall(r"\d+", self.members[one].name) for one in (index, index + period))
-                steps |= {(one, next_) for one, next_ in zip(*numbers, strict=False) if one != next_}
+                pairs = zip(self.numbers[index], self.numbers[index + period], strict=False)
+                steps |= {(one, next_) for one, next_ in pairs if one != next_}
             return self.flowing[start + period], len(steps), start
 
         phases = sorted(range(low, min(low + period, high - 2 * period + 1)), key=rank)[:PHASES]
@@ -168,6 +178,8 @@ class Series:
             second.append(self.readings(start, period, 1, place))
             if not self._begins(first, second[-1], entry):
                 return 1, ()
+        if not self._flows(second, entry):
+            return 1, ()
         passes = 2
         while start + (passes + 1) * period <= high and all(
             self.members[start + place].kind == self.members[start + passes * period + place].kind
@@ -190,6 +202,14 @@ class Series:
             else:
                 found.append(Reading(port, "earlier" if source >= start else "elsewhere", None, ref))
         return found
+
+    def _flows(self, readings: Sequence[Sequence[Reading]], entry: Mapping[Value, Ref]) -> bool:
+        """Whether all that a pass carries on comes from what it was given by the one before: branches side by side do not."""
+        given: set[int] = set()
+        for place, several in enumerate(readings):
+            if any(one.way == "before" or (one.way == "same" and one.value and one.value[0] in given) for one in several):
+                given.add(place)
+        return all(place in given for place, *_ in entry)
 
     def _begins(self, first: Sequence[Reading], second: Sequence[Reading], entry: dict[Value, Ref]) -> bool:
         """Whether a node of the first pass is given from elsewhere what the one of the second reads of the first, and is equal

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations, pairwise
 from typing import TypeAlias
 
-from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source
+from composer.draw.reduction import irreducible, ranks, segments
+from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source, Web
 
 MOST_BRANCHES = 4
+LEAST_WEB, MOST_WEB = 6, 100
+"""Blocks of a part that is laid out by itself."""
 Steps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
@@ -201,7 +204,8 @@ def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], parts: 
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
-        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, part) and e.upward]
+        held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
+        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
         free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
@@ -292,6 +296,56 @@ def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
     return list(parts.values())
 
 
+def woven(flow: Flow, besides: Container[str], fits: Callable[[Web], bool]) -> Flow:
+    """The flow, in line, with what is irreducible, or has many branches, and is rather wide than long, as one item for each such
+    part that fits; of `besides`, which have something beside them, nothing is in one."""
+    paths = [flow.owner, *(item.about.path for item in flow.items)]
+    place = {path: number for number, path in enumerate(paths) if path or not number}
+    wires: list[tuple[int, int]] = []
+    for item in flow.items:
+        own = [e for e in flow.edges if e.target == item.about.path]
+        sources = {e.source.path for e in (*own, *inner_edges(item)) if e.upward}
+        wires += [(place[one], place[item.about.path]) for one in sources if one in place and place[one] < place[item.about.path]]
+    for low, high in reversed(list(segments(len(paths), wires))):
+        inside = [(a, b) for a, b in wires if low <= a and b <= high]
+        wide = LEAST_WEB <= high - low <= MOST_WEB and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
+        alone = not any(path in besides for path in paths[low + 1 : high + 1])
+        many = sum(a == low and b < high for a, b in inside) > MOST_BRANCHES
+        if wide and alone and (many or irreducible(low, high, inside) != {(low, high)}):
+            web = _web(flow, paths[low], flow.items[low:high])
+            flow = _with_web(flow, web) if web is not None and fits(web) else flow
+    return flow
+
+
+def _web(flow: Flow, fork: str, items: Sequence[Item]) -> Web | None:
+    """Some items as one, where they read nothing but each other, the fork, and what goes by its name."""
+    own = {item.about.path for item in items}
+    join = items[-1]
+    inner = tuple(e for e in flow.edges if e.target in own)
+    sources = {e.source for e in inner if e.source.path == fork and e.upward}
+    others = any(e.upward and e.source.path not in own and e.source not in sources for e in inner)
+    odd = any(e.back or e.source.port for e in flow.all_edges() if e.source.path in own or e.target in own)
+    outside = [source for _, source in flow.exits] + [sink.edges[0].source for sink in flow.sinks]
+    outside += [flow.outlet] if flow.outlet else []
+    read = {source.path for source in outside}
+    wired = [e for e in inner if e.upward]
+    between = own <= {e.target for e in wired} and own - {join.about.path} <= {e.source.path for e in wired}
+    simple = between and all(isinstance(item, Leaf) and not item.look.sides for item in items)
+    said = any(isinstance(item, Leaf) and item.after for item in items[:-1])
+    if not isinstance(join, Leaf) or len(sources) != 1 or others or odd or not simple or said or read & (own - {join.about.path}):
+        return None
+    (source,) = sources
+    return Web(Flow(fork, tuple(items), inner, Source(join.about.path)), join, source)
+
+
+def _with_web(flow: Flow, web: Web) -> Flow:
+    """The flow with a part as one item."""
+    own = {item.about.path for item in web.flow.items}
+    kept = tuple(web if item is web.join else item for item in flow.items if item is web.join or item.about.path not in own)
+    edges = tuple(e for e in flow.edges if e.target not in own)
+    return replace(flow, items=kept, edges=(*edges, Edge(web.fork, web.join.about.path, "|", True)))
+
+
 @dataclass(frozen=True, slots=True)
 class Asides:
     """A flow without the blocks that read nothing that flows, and where these stand."""
@@ -309,10 +363,9 @@ def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
     besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
     standing: dict[str, tuple[Leaf, tuple[Edge, ...]]] = {}
     gone: set[str] = set()
-    every = list(flow.all_edges())
+    read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
     for path, item in items.items():
-        readers = [e for e in every if e.source.path == path]
-        reads = tuple(e for e in flow.edges if e.target == path)
+        readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
         streams = [e for e in reads if not e.measured]
         still = all(e.source.chip or e.source.given for e in streams)
         still = still and flow.owner not in {e.source.path for e in streams} - {""}
@@ -331,7 +384,7 @@ def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
             continue
         if not isinstance(reader, Leaf):
             continue
-        streams = [e for e in flow.edges if e.target == readers[0].target and e.main and e.source.path not in gone]
+        streams = [e for e in into.get(readers[0].target, ()) if e.main and e.source.path not in gone]
         others = [e for e in streams if e.source.path != path and not e.source.chip]
         if not others or (readers[0].main and streams[0].source.path == path and not _flows(others[0].source, flow, items)):
             continue
@@ -342,6 +395,14 @@ def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
     paths = gone - set(standing)
     edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.chip))
     return Asides(replace(flow, items=kept, edges=edges), besides, standing)
+
+
+def _by(edges: Iterable[Edge], key: Callable[[Edge], str]) -> dict[str, list[Edge]]:
+    """Edges by one of their ends."""
+    found: dict[str, list[Edge]] = {}
+    for edge in edges:
+        found.setdefault(key(edge), []).append(edge)
+    return found
 
 
 def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:

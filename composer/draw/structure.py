@@ -159,7 +159,27 @@ class Branches:
         return self.join.about
 
 
-Item: TypeAlias = Leaf | Fan | Group | Branches
+@dataclass(frozen=True, slots=True)
+class Web:
+    """Blocks from a fork to a join that stand neither in line nor side by side."""
+
+    flow: Flow
+    """In it the join comes last."""
+    join: Leaf
+    fork: Source
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """All that it holds."""
+        return (self.flow,)
+
+    @property
+    def about(self) -> About:
+        """What stands for all of them: where they end."""
+        return self.join.about
+
+
+Item: TypeAlias = Leaf | Fan | Group | Branches | Web
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +200,7 @@ class Flow:
         """Its edges and those of all that it holds."""
         yield from self.edges
         for item in self.items:
-            if isinstance(item, Group | Branches):
+            if isinstance(item, Group | Branches | Web):
                 for flow in item.flows:
                     yield from flow.all_edges()
 

@@ -81,6 +81,7 @@ class Expander:
             positions = wiring.connect(root, [(name, span, reference, scope) for name, span, reference in recipe.positions])
         except TooMuch:
             return None
+        assert not self.sound or not any(node.broken for node in self.all_nodes), "a mistake that nobody was told of"
         self.instances.unused()
         rules = tuple(written_starts(recipe.init, scope, self.values))
         graph = freeze(root, self.report.diagnostics)

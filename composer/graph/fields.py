@@ -135,19 +135,19 @@ class Fields:
         part = target.part if isinstance(target, Use) else None
         if isinstance(target, Repeat | Scan):  # in a graph of its own, which the holder can call
             target = Group(Body((NodeDecl(field.name, span, target),), (), span), Settings(), span)
-        if part is not None and not self._fits(part, form.family):
+        if not _fits(part, form.family):
             at = target.type_span if isinstance(target, Use) else span
             offered = ", ".join(sorted(self.library.of(form.family))[:8])
             self.report.error(
                 "slot-family",
                 at,
-                f"{part.kind} does not fill the slot `{field.name}`",
+                f"{part.kind if part else 'a graph'} does not fill the slot `{field.name}`",
                 hint=f"it takes {offered}" if offered else "",
             )
             raise Stop
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
             sealed = self.expander.graph(node, sealed=True)
-            inside = Scope(place.graph, place.values, place.outer, scope.inside)
+            inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
             return self.expander.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
         assert isinstance(target, Use)
         settings = target.settings
@@ -159,9 +159,6 @@ class Fields:
         if any(value is None for _, value in values):
             raise Stop
         return PartValue(part, values, target.span)
-
-    def _fits(self, part: type[Part], family: type[Part]) -> bool:
-        return issubclass(part, family) or (is_node(family) and is_node(part)) or (family is Block and is_node(part))
 
     def _part_fields(self, use: Use, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
         """The fields that are written, None for one with a mistake, and the slots that are not."""
@@ -187,3 +184,10 @@ class Fields:
             return self.expander.default(default, Site(field.name, self.expander.graph(node, sealed=True), span, "input"))
         values = ((key, Known(getattr(default, key), span)) for key in type(default).model_fields)
         return PartValue(type(default), tuple(values), span)
+
+
+def _fits(part: type[Part] | None, family: type[Part]) -> bool:
+    """Whether a part, or a graph where there is none, fills the slots of a family."""
+    if part is None:
+        return is_node(family) or issubclass(family, Block)
+    return issubclass(part, family) or (is_node(part) and (is_node(family) or family is Block))

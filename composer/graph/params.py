@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from operator import gt, lt
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.graph.report import Stop
-from composer.graph.scope import Binding, Bound, Deferred, Scope
+from composer.graph.scope import Binding, Bound, Broken, Deferred, Scope
 from composer.graph.values import Values
 from composer.language.document import Listing, Node, Scalar
 from composer.language.document import Mapping as YamlMapping
@@ -31,25 +31,27 @@ class Params:
 
     def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[Node, Scope]] | None = None) -> None:
         """Binds each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
-        for name, (node, place) in (given or {}).items():
-            param = next(param for param in self.params if param.name == name)
+        given = given or {}
+        for param in self._in_order(given.keys()):
             try:
-                values[name] = self._given(param, node, place, scope)
+                if param.name in given:
+                    values[param.name] = self._given(param, *given[param.name], scope)
+                else:
+                    values[param.name] = self._param(param, self._param_expression(param), scope)
             except (ExpressionError, Stop) as error:
                 self.report.take(error)
-        declared = {param.name: param for param in self.params if param.name not in (given or {})}
-        expressions = {name: self._param_expression(param) for name, param in declared.items()}
-        for name in self._order(declared, expressions):
+        for param in self.params:  # once all are there, since a bound may be another param
             try:
-                values[name] = self._param(declared[name], expressions[name], scope)
+                self._within_bounds(param, values[param.name], scope)
             except (ExpressionError, Stop) as error:
                 self.report.take(error)
+                values[param.name] = Broken(param.span)
 
     def _given(self, param: Param, node: Node, place: Scope, scope: Scope) -> Binding:
         """A param's value in one use of its block; a short param takes what is of the type of its default."""
         kind = param.type or self._type_of_default(param, scope)
         param = replace(param, type=kind, default=node)
-        return self._param(param, self._param_expression(param), place, declared=scope)
+        return self._param(param, self._param_expression(param), place, itself=False)
 
     def _type_of_default(self, param: Param, scope: Scope) -> ParamType | None:
         expression = self._param_expression(param)
@@ -58,19 +60,16 @@ class Params:
             return None
         return "flag" if isinstance(bound.value, bool) else "word" if isinstance(bound.value, str) else "number"
 
-    def _order(self, declared: Mapping[str, Param], expressions: Mapping[str, Expression | None]) -> list[str]:
+    def _in_order(self, given: Set[str]) -> list[Param]:
         """The params, each after those that its default names; without those of a cycle, which is reported."""
+        declared = {param.name: param for param in self.params}
         needs = {
-            name: [
-                other
-                for other in sorted(names(expressions[name]))
-                if other in declared and not _is_its_own_word(declared[name], expressions[name])
-            ]
-            for name in declared
+            name: self._needs(param, declared.keys()) if name not in given or param.type is None else []
+            for name, param in declared.items()
         }
         while True:
             try:
-                return list(TopologicalSorter(needs).static_order())
+                return [declared[name] for name in TopologicalSorter(needs).static_order()]
             except CycleError as error:
                 path = error.args[1][::-1]  # each names the next
                 start = path.index(min(path[:-1], key=list(declared).index))
@@ -80,13 +79,17 @@ class Params:
                     needs.pop(name, None)
                 needs = {name: [other for other in others if other in needs] for name, others in needs.items()}
 
+    def _needs(self, param: Param, known: Set[str]) -> list[str]:
+        expression = self._param_expression(param)
+        return [] if _is_its_own_word(param, expression) else sorted(names(expression) & known)
+
     def _param_expression(self, param: Param) -> Expression | None:
         if param.type in ("block", "mask") or not isinstance(param.default, Scalar):
             return None
         return self.values.parsed_scalar(param.default)
 
-    def _param(self, param: Param, expression: Expression | None, scope: Scope, declared: Scope | None = None) -> Binding:
-        """A param's value, read in `scope`; its bounds are read where it is declared."""
+    def _param(self, param: Param, expression: Expression | None, scope: Scope, *, itself: bool = True) -> Binding:
+        """A param's value, read in `scope`: that of its declaration (`itself`), or of the use that gives it."""
         if param.type in ("block", "mask"):
             return Deferred(param.default, scope, param.default.span if param.default else param.span)
         if param.default is None:
@@ -105,7 +108,7 @@ class Params:
         if expression is None:
             raise Stop
         span = param.default.span
-        if declared is None and _is_its_own_word(param, expression):
+        if itself and _is_its_own_word(param, expression):
             return Bound(evaluate_word(expression, {}, param.of or (param.name,)), span)
         if param.type in ("word", "choice"):
             return Bound(
@@ -127,28 +130,20 @@ class Params:
             return Bound(self.values.flag(expression, scope, span), span)
         if self.values.is_sized(expression, scope):  # known once sizes are
             return Deferred(ExpressionValue(expression, span), scope, span)
-        return Bound(self._typed(self.values.evaluate(expression, scope), param, declared or scope, span), span)
+        return Bound(_typed(self.values.evaluate(expression, scope), param, span), span)
 
-    def _typed(self, value: Value, param: Param, scope: Scope, span: Span) -> Value:
-        """The value as the param's type wants it, within the bounds, which are read in `scope`."""
-        if param.type == "int":
-            value = as_int(value, span)
-        elif param.type == "float":
-            value = as_float(value, span)
-        elif param.type == "number":
-            value = as_real(value, span)
+    def _within_bounds(self, param: Param, binding: Binding, scope: Scope) -> None:
+        if not isinstance(binding, Bound) or isinstance(binding.value, bool | str):
+            return
         for bound, wrong, words in ((param.minimum, lt, "at least"), (param.maximum, gt, "at most")):
-            if bound is not None and not isinstance(value, bool | str):
-                limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
-                if wrong(value, limit):
-                    self.report.error(
-                        "out-of-range",
-                        span,
-                        f"{param.name} is {words} {limit}, not {value}",
-                        labels=(Label(bound.span, "declared here"),),
-                    )
-                    raise Stop
-        return value
+            if bound is None:
+                continue
+            limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
+            if wrong(binding.value, limit):
+                message = f"{param.name} is {words} {limit}, not {binding.value}"
+                labels = (Label(bound.span, "declared here"),)
+                self.report.error("out-of-range", binding.span, message, labels=labels)
+                raise Stop
 
     def unused(self, root: YamlMapping, own: Source) -> None:
         """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
@@ -167,3 +162,15 @@ class Params:
 def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
     """Whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
     return param.type in (None, "word", "choice") and isinstance(expression, Path) and expression.text == param.name
+
+
+def _typed(value: Value, param: Param, span: Span) -> Value:
+    """The value as the param's type wants it."""
+    match param.type:
+        case "int":
+            return as_int(value, span)
+        case "float":
+            return as_float(value, span)
+        case "number":
+            return as_real(value, span)
+    return value

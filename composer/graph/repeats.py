@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from composer.diagnostics import Diagnostic, Source, Span
+from composer.diagnostics import Diagnostic, Span
 from composer.graph.builders import GraphBuilder, NodeBuilder, PassBuilder, Site
 from composer.graph.ir import GraphInput
 from composer.graph.report import Stop, TooMuch
@@ -14,9 +14,9 @@ from composer.graph.settings import settle
 from composer.language.document import Listing, Node, Scalar
 from composer.language.evaluate import as_int
 from composer.language.express import names
-from composer.language.expression import Number, Path, Step
+from composer.language.expression import Path, Step
 from composer.language.functions import FUNCTIONS
-from composer.language.identifiers import IDENTIFIER
+from composer.language.identifiers import identifiers
 from composer.language.recipe import (
     Body,
     Edge,
@@ -53,63 +53,67 @@ class Repeats:
         settle(node, what.settings, scope, site, self.values)
         if node.dropped:
             return self._dropped_repeat(node, what, scope)
-        count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
-        if not 1 <= count <= PASSES:
-            self.report.error(
-                "passes",
-                what.count.span,
-                f"a repeat has 1 to {PASSES:,} passes, not {count}",
-                labels=self.values.set_here(what.count.expression, scope),
-            )
-            raise Stop
-        self.count += count * len(what.each)
-        if self.count > VALUES:
-            self.report.error("too-many-nodes", what.count.span, f"the repeats have more than {VALUES:,} `each` values",
-                       labels=self.values.set_here(what.count.expression, scope))  # fmt: skip
-            raise TooMuch
+        count = self._count(what, scope)
         if what.share is not None and self.values.flag(what.share.expression, scope, what.share.span):
             node.share = what.share.span
         node.passes = []
-        body = self._free(what.body)
-        read = body | {key for _, _, value in what.each for key in self._free(value)}
+        self._passes(node, node.passes, what, scope, count)
+        read = self._free(what.body) | {key for _, _, value in what.each for key in self._free(value)}
+        for name, span, _ in what.each:
+            if name not in read:
+                message = f"nothing in the repeat reads `{name}`"
+                self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
+        if self._size(node) > TOTAL:
+            self._too_much(what, scope, f"with {count:,} passes the model has more than {TOTAL:,} nodes")
+        return node
+
+    def _count(self, what: Repeat, scope: Scope) -> int:
+        """How many passes there are.
+
+        Raises:
+            Stop, TooMuch: where there are none, or too many, which is reported.
+        """
+        count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
+        if not 1 <= count <= PASSES:
+            message = f"a repeat has 1 to {PASSES:,} passes, not {count}"
+            set_here = self.values.set_here(what.count.expression, scope)
+            self.report.error("passes", what.count.span, message, labels=set_here)
+            raise Stop
+        self.count += count * len(what.each)
+        if self.count > VALUES:
+            self._too_much(what, scope, f"the repeats have more than {VALUES:,} `each` values")
+        return count
+
+    def _too_much(self, what: Repeat, scope: Scope, message: str) -> NoReturn:
+        set_here = self.values.set_here(what.count.expression, scope)
+        self.report.error("too-many-nodes", what.count.span, message, labels=set_here)
+        raise TooMuch
+
+    def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: Repeat, scope: Scope, count: int) -> None:
+        """Writes the passes out, those that see the same as one graph."""
         shared: dict[Any, GraphBuilder] = {}
         for index in range(count):
             place = scope.with_values({what.index: Bound(index, what.index_span)})
-            more: dict[str, Binding] = {}
-            for name_, span, value in what.each:
-                more[name_] = self._each(value, index, place.with_values(more), span) or Broken(span)
-            key = self._key(more, body, {what.index, node.name}, index)
-            plain = tuple((each, binding.value) for each, binding in more.items() if isinstance(binding, Bound))
-            if key not in shared:
-                graph = self.expander.graph(node)
-                graph.pass_index = index
-                for port in node.edges:
-                    graph.inputs[port] = GraphInput(port)
+            values: dict[str, Binding] = {}
+            for name, span, written in what.each:
+                values[name] = self._each(written, index, place.with_values(values), span) or Broken(span)
+            key = self._key(values, self._free(what.body), {what.index, node.name}, index)
+            plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
+            known = shared.get(key)
+            graph = known or self.expander.graph(node)
+            passes.append(PassBuilder(graph, plain))
+            if known is None:
                 shared[key] = graph
-                node.passes.append(PassBuilder(graph, plain))
-                self.expander.body(what.body, graph, place.within(graph, more))
-            else:
-                node.passes.append(PassBuilder(shared[key], plain))
-        for name_, span, _ in what.each:
-            if name_ not in read:
-                self.report.diagnostics.append(
-                    Diagnostic("unused-value", f"nothing in the repeat reads `{name_}`", span, "warning")
-                )
-        if self._size(node) > TOTAL:
-            self.report.error("too-many-nodes", what.count.span, f"with {count:,} passes the model has more than {TOTAL:,} nodes",
-                       labels=self.values.set_here(what.count.expression, scope))  # fmt: skip
-            raise TooMuch
-        return node
+                graph.pass_index = index
+                graph.inputs |= {port: GraphInput(port) for port in node.edges}
+                self.expander.body(what.body, graph, place.within(graph, values))
 
     def _dropped_repeat(self, node: NodeBuilder, what: Repeat, scope: Scope) -> NodeBuilder:
         """A repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
         inner = self.expander.inside(node, node.edges)
-        settings = Settings(
-            tuple(
-                Edge(p, node.name_span, (Path((Step(p, None, node.name_span, node.name_span),), node.name_span),))
-                for p in node.edges
-            )
-        )
+        here = node.name_span
+        names = {port: Path((Step(port, None, here, here),), here) for port in node.edges}
+        settings = Settings(tuple(Edge(port, here, (name,)) for port, name in names.items()))
         repeat = Repeat(what.count, what.index, what.index_span, what.each, what.body, settings, what.span, what.share)
         self.expander.body(Body((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
         return node
@@ -165,11 +169,9 @@ class Repeats:
         return tuple(_key(values[each]) for each in sorted(values) if each in read), index if counted & read else None
 
     def _free(self, what: Any) -> frozenset[str]:
-        """The names that a piece of a recipe may read, over-estimated: every identifier in it."""
+        """The names that a piece of a recipe may read."""
         if id(what) not in self.free:
-            found: set[str] = set()
-            _identifiers(what, found)
-            self.free[id(what)] = frozenset(found)
+            self.free[id(what)] = identifiers([what])
             self.values.keep_alive.append(what)
         return self.free[id(what)]
 
@@ -181,22 +183,3 @@ def _key(binding: Binding) -> Any:
         case Deferred(holds=holds):
             return "deferred", id(holds)
     return ("broken",)
-
-
-def _identifiers(what: Any, found: set[str]) -> None:
-    match what:
-        case Scalar():
-            found.update(IDENTIFIER.findall(what.text))
-        case Path():
-            for step in what.steps:
-                found.add(step.name)
-                for argument in step.arguments or ():
-                    _identifiers(argument, found)
-        case str() | int() | float() | bool() | None | Span() | Number() | Source() | type():
-            pass
-        case tuple() | list():
-            for item in what:
-                _identifiers(item, found)
-        case _:
-            for name in getattr(type(what), "__slots__", ()):
-                _identifiers(getattr(what, name), found)

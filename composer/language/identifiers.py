@@ -1,31 +1,40 @@
-"""The names that a piece of a recipe may read, before anything in it is parsed."""
+"""The names that a piece of a recipe may read, over-estimated: what nothing reads is none of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from composer.language.document import Listing, Mapping, Node, Scalar
+from composer.diagnostics import Span
+from composer.language.document import Mapping, Scalar
+from composer.language.expression import Number, Path
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def identifiers(nodes: Iterable[Node]) -> frozenset[str]:
-    """Every name that some values may read, over-estimated: the identifiers in them."""
+def identifiers(pieces: Iterable[object]) -> frozenset[str]:
+    """The identifiers in nodes of a document, and the names in what is parsed already."""
     found: set[str] = set()
-    waiting, seen = list(nodes), set[int]()
+    waiting, seen = list(pieces), set[int]()
     while waiting:
-        node = waiting.pop()
-        if id(node) in seen:  # a block that several files use
+        piece = waiting.pop()
+        if id(piece) in seen:  # a block that several files use
             continue
-        seen.add(id(node))
-        match node:
+        seen.add(id(piece))
+        match piece:
             case Scalar(text=text):
                 found.update(IDENTIFIER.findall(text))
-            case Listing(items=items):
-                waiting.extend(items)
             case Mapping(entries=entries):
                 waiting.extend(entry.value for entry in entries)
+            case Path(steps=steps):
+                found.update(step.name for step in steps)
+                waiting.extend(step.arguments for step in steps)
+            case tuple():
+                waiting.extend(piece)
+            case type() | Span() | Number():
+                pass
+            case _:
+                waiting.extend(getattr(piece, name) for name in getattr(type(piece), "__slots__", ()))
     return frozenset(found)
 
 

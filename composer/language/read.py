@@ -10,7 +10,8 @@ from composer.diagnostics import Diagnostic, Source, Span
 from composer.language.document import Document, Listing, Mapping, Node, Scalar
 from composer.language.entries import MERGE, entries, items
 from composer.language.flow import is_cut
-from composer.language.syntax import Stop, explain, refused_property
+from composer.language.syntax import explain, refused_property
+from composer.language.trouble import Stop
 from composer.language.yaml_events import INVISIBLE, character_name, events, readable
 
 LARGEST = 4 * 2**20

@@ -13,7 +13,8 @@ from yaml import Mark, MarkedYAMLError
 
 import composer
 from composer.diagnostics import Source, full
-from composer.language.syntax import Stop, explain
+from composer.language.syntax import explain
+from composer.language.trouble import Stop
 from composer.recipe import zoo_names
 from tests.cases.case import FILES, Case, cases, diagnose, shown
 from tests.cases.index import PAGE, page

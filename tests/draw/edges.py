@@ -35,20 +35,19 @@ class Readers:
         made = self.graph(typed.root, given, "")
         for name, value in made.items():
             self.pairs |= {(one, f"outputs.{name}", "") for one in value}
-        self.pairs = {
-            self.outside(*pair) for pair in self.pairs if pair[0] == pair[1] or self.holder(pair[0]) != self.holder(pair[1])
-        }
-        self.blocks = set(map(self.holder, self.blocks))
+        self.layers = self.closed & {steps[0] for steps in called.steps.values()}
+        """Boxes in which layers stand that are written one by one."""
+        self.pairs = {self.outside(*pair) for pair in self.pairs if pair[0] == pair[1] or self.box(pair[0]) != self.box(pair[1])}
+        self.blocks = set(map(self.box, self.blocks))
 
-    def holder(self, path: str) -> str:
-        """What is drawn as one box, for layers that are written one by one and stand in it; else the node itself."""
-        steps = path.split(".")
-        return steps[0] if steps[0] in self.closed & {called[0] for called in self.names.steps.values()} else path
+    def box(self, path: str) -> str:
+        """Where a node is drawn."""
+        first = path.partition(".")[0]
+        return first if first in self.layers else path
 
     def outside(self, maker: str, reader: str, port: str) -> tuple[str, str, str]:
-        """A pair as it is seen from outside of such boxes, which read one thing."""
-        around = self.holder(reader)
-        return self.holder(maker), around, port if around == reader else ""
+        """A pair as it is seen from outside of such boxes, whose ports have no names of their own."""
+        return self.box(maker), self.box(reader), "" if self.box(reader) in self.layers else port
 
     def silent(self) -> Readers:
         """One that keeps nothing of what it meets."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+from time import process_time
+
+import composer
 from composer.draw.scene import Area
 from tests.draw.cases import scenes
 
@@ -48,3 +52,17 @@ def test_skips_of_a_u_go_straight_across() -> None:
     assert len(across) == 2
     assert all(points[-2][1] == points[-1][1] for points in across)
     assert at["middle"].bottom == max(area.bottom for area in at.values())
+
+
+def test_thousand_tangled_nodes_are_drawn_soon() -> None:
+    """In under five seconds of CPU: a chain of maps with a sum of two near values at every seventh node, and more at random."""
+    random = Random(1)
+    lines = ["recipe: tangle", "inputs: {signal: 'float[batch, time, 8]'}", "graph:", "  n0: {type: linear, out: 8}"]
+    for n in range(1, 1000):
+        near = n - 3 if n % 7 == 3 else random.randrange(max(0, n - 15), n - 1) if n > 20 and n % 11 == 5 else None
+        lines.append(f"  n{n}: {{type: linear, out: 8}}" if near is None else f"  n{n}: {{type: add, in: [n{n - 1}, n{near}]}}")
+    recipe = composer.load("\n".join([*lines, "outputs: {y: n999}"]))
+    assert recipe.typed.root.nodes
+    begin = process_time()
+    assert recipe.draw().svg()
+    assert process_time() - begin < 5

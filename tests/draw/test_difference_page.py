@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,6 @@ def test_changes_are_told_of_their_nodes() -> None:
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
 def test_hostile_names_stay_text(title: str) -> None:
     """Two scripts, ours, whatever the models are called."""
-    from dataclasses import replace
-
     found = replace(difference(), before=title, after=title)
     assert data_of(found.draw().html())["models"] == [title, title]
 
@@ -277,3 +276,18 @@ def test_equal_models_have_no_changes_to_pick(chromium: Any, tmp_path: Path) -> 
     keys(chromium, "n", "p")
     assert "the same model" in find(chromium, "summary").text
     assert changes(chromium) == [] and chromium.get_log("browser") == []
+
+
+@needs_browser
+def test_hostile_names_and_recipes_run_nothing(chromium: Any, tmp_path: Path) -> None:
+    """Neither what models are called nor what their files say, wherever the page tells it."""
+    evil = "</script><script>window.ran = 1</script><!-- <img src=x onerror='window.ran = 2'> {{script}}"
+    text = f'recipe: evil\ndoc: "{evil}"\ninputs: {{x: "float[batch, time, 16]"}}\ngraph:\n  a: {{type: linear, out: 8}}\n'
+    found = composer.load(text).diff(composer.load(text.replace("out: 8", "out: 9")))
+    replace(found, before=evil, after="{{data}}</title>").draw().save(tmp_path / "evil.html")
+    chromium.get((tmp_path / "evil.html").as_uri())
+    chromium.execute_script("nodes.forEach((_, at) => { choose(at); beside(at); }); view.changes.forEach((_, at) => pick(at));")
+    assert chromium.execute_script("return window.ran") is None
+    assert chromium.title == f"{evil} → {{{{data}}}}</title>"
+    assert evil in find(chromium, ".recipe").text
+    assert chromium.get_log("browser") == []

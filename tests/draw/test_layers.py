@@ -8,7 +8,9 @@ from functools import cache
 import pytest
 
 import composer
-from composer.draw.layers import folded
+from composer.compare import comparison
+from composer.draw.facts import facts
+from composer.draw.layers import as_written, folded
 from composer.draw.outline import Level
 from composer.draw.scene import Box, Frame, Scene
 from composer.graph.ir import Ref, wires_of
@@ -198,6 +200,10 @@ def test_branches_of_one_kind_are_no_layers() -> None:
     maps = "".join(f"  map{n}: {{type: linear, out: d_model, in: embed}}\n" for n in range(1, 7))
     join = "  join: {type: add, in: [map1, map2, map3, map4, map5, map6]}\n"
     assert not frames(HEAD + maps + join + FOOT)
+    longer = "".join(
+        f"  map{n}: {{type: linear, out: d_model, in: embed}}\n  norm{n}: layernorm\n  bend{n}: relu\n" for n in range(1, 7)
+    )
+    assert not frames(HEAD + longer + join.replace("map", "bend") + FOOT)
 
 
 def test_layers_with_the_weights_of_the_first_are_shared() -> None:
@@ -222,6 +228,23 @@ def test_a_written_layer_is_found_by_its_name() -> None:
     assert not [line for line in bright if 'data-id="layers.ffn"' in line and 'opacity=".35"' in line]
     assert [line for line in bright if 'data-id="layers.attn"' in line and 'opacity=".35"' in line]
     assert {"attn1", "attn5"} <= paths(recipe.draw(unroll=True).scene.boxes)
+
+
+def test_the_page_opens_what_is_folded() -> None:
+    """Everything that it shows has facts, those of a written layer."""
+    recipe = composer.load(of_nodes(5))
+    assert '"block+layers.attn"' in recipe.draw().html()
+    told = facts(folded(recipe.typed))
+    assert told["layers.attn"] == facts(as_written(recipe.typed))["attn3"]
+    assert {box.about.path for box in recipe.draw().scene.boxes} - set(told) == {"tokens", "outputs.logits"}
+
+
+def test_a_comparison_marks_what_changed_in_a_written_layer() -> None:
+    """In the frame of either model: the rows of the odd layer, and what it was."""
+    old, new = "ffn4: {type: ffn, hidden: 48}", "ffn4: {type: ffn, hidden: 40}"
+    before, after = composer.load(of_nodes(6)), composer.load(of_nodes(6).replace(old, new))
+    scene = comparison.draw(before.diff(after)).scene
+    assert {ring.path for ring in scene.rings} >= {"before:layers.ffn", "after:layers.ffn"}
 
 
 def paths(boxes: tuple[Box, ...]) -> set[str]:

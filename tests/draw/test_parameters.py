@@ -15,8 +15,7 @@ from composer.cost.units import short
 from composer.draw import layers
 from composer.draw.outline import LEVELS, Level
 from composer.draw.scene import Box, Frame, Merge, Scene
-from tests.conformance.generator import COUNT, generated
-from tests.draw.cases import CASES, CHUNKS, FORMS, scenes
+from tests.draw.cases import CASES, scenes, sources
 
 Thing: TypeAlias = Box | Merge | Frame
 
@@ -26,19 +25,11 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
     """Numbers of parameters of each model of a case, tied ones once, by the names that they have where layers are folded; built
     without memory.
     """
-    kind, _, name = case.partition(" ")
-    match kind:
-        case "zoo":
-            sources = [name]
-        case "form":
-            sources = [str(next(path for path in FORMS if path.stem == name))]
-        case _:
-            sources = [generated(seed) for seed in range(int(name), COUNT, CHUNKS)]
-    models = (composer.load(source).compile("meta") for source in sources)
-    called = (layers.folded(composer.load(source).typed).names.called for source in sources)
+    recipes = [composer.load(source) for _, source in sources(case)]
     found = []
-    for name_in, model in zip(called, models, strict=True):
-        counts = {path: tensor.numel() for path, tensor in model.named_parameters()}
+    for recipe in recipes:
+        name_in = layers.folded(recipe.typed).names.called
+        counts = {path: tensor.numel() for path, tensor in recipe.compile("meta").named_parameters()}
         mixtures = {path.partition(".expert.")[0] for path in counts if ".expert." in path}
         found.append({name_in(routed(path, mixtures)): count for path, count in counts.items()})
     return tuple(found)

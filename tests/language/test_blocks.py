@@ -87,6 +87,28 @@ def test_a_block_is_one_class_of_the_code() -> None:
     assert sum(line.startswith("class Gated") for line in code.splitlines()) == 3  # wired in two ways, and the model
 
 
+NESTED = """
+recipe: nested
+blocks:
+  outer:
+    blocks: {curve: {inputs: {x: "float[..., dim]"}, graph: {n: relu}}}
+    inputs: {x: "float[..., dim]"}
+    graph: {f: {type: ffn, activation: {graph: {n: curve}}}, r: {type: residual, body: {graph: {n: curve}}}}
+inputs: {x: "float[batch, time, 8]"}
+graph: {f: outer}
+"""
+
+
+def test_graphs_in_slots_name_the_blocks_of_the_definition_that_they_stand_in() -> None:
+    """Of a block that computes by itself, and of one that is a graph."""
+    model = composer.load(NESTED).compile(seed=1)
+    plain = NESTED.replace("{n: curve}", "{n: relu}").replace(
+        '    blocks: {curve: {inputs: {x: "float[..., dim]"}, graph: {n: relu}}}\n', ""
+    )
+    x = torch.randn(2, 3, 8)
+    torch.testing.assert_close(model(x).f, composer.load(plain).compile(seed=1)(x).f, rtol=0, atol=0)
+
+
 def test_both_sides_of_a_border_are_shown() -> None:
     """Where a type does not fit, the edge and the line that declares what the block takes."""
     text = GATED.replace("in: {x: z, y: a}", "in: {x: w, y: a}")
