@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from composer.draw.boxes import WIDEST, WIDTH, Fragment, areas, extent, needed, shift, stretch, turn_over
 from composer.draw.column import Column, Net, Shown
 from composer.draw.looks import Look
-from composer.draw.metrics import fitted, text_width
+from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.scene import FONTS, About, Dot, Pieces, Point, Scene, Style, Text, Wire, straightened
 from composer.draw.shape import aside, bent, in_line
@@ -297,10 +297,11 @@ def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: flo
     room = max(whole.right, room)
     facts = lines_of(titles.facts, room)
     named = [fitted(line, 20, room, bold=True) for _, line in lines("heading", titles.title, room)][:MOST_HEADINGS]
-    said = [Text(margin, 34 + HEADING * number, line, "heading", "start") for number, line in enumerate(named)]
-    under = HEADING * (len(named) - 1)
-    said += [Text(margin, under + 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
-    head = under + (72.0 + 15 * max(len(facts) - 1, 0) if facts else 56.0)
+    size = enlarged.get()
+    said = [Text(margin, 34 + HEADING * size * number, line, "heading", "start") for number, line in enumerate(named)]
+    under = 34 + HEADING * size * (len(named) - 1)
+    said += [Text(margin, under + (19 + 15 * number) * size, line, "facts", "start") for number, line in enumerate(facts)]
+    head = under + ((19 + 15 * (len(facts) - 1)) * size + 19 if facts else 22)
     areas = [t.area for t in whole.pieces.texts] + [chip.text.area for chip in whole.pieces.chips]
     high = min([-whole.height, *(area.top for area in areas), *(y for wire in whole.pieces.wires for _, y in wire.points)])
     low = max([0.0, *(area.bottom for area in areas)])

@@ -13,7 +13,6 @@ from composer.draw.palette import DARK, LIGHT, Hue, Paint, Palette
 from composer.draw.scene import (
     DASHED,
     DOTTED,
-    FONTS,
     ICON,
     RADIUS,
     SWATCH,
@@ -77,13 +76,15 @@ class Theme:
     """Whether the page has a colour of its own."""
     stroke: float = 1.0
     """Factor of all lines."""
+    letters: float = 1.0
+    """Factor of all letters, for which figures are laid out."""
 
 
 THEMES = {
     "light": Theme(LIGHT),
     "dark": Theme(DARK),
     "auto": Theme(LIGHT, follows=True),
-    "slide": Theme(LIGHT, paper=False, stroke=1.35),
+    "slide": Theme(LIGHT, paper=False, stroke=1.35, letters=1.35),
 }
 
 
@@ -345,7 +346,7 @@ class _Writer:
         )
 
     def text(self, text: Text) -> str:
-        font = FONTS[text.role]
+        font = text.font
         ink = {"title": self.palette.title, "detail": self.palette.detail}.get(INKS.get(text.role, ""), self.palette.muted)
         kind = {"title": "t", "detail": "u"}.get(INKS.get(text.role, ""), "m")
         if text.role == "header":
