@@ -234,8 +234,8 @@ class Outline:
         seen = look(expert)
         count = visited(part)
         whole = self.counts.total([f"{places[0]}.expert"])
-        each = f" {counted(whole // part.experts)}" if whole else ""
-        header = (f"{part.experts} × {seen.short or seen.title}{each}", *seen.facts)
+        each = [f"{counted(whole // part.experts)} each"] if whole else []
+        header = (f"{part.experts} × {seen.short or seen.title}", *each, *seen.facts)
         facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
         some = ", for example these" if count < part.experts and self.depth.spacious else ""
         gates = [f"{place}.{name}" for place in places for name in part.router.maps]
