@@ -272,7 +272,7 @@ def leave_at(found: Fragment, path: str, leave: Leaving, start: tuple[Point, ...
         return
     path = leave.source or path
     if leave.name:
-        target = f"outputs.{leave.name}"
+        target = f"outputs:{leave.name}"
         found.pieces.wires.append(Wire(path, target, (*start, (x + side * SIDE_GAP, y)), leave.port))
         text = Text(x + side * (SIDE_GAP + 4), y + 3.5, leave.name, "chip", "start" if side > 0 else "end")
         found.pieces.chips.append(Chip(About(target, f"the model's output {leave.name}"), text, path, target, leave.port))

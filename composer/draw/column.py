@@ -263,7 +263,8 @@ class Column:
             for name, source in self.named(item)
             if source.port or source.chip or source.path != path
         ]
-        ports = {e.source.port for e in self.flow.edges if e.source.path == path and e.source.port and not e.source.chip}
+        read = [*(e.source for e in self.flow.edges), *([self.flow.outlet] if self.flow.outlet else [])]
+        ports = {one.port for one in read if one.path == path and one.port and not one.chip}
         inner = () if isinstance(item, Group) else sorted((one, port) for one, port in self.sent if one.startswith(f"{path}."))
         sent = sorted({port for sender, port in self.sent if sender == path and port} - ports)
         sinks = [Leaving("", sink=sink) for sink in self.sinks(item) if not self.plain(sink, path)]
@@ -419,7 +420,7 @@ class Column:
     def name_exit(self, station: Station, name: str, y: float) -> None:
         """An arrow to the name of an output."""
         assert station.item is not None
-        path, target = station.item.about.path, f"outputs.{name}"
+        path, target = station.item.about.path, f"outputs:{name}"
         side = self.shown.side
         text = Text(side * (SIDE_GAP + 4), y + 3.5, name, "chip", "start" if side > 0 else "end")
         top = station.y + station.fragment.top
