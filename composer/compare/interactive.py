@@ -20,7 +20,7 @@ from composer.draw.interactive import Pictures, View, above, closing, document, 
 from composer.draw.outline import LEVELS
 from composer.draw.palette import DARK, LIGHT, Palette
 from composer.draw.scene import Box, Frame, Merge, Scene, Wire
-from composer.draw.svg import CHANGES, change_rules
+from composer.draw.themes import CHANGES, change_rules
 
 T = TypeVar("T")
 

@@ -26,6 +26,7 @@ from composer.compare.difference import (
 from composer.compare.flat import FlatModel
 from composer.draw.figure import Figure, plain
 from composer.draw.layers import Names
+from composer.draw.paths import lies_in
 from composer.draw.scene import Box, Chip, Frame, Happened, Merge, Scene, Wire
 
 Thing: TypeAlias = Box | Merge | Frame | Chip
@@ -132,7 +133,7 @@ class Side:
 
         def from_(wire: Spot, *, around: bool) -> bool:
             source = wire.source if isinstance(wire, Wire | Chip) else ""
-            return any(one == source or (around and one.startswith(f"{source}.")) for one in meant)
+            return any(lies_in(one, source) if around else one == source for one in meant)
 
         exact = [one for one in wires if from_(one, around=False)]
         return exact or [one for one in wires if from_(one, around=True)] or wires or self.nodes(path)
@@ -174,7 +175,7 @@ class Found:
         """Which of the nodes of the change a thing shows, or a part of it; none where it shows something around it."""
         nodes, path = getattr(self.change, ("before", "after")[side], None), path_of(spot)
         names = map(plain, nodes.paths) if isinstance(nodes, Nodes) else ()
-        return next((name for name in names if path == name or path.startswith(f"{name}.")), None)
+        return next((name for name in names if lies_in(path, name)), None)
 
     def weight(self, spot: Spot, side: int) -> int:
         """How many of the nodes that a thing stands for have changed so; none where the change is inside it."""

@@ -1,4 +1,4 @@
-"""What a picture leaves unsaid, in words: what the model is given, all that is set in a node, and how its parameters start."""
+"""What a picture leaves unsaid, in words: what the model is given, and all that is set in a node."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Any
 from blocks.core import Own, Part, fields
 from blocks.masks.mask import Mask
 from blocks.primitives.pointwise import Dropout
-from composer.draw.layers import Model
 from composer.graph.describe import edge_names, kind_of, number, phrase
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.evaluate import evaluate
-from composer.language.globs import matches
 
 
 def described(typed: TypedProgram) -> str:
@@ -109,34 +107,3 @@ def spans(numbers: Sequence[int]) -> str:
     """Rising numbers in few words: `0–4, 6`."""
     runs = [[number for _, number in same] for _, same in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-
-
-class Starts:
-    """How parameters start, where the recipe says it."""
-
-    def __init__(self, model: Model) -> None:
-        self.ruled: dict[str, dict[str, str]] = {}
-        """Path of a node to its parameters, by their names below it, each with how it starts."""
-        rules = [(glob, f"{how} {number(value)}") for glob, how, value, _ in reversed(model.typed.program.init)]
-        for written, entry in zip(model.written, model.parameters, strict=True) if rules else ():
-            how = next((how for glob, how in rules if matches(glob, written.name)), "")
-            if how and not entry.tied_to:
-                steps = entry.name.split(".")
-                for end in range(1, len(steps)):
-                    self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = how
-
-    def at(self, places: Sequence[str]) -> str:
-        """Those of a thing that stands for some places; where these differ, of each in turn."""
-        said = [(len(list(same)), text) for text, same in groupby(map(self._at, places))]
-        return " | ".join(f"{count} × {text}" if len(said) > 1 else text for count, text in said)
-
-    def _at(self, place: str) -> str:
-        """`weight` for all that are called so, where these start alike."""
-        alike: dict[str, dict[str, list[str]]] = {}
-        for name, how in self.ruled.get(place, {}).items():
-            alike.setdefault(name.rpartition(".")[2], {}).setdefault(how, []).append(name)
-        return ", ".join(
-            f"{last if len(starts) == 1 else ', '.join(names)} from {how}"
-            for last, starts in alike.items()
-            for how, names in starts.items()
-        )

@@ -7,11 +7,12 @@ from html import escape
 
 import graphviz
 
+from composer.draw.curves import CORNER, n, shortened
 from composer.draw.graph import Cluster, Graph, Link, Node
 from composer.draw.metrics import text_width
 from composer.draw.palette import DARK, LIGHT, Palette
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
-from composer.draw.svg import CORNER, THEMES, WIDTHS, n, shortened, wire_colour
+from composer.draw.themes import THEMES, WIDTHS, wire_colour
 
 FONT = "Arial"
 """Not Helvetica, which Graphviz takes to be narrower than it draws it."""

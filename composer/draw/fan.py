@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.boxes import Beside, Fragment, Leaving, block, box, leave_at, needed, stacked, swatches
+from composer.draw.boxes import LEAST, box, needed, swatches
+from composer.draw.fragment import Fragment
 from composer.draw.frame import LINE, PADDING, wrapped
+from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.looks import Look
 from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.scene import (
@@ -27,6 +29,7 @@ from composer.draw.scene import (
     moved,
     straightened,
 )
+from composer.draw.sides import Beside, block, stacked
 from composer.draw.structure import Fan, Leaf
 
 MANY = 3
@@ -90,9 +93,9 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
         inner = moved(points, 0, entry)
         found.ends[edge] = straightened(((-left, inner[0][1]), *inner))
     middle = entry - (router.height - router.foot) / 2
-    for leave, y in zip(leaving, stacked([leave.height for leave in leaving], middle), strict=True):
+    for leave, y in zip(leaving, stacked(list(map(room, leaving)), middle), strict=True):
         side = router_wide / 2 * out, right if out > 0 else -left
-        leave_at(found, path, leave, ((side[0], y), (side[1], y)))
+        leave_at(found, leave, ((side[0], y), (side[1], y)))
     return found
 
 
@@ -138,7 +141,7 @@ def _shared(found: Fragment, item: Fan, shared: Leaf, reach: float, entry: float
     seen = replace(
         shared, look=Look("Shared expert", (shared.look.title,) if shared.look.title != "Shared expert" else (), "moe")
     )
-    wide = max(104.0, needed(seen, narrow=True))
+    wide = max(LEAST, needed(seen, narrow=True))
     x = reach + 24 + wide / 2
     found.pieces.boxes.append(box(seen, x, row, wide, 42, narrow=True))
     tap = -18.0

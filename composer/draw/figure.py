@@ -16,7 +16,8 @@ from composer.draw.outline import LEVELS, Depth, Level, outline
 from composer.draw.page import Titles, narrow_page, page
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
-from composer.draw.svg import THEMES, svg
+from composer.draw.svg import svg
+from composer.draw.themes import THEMES
 from composer.draw.titles import titles
 from composer.graph.typed import TypedProgram
 from composer.language.near import near

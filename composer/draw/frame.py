@@ -7,11 +7,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.boxes import Beside, Fragment, Leaving, block, circle, leave_at, needed, shift, stacked
+from composer.draw.boxes import NARROW, needed
+from composer.draw.fragment import Fragment, shift, widen
+from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.merge import MAPPED
 from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Point, Strip, Text, Wire, moved, straightened
-from composer.draw.structure import Branches, Edge, Flow, Group, Leaf
+from composer.draw.sides import Beside, block, circle, stacked
+from composer.draw.structure import Branches, Edge, Flow, Group, Leaf, Net
 
 PADDING = 16.0
 LINE = 13.0
@@ -20,7 +23,7 @@ STRIP, STRIP_GAP = 12.0, 12.0
 BUS, APART = 14.0, 22.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
-Through: TypeAlias = Collection[tuple[str, str]]
+Through: TypeAlias = Collection[Net]
 """Values from inside, by path and port, that wires lead out of a frame."""
 LayBranch: TypeAlias = Callable[[Flow], Fragment]
 
@@ -60,15 +63,15 @@ def frame(
     taken = -height
     for number, leave in enumerate(begun):
         (x, y) = out[leave.net][-1]
-        level = max(y, taken + leave.height / 2)
+        level = max(y, taken + room(leave) / 2)
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        leave_at(found, group.about.path, leave, straightened((*out[leave.net], *bend)))
-        taken = level + leave.height / 2 + 8
+        leave_at(found, leave, straightened((*out[leave.net], *bend)))
+        taken = level + room(leave) / 2 + 8
     rest = [leave for leave in leaving if leave.net not in out]
-    middle = max(-height / 2, taken + sum(leave.height for leave in rest) / 2) if begun else -height / 2
-    for leave, y in zip(rest, stacked([leave.height for leave in rest], middle), strict=True):
-        leave_at(found, group.about.path, leave, ((right, y),))
+    middle = max(-height / 2, taken + sum(map(room, rest)) / 2) if begun else -height / 2
+    for leave, y in zip(rest, stacked(list(map(room, rest)), middle), strict=True):
+        leave_at(found, leave, ((right, y),))
     return found
 
 
@@ -108,11 +111,7 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = x + STRIP + 5 if side > 0 else x - 5
             ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end"))
-    reach = max([abs(x) + STRIP, *(abs(text.area.right if side > 0 else text.area.left) for text in ticks)])
-    if side > 0:
-        found.right = max(found.right, reach)
-    else:
-        found.left = max(found.left, reach)
+    widen(found, side, max([abs(x) + STRIP, *(text.area.reach(side) for text in ticks)]))
     return Strip(x, foot - high, STRIP, high, group.kinds, tuple(ticks))
 
 
@@ -122,7 +121,7 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
     columns = []
     for flow, header in zip(group.flows, group.headers, strict=True):
         far = replace(flow, edges=tuple(by_name(edge, flow) for edge in flow.edges))
-        width = max([132.0, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        width = max([NARROW, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
             one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))

@@ -20,7 +20,7 @@ from composer.draw.outline import LEVELS, Level
 from composer.draw.packed import packed
 from composer.draw.palette import DARK
 from composer.draw.scene import Box, Scene, Wire
-from composer.draw.svg import rules
+from composer.draw.themes import rules
 
 if TYPE_CHECKING:
     from composer.draw.figure import Figure

@@ -10,6 +10,7 @@ from typing import cast
 from composer.draw.kinds import Kinds, Port, boxes, reads, rewired, wires
 from composer.draw.merge import MOST_TOLD
 from composer.draw.series import Member, Run, Series, Value
+from composer.draw.starts import Starts
 from composer.graph.ir import Graph, GraphInput, Pass, Ref, RepeatNode, Wire
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
@@ -52,6 +53,7 @@ class Model:
     """By their names in that graph."""
     written: tuple[NamedParameter, ...]
     """The same, by their names in the recipe."""
+    starts: Starts
     names: Names = NOTHING
     """From the recipe's names to those."""
 
@@ -59,7 +61,7 @@ class Model:
 def as_written(typed: TypedProgram) -> Model:
     """The model node by node, as the recipe has it."""
     table = parameters(typed)
-    return Model(typed, table, table)
+    return _model(typed, table, table)
 
 
 def folded(typed: TypedProgram) -> Model:
@@ -67,10 +69,16 @@ def folded(typed: TypedProgram) -> Model:
     table = parameters(typed)
     root, names = _Folder(table).graph(typed.root, "")
     if root is typed.root:
-        return Model(typed, table, table)
+        return _model(typed, table, table)
     called = names.called
     entries = (replace(one, name=called(one.name), tied_to=called(one.tied_to) if one.tied_to else "") for one in table)
-    return Model(replace(typed, root=root), tuple(entries), table, names)
+    return _model(replace(typed, root=root), tuple(entries), table, names)
+
+
+def _model(
+    typed: TypedProgram, table: tuple[NamedParameter, ...], written: tuple[NamedParameter, ...], names: Names = NOTHING
+) -> Model:
+    return Model(typed, table, written, Starts(typed.program, table, written), names)
 
 
 @dataclass(frozen=True, slots=True)

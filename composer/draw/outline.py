@@ -13,7 +13,7 @@ from blocks.primitives.pointwise import Dropout
 from blocks.residual.residual import Residual
 from composer.diagnostics import Span
 from composer.draw.counts import Counts
-from composer.draw.description import Starts, settings, whole
+from composer.draw.description import settings, whole
 from composer.draw.insides import Piece, inside
 from composer.draw.layers import Model
 from composer.draw.looks import Look, look, router_facts
@@ -79,7 +79,7 @@ class Outline:
     def __init__(self, model: Model, depth: Depth) -> None:
         self.typed, self.depth = model.typed, depth
         self.counts = Counts(model.parameters, said=depth.params)
-        self.starts = Starts(model)
+        self.starts = model.starts
         self.source = self.typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
         self.titles = dict(titles(self.typed.root))

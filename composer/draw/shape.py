@@ -8,6 +8,7 @@ from functools import reduce
 from itertools import combinations, pairwise
 from typing import TypeAlias
 
+from composer.draw.paths import above, belongs
 from composer.draw.reduction import irreducible, ranks, segments
 from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Source, Web
 
@@ -46,12 +47,6 @@ def in_line(flow: Flow) -> Flow:
             if not reads[path]:
                 ready.add(path)
     return replace(flow, items=tuple(items[path] for path in placed))
-
-
-def above(path: str) -> list[str]:
-    """A path and all that lead to it."""
-    steps = path.split(".")
-    return [".".join(steps[: end + 1]) for end in range(len(steps))]
 
 
 def bent(flow: Flow) -> tuple[Flow, Flow] | None:
@@ -240,11 +235,6 @@ def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) 
     outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
     far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
-
-
-def belongs(path: str, parts: Collection[str]) -> bool:
-    """Whether a path is one of some, or lies in one of them."""
-    return path in parts or any(path.startswith(f"{part}.") for part in parts)
 
 
 def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from composer.draw.boxes import SIDE_GAP, SLOT, Fragment, box, box_height, name_of_value, needed
+from composer.draw.boxes import LEAST, box, box_height, needed
+from composer.draw.chips import SIDE_GAP, coming
+from composer.draw.fragment import Fragment, widen
+from composer.draw.leaving import SLOT
 from composer.draw.scene import Dot, Point, Text, Wire
 from composer.draw.structure import Edge, Leaf
 
-LEAST = 104.0
-"""Of its width."""
 CLEAR, CORNER = 12.0, 10.0
 """Between its box and what is around it; from a wire to the corner of the box."""
 
@@ -65,9 +66,6 @@ class Standing:
         reach = outer
         for number, edge in enumerate(chips):
             y = self.y + SLOT * (number - (len(chips) - 1) / 2)
-            reach = max(reach, name_of_value(found, edge, edge.named, side, side * outer, y, y, ()))
-        if side > 0:
-            found.right = max(found.right, reach)
-        else:
-            found.left = max(found.left, reach)
+            reach = max(reach, coming(found, edge, edge.named, side, y, ((side * outer, y),)).reach(side))
+        widen(found, side, reach)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)

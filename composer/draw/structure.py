@@ -9,6 +9,9 @@ from typing import TypeAlias
 from composer.draw.looks import Look
 from composer.draw.scene import About, Role
 
+Net: TypeAlias = tuple[str, str]
+"""A value that wires lead away from a block: the block's path, and the port."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -24,6 +27,11 @@ class Source:
     """What is said behind its name: that it is an input, and may be left out."""
     chip: str = ""
     """What it is called where no wire leads to it."""
+
+    @property
+    def net(self) -> Net:
+        """The value itself."""
+        return self.path, self.port
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,11 @@ class Sink:
     name: str
     edges: tuple[Edge, ...]
     """What it reads; the first one leads to it, others come by name."""
+
+    @property
+    def net(self) -> Net:
+        """The value that leads to it."""
+        return self.edges[0].source.net
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.boxes import NARROW, Beside, Fragment, block, circle, needed, shift
+from composer.draw.boxes import NARROW, needed
+from composer.draw.fragment import Fragment, shift
 from composer.draw.programs import Missing, graphviz, pure
 from composer.draw.reduction import ranks
 from composer.draw.scene import RADIUS, Dot, Point, Wire, straightened
+from composer.draw.sides import Named, block, circle
 from composer.draw.structure import Edge, Leaf, Web
 
 TRACK, ARROW, RISE = 9.0, 15.0, 12.0
@@ -91,11 +93,7 @@ class _Layout:
 
     def block(self, leaf: Leaf) -> Fragment:
         """A block: a circle where a merge has room for all that it reads, else a box."""
-        chips = [
-            Beside(e, chip=e.source.chip)
-            for e in dict.fromkeys(self.item.flow.edges)
-            if e.target == leaf.about.path and e.source.chip
-        ]
+        chips = [Named(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.chip]
         count = len(self.reading(leaf.about.path))
         if leaf.look.sign and count <= 3 and not chips:
             return circle(leaf, (), ())

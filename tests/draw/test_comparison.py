@@ -189,7 +189,7 @@ def touches(wire: Wire, badge: Badge) -> bool:
 def test_marks_do_not_rest_on_colour() -> None:
     """Kinds of changes differ in their sign, and rings of different colours in their dashes."""
     from composer.compare.comparison import SIGNS
-    from composer.draw.svg import CHANGES
+    from composer.draw.themes import CHANGES
 
     assert len(set(SIGNS.values())) == len(SIGNS) == len(CHANGES)
     ringed = [dashes for happened, (_, dashes) in CHANGES.items() if happened != "rewired"]

@@ -11,7 +11,8 @@ from composer.draw.figure import draw
 from composer.draw.layers import folded
 from composer.draw.outline import Level
 from composer.draw.scene import FONTS
-from composer.draw.svg import THEMES, svg
+from composer.draw.svg import svg
+from composer.draw.themes import THEMES
 from composer.graph.parameters import parameters
 from composer.recipe import zoo_names
 from tests.draw.cases import CASES, FORMS, LEVEL_CASES, programs, scenes
