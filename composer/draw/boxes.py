@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from composer.draw.metrics import fitted, text_width
+from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.scene import FONTS, ICON, SWATCH, Box, PlacedIcon, Swatch, Text
 from composer.draw.structure import Leaf, Row
 
@@ -55,7 +55,8 @@ def with_mask(leaf: Leaf, detail: str, room: float) -> str:
 def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
     """How high a block is."""
     if leaf.lines:
-        return max(LINE * len(leaf.lines) + 14, 34 if leaf.look.icon is not None else 28) + row_height(leaf) * len(leaf.rows)
+        least = 34 if leaf.look.icon is not None else 28
+        return max(LINE * enlarged.get() * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
     detail = bool(detail_of(leaf, narrow=narrow))
     if leaf.rows:
         return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
@@ -96,10 +97,10 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
             start += swatches(row)
         space = right - PAD - start
         below = row.look.detail
-        line = 11 if below else row_high / 2 + 3
+        line = 11 if below else row_high / 2 + 3 * enlarged.get()
         texts.append(Text(start, upper + line, fitted(row.share, 10.5, space, bold=True), "row", "start"))
         if below:
-            texts.append(Text(start, upper + 24, fitted(below, 10.5, space), "detail", "start"))
+            texts.append(Text(start, upper + 22 + 2 * enlarged.get(), fitted(below, 10.5, space), "detail", "start"))
     return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
 
 
@@ -108,18 +109,20 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
     detail = detail_of(leaf, narrow=narrow)
     params = "" if narrow and detail else leaf.params
     room = width - 2 * max(icon, text_width(params, 10) + PAD + 8 if params else 0)
-    texts = [Text(x, middle - 3 if detail else middle + 4.5, fitted(leaf.look.title, 13, room, bold=True), "title")]
+    size = enlarged.get()
+    texts = [Text(x, middle - 3 if detail else middle + 4.5 * size, fitted(leaf.look.title, 13, room, bold=True), "title")]
     if detail:
         free = width - icon - PAD
         said = fitted(with_mask(leaf, detail, free), 10.5, free)
         aside = max(0.0, text_width(said, 10.5) / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
-        texts.append(Text(x + aside, middle + 12.5, said, "detail"))
+        texts.append(Text(x + aside, middle + 9 + 3.5 * size, said, "detail"))
     if params:
-        texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5, params, "params", "end"))
+        texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end"))
     return texts
 
 
 def line_by_line(leaf: Leaf, x: float, middle: float) -> list[Text]:
     """All that a block says on a narrow page."""
-    first = middle - LINE * (len(leaf.lines) - 1) / 2 + 4
-    return [Text(x, first + LINE * number, line, role) for number, (role, line) in enumerate(leaf.lines)]
+    line_height = LINE * enlarged.get()
+    first = middle - line_height * (len(leaf.lines) - 1) / 2 + 4
+    return [Text(x, first + line_height * number, line, role) for number, (role, line) in enumerate(leaf.lines)]

@@ -11,7 +11,7 @@ from composer.draw.curves import CORNER, n, shortened
 from composer.draw.graph import Cluster, Graph, Link, Node
 from composer.draw.metrics import text_width
 from composer.draw.palette import DARK, LIGHT, Palette
-from composer.draw.scene import DASHED, DOTTED, FONTS, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
+from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
 from composer.draw.themes import THEMES, WIDTHS, wire_colour
 
 FONT = "Arial"
@@ -151,7 +151,7 @@ class _Writer:
         """Texts below each other, as a label."""
         said = []
         for text in texts:
-            font = FONTS[text.role]
+            font = text.font
             ink = colour or (self.palette.title if font.bold else self.palette.muted)
             inner = escape(text.text)
             inner = f"<B>{inner}</B>" if font.bold else inner
@@ -221,7 +221,7 @@ class _Writer:
     def placed(self, text: Text) -> dict[str, str]:
         """Where a text is."""
         area = text.area
-        room = FONTS[text.role].size * 1.6  # what Graphviz wants around a line, which nothing shows
+        room = text.font.size * 1.6  # what Graphviz wants around a line, which nothing shows
         size = {"width": f"{(area.right - area.left + room) / INCH:.3f}", "height": f"{room / INCH:.3f}"}
         return {"pos": self.at((area.left + area.right) / 2, (area.top + area.bottom) / 2), **size}
 

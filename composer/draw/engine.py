@@ -11,7 +11,7 @@ import graphviz
 
 from composer.draw.dot import INCH, quoted
 from composer.draw.graph import Cluster, Graph, Link, Node
-from composer.draw.metrics import text_width
+from composer.draw.metrics import enlarged, text_width
 from composer.draw.page import MARGIN
 from composer.draw.programs import graphviz as run
 from composer.draw.scene import Area, Box, Chip, Frame, Merge, Pieces, Point, Scene, Strip, Text, Wire
@@ -85,7 +85,7 @@ def header_size(frame: Frame) -> tuple[float, float]:
     """Of the texts at the upper border of a frame, the pill beside them."""
     lines = [text_width(text.text, 11) for text in frame.texts]
     pill = text_width(frame.pill.text, 12.5, bold=True) + 46 if frame.pill else 0
-    return max([0.0, *lines]) + pill, HEAD - 8 + LINE * max(len(lines) - 1, 0)
+    return max([0.0, *lines]) + pill, HEAD - 8 + LINE * enlarged.get() * max(len(lines) - 1, 0)
 
 
 # -- what is answered
@@ -144,7 +144,8 @@ class _Answer:
         low_x, low_y, high_x, high_y = self.objects[name_of(self.given, frame)]["bb"].split(",")
         (left, top), (right, bottom) = self.place(f"{low_x},{low_y}"), self.place(f"{high_x},{high_y}")
         texts = tuple(
-            Text(left + 14, top + 19 + LINE * number, text.text, "header", "start") for number, text in enumerate(frame.texts)
+            Text(left + 14, top + 19 + LINE * enlarged.get() * number, text.text, "header", "start")
+            for number, text in enumerate(frame.texts)
         )
         pill = frame.pill and Text(
             right - 23 - text_width(frame.pill.text, 12.5, bold=True) / 2, top + 19.5, frame.pill.text, "pill"

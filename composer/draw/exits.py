@@ -17,7 +17,8 @@ def at_side(flow: Flow, item: Item, sent: Collection[Net]) -> list[Leaving]:
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
-    ports = {e.source.port for e in flow.edges if e.source.path == path and e.source.port and not e.source.chip}
+    read = [*(e.source for e in flow.edges), *([flow.outlet] if flow.outlet else [])]
+    ports = {one.port for one in read if one.path == path and one.port and not one.chip}
     further = {port for sender, port in sent if sender == path and port} - ports
     inner = () if isinstance(item, Group) else sorted(net for net in sent if net[0].startswith(f"{path}."))
     return [

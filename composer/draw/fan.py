@@ -10,7 +10,7 @@ from composer.draw.fragment import Fragment
 from composer.draw.frame import LINE, PADDING, wrapped
 from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.looks import Look
-from composer.draw.metrics import fitted, text_width
+from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.scene import (
     FONTS,
     RADIUS,
@@ -51,14 +51,15 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
     row = min(fork - 28.0, entry - router.height - 8.0)
     numbers = shown(item.experts, item.most)
     chosen = visited_among(numbers, item.visited if len(numbers) == item.experts else min(item.visited, MANY))
-    places, dots, half = spread(numbers)
+    wide = EXPERT * enlarged.get()
+    places, dots, half = spread(numbers, wide)
     sum_y = row - HIGH - 30.0 - RADIUS
     foot = sum_y + RADIUS
     for number in numbers:
         x, hot = places[number], number in chosen
         about = About(f"{path}.expert.{number - 1}", f"expert {number} of {item.experts} — {item.expert.title}", item.about.lines)
         named = (Text(x, row - HIGH / 2 + 4, f"Expert {number}", "expert"),)
-        found.pieces.boxes.append(Box(about, "moe", x - EXPERT / 2, row - HIGH, EXPERT, HIGH, named, dashed=not hot))
+        found.pieces.boxes.append(Box(about, "moe", x - wide / 2, row - HIGH, wide, HIGH, named, dashed=not hot))
         style: Style = "expert" if hot else "idle"
         found.pieces.wires.append(
             Wire(item.router.about.path, about.path, _curve(0, fork, x, row), style=style, arrow=hot, curved=True)
@@ -70,16 +71,18 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
     if dots is not None:
         found.pieces.dots += [Dot(dots + step, row - HIGH / 2) for step in (-8.0, 0.0, 8.0)]
     found.pieces.merges.append(Merge(About(f"{path}.sum", "weighed sum of what the visited experts give"), 0, sum_y, "Σ"))
-    found.pieces.texts.append(Text(-RADIUS - 6, sum_y + 3.5, "router weight × expert(x)", "shape", "end"))
-    reach = max(half, router.left)
+    weighed = Text(-RADIUS - 6, sum_y + 3.5, "router weight × expert(x)", "shape", "end")
+    found.pieces.texts.append(weighed)
+    reach = max(half, router.left, -weighed.area.left - PADDING + 2)
     left, right = max(reach, header_room(item)) + PADDING, reach + PADDING
     if item.shared is not None:
         right = _shared(found, item, item.shared, reach, entry, row, sum_y) + PADDING
     lines = header(item, left - 14 - 10)
-    height = -sum_y + RADIUS + 12 + 24 + LINE * (len(lines) - 1)
+    line_height = LINE * enlarged.get()
+    height = -sum_y + RADIUS + 12 + 24 + line_height * (len(lines) - 1)
     texts, icons = [], []
     for number, line in enumerate(lines):
-        x, y = 14 - left, 19 - height + LINE * number
+        x, y = 14 - left, 19 - height + line_height * number
         if line.kinds:
             icons.append(PlacedIcon(Swatch(line.kinds), x, y - 8.5))
         texts.append(Text(x + line.indent, y, line.text, line.role, "start"))
@@ -160,17 +163,17 @@ def visited_among(numbers: Sequence[int], count: int) -> set[int]:
     return set(list(dict.fromkeys(order))[:count])
 
 
-def spread(numbers: Sequence[int]) -> tuple[dict[int, float], float | None, float]:
+def spread(numbers: Sequence[int], wide: float) -> tuple[dict[int, float], float | None, float]:
     """Where each expert stands, where the dots for the others are, and half of the width."""
     gap = next((index for index in range(1, len(numbers)) if numbers[index] != numbers[index - 1] + 1), None)
-    total = len(numbers) * EXPERT + (len(numbers) - 1) * GAP + (44 if gap else 0)
+    total = len(numbers) * wide + (len(numbers) - 1) * GAP + (44 if gap else 0)
     x, places, dots = -total / 2, {}, None
     for index, number in enumerate(numbers):
         if index == gap:
             dots = x + 22 - GAP / 2
             x += 44
-        places[number] = x + EXPERT / 2
-        x += EXPERT + GAP
+        places[number] = x + wide / 2
+        x += wide + GAP
     return places, dots, total / 2
 
 

@@ -12,11 +12,13 @@ from typing import Literal, TypeAlias, TypedDict, Unpack
 from composer.draw.depth import LEVELS, Depth, Level
 from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.layers import Model, as_written, folded
+from composer.draw.metrics import larger
 from composer.draw.outline import outline
 from composer.draw.page import Titles, narrow_page, page
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group
 from composer.draw.svg import svg
+from composer.draw.themes import THEMES
 from composer.draw.titles import titles
 from composer.graph.typed import TypedProgram
 from composer.language.near import near
@@ -39,7 +41,7 @@ class Options(TypedDict, total=False):
     """How a drawing is to be."""
 
     theme: ThemeName
-    """`auto` follows the reader's screen, `slide` has no paper and thicker lines."""
+    """`auto` follows the reader's screen, `slide` has larger letters, thicker lines and no paper."""
     expand: Sequence[str]
     """Nodes to be shown from inside."""
     unroll: bool
@@ -149,6 +151,12 @@ def check_width(width: str) -> None:
 
 def figure(model: Model, level: Level, options: Options) -> Figure:
     """The drawing of a model in which all that is opened and all that stays bright are found."""
+    with larger(THEMES[options["theme"]].letters):
+        return laid_out(model, level, options)
+
+
+def laid_out(model: Model, level: Level, options: Options) -> Figure:
+    """The drawing in letters of the size that is set."""
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
     flow = outline(model, depth)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from composer.draw.scene import FONTS, Area, Box, Frame, Merge, Pieces, Point, Text, moved
+from composer.draw.scene import Area, Box, Frame, Merge, Pieces, Point, Text, moved
 from composer.draw.structure import Edge, Net
 
 CLEAR = 6.0
@@ -92,7 +92,7 @@ def turn_over(found: Fragment) -> None:
         return -high - y
 
     def text(one: Text) -> Text:
-        middle = one.y - 0.35 * FONTS[one.role].size  # of its letters
+        middle = one.y - 0.35 * one.font.size  # of its letters
         return replace(one, y=one.y + over(middle) - middle)
 
     def points(old: Sequence[Point]) -> tuple[Point, ...]:

@@ -11,13 +11,14 @@ from composer.draw.boxes import NARROW, needed
 from composer.draw.fragment import Fragment, shift, widen
 from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.merge import MAPPED
-from composer.draw.metrics import fitted, text_width
+from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Point, Strip, Text, Wire, moved, straightened
 from composer.draw.sides import Beside, block, circle, stacked
 from composer.draw.structure import Branches, Edge, Flow, Group, Leaf, Net
 
 PADDING = 16.0
 LINE = 13.0
+FIRST = "layer 1"
 STRIP, STRIP_GAP = 12.0, 12.0
 BUS, APART = 14.0, 22.0
 
@@ -39,10 +40,13 @@ def frame(
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
     lines = wrapped(group.header, left - 14 - 10)
-    head = 30.0 + LINE * (len(lines) - 1)
+    line_height = LINE * enlarged.get()
+    head = 30.0 + line_height * (len(lines) - 1)
     height = inner.height + head
-    texts = tuple(Text(14 - left, 19 - height + LINE * number, line, "header", "start") for number, line in enumerate(lines))
-    label = Text(right - 14 - (pill_room - 28) / 2, 19.5 - height, pill, "pill") if pill else None
+    texts = tuple(
+        Text(14 - left, 19 - height + line_height * number, line, "header", "start") for number, line in enumerate(lines)
+    )
+    label = Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * enlarged.get() - height, pill, "pill") if pill else None
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAPPED
@@ -91,7 +95,8 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
     rights = [y for x, y in crossing if x > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
-    x = right + STRIP_GAP if side > 0 else -left - STRIP_GAP - STRIP
+    gap = max(STRIP_GAP, (text_width(FIRST, FONTS["tick"].size) - STRIP) / 2 + 1)
+    x = right + gap if side > 0 else -left - gap - STRIP
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
     above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
@@ -100,7 +105,7 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
-    ticks = [Text(x + STRIP / 2, foot + 11, "layer 1", "tick")]
+    ticks = [Text(x + STRIP / 2, foot + 7 + 4 * enlarged.get(), FIRST, "tick")]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):

@@ -56,8 +56,8 @@ def fan(told: Told, node: TypedBlock, part: MixtureOfExperts, path: str, places:
     assert isinstance(expert, TypedBlock)
     seen, count = look(expert), visited(part)
     all_experts = told.counts.total([f"{places[0]}.expert"])
-    each = f" {counted(all_experts // part.experts)}" if all_experts else ""
-    header = (f"{part.experts} × {seen.short or seen.title}{each}", *seen.facts)
+    each = [f"{counted(all_experts // part.experts)} each"] if all_experts else []
+    header = (f"{part.experts} × {seen.short or seen.title}", *each, *seen.facts)
     about = told.about(node, path, places, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
     own = told.counts.total(f"{place}.expert" for place in places)
     some = ", for example these" if count < part.experts and told.depth.spacious else ""

@@ -36,7 +36,7 @@ from blocks.primitives.parameter import Parameter
 from blocks.primitives.pieces import Split
 from blocks.primitives.pointwise import Dropout, Identity, Scale
 from blocks.primitives.rearrange import Rearrange
-from blocks.primitives.reduce import Reduction
+from blocks.primitives.reduce import Reduction, Select
 from blocks.primitives.state import State
 from blocks.recurrent.cells import Cell
 from blocks.recurrent.recurrent import Recurrent
@@ -462,3 +462,8 @@ def _(part: Pool, block: TypedBlock) -> Look:
 def _(part: Reduction, block: TypedBlock) -> Look:
     over = {"mean": "over", "max": "over"}.get(part.kind, "of")
     return Look(spoken(part.kind), (f"{over} {part.axis}",), "merge")
+
+
+@look_of.register
+def _(part: Select, block: TypedBlock) -> Look:
+    return Look("Select", (f"index {part.index} of {part.axis}",), "merge")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 _REGULAR = {
     188: "′",
     191: "'",
@@ -91,8 +95,27 @@ _OTHER = 1000
 """What a sign is taken to be that the tables do not have: as wide as it is high."""
 
 
+enlarged: ContextVar[float] = ContextVar("enlarged", default=1.0)
+"""How much larger than usual all letters are of what is being laid out."""
+
+
+@contextmanager
+def larger(by: float) -> Iterator[None]:
+    """Lays out with letters that are so many times larger, in boxes and gaps of the usual height."""
+    before = enlarged.set(by)
+    try:
+        yield
+    finally:
+        enlarged.reset(before)
+
+
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """The width of a text, kerning left out."""
+    """The width of a text as it is laid out, kerning left out."""
+    return letters_width(text, size * enlarged.get(), bold=bold)
+
+
+def letters_width(text: str, size: float, *, bold: bool = False) -> float:
+    """The width of a text of just this size."""
     widths = _WIDTHS[bold]
     return sum(widths.get(sign, _OTHER) for sign in text) * size / 1000
 

@@ -11,7 +11,7 @@ from composer.draw.column import column
 from composer.draw.columns import by_name_where_needed, parts, sent_from
 from composer.draw.fragment import Fragment, shift, turn_over
 from composer.draw.looks import Look
-from composer.draw.metrics import fitted, text_width
+from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.scene import FONTS, About, Pieces, Scene, Text
 from composer.draw.shape import aside, bent, in_line
@@ -103,7 +103,7 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     outs: tuple[Leaf, ...] = ()
     if flow.outlet is not None and flow.exits and not flow.outlet.given:
         name = flow.exits[0][0]
-        path = f"outputs.{name}"
+        path = f"outputs:{name}"
         outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
         edges.append(Edge(flow.outlet, path, "", True))
     return replace(flow, items=(*ins, *flow.items, *outs), edges=tuple(edges), outlet=None, exits=flow.exits[1:])
@@ -114,10 +114,11 @@ def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: flo
     room = max(whole.right, room)
     facts = lines_of(titles.facts, room)
     named = [fitted(line, 20, room, bold=True) for _, line in lines("heading", titles.title, room)][:MOST_HEADINGS]
-    said = [Text(margin, 34 + HEADING * number, line, "heading", "start") for number, line in enumerate(named)]
-    under = HEADING * (len(named) - 1)
-    said += [Text(margin, under + 53 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
-    head = under + (72.0 + 15 * max(len(facts) - 1, 0) if facts else 56.0)
+    size = enlarged.get()
+    said = [Text(margin, 34 + HEADING * size * number, line, "heading", "start") for number, line in enumerate(named)]
+    under = 34 + HEADING * size * (len(named) - 1)
+    said += [Text(margin, under + (19 + 15 * number) * size, line, "facts", "start") for number, line in enumerate(facts)]
+    head = under + ((19 + 15 * (len(facts) - 1)) * size + 19 if facts else 22)
     areas = [t.area for t in whole.pieces.texts] + [chip.text.area for chip in whole.pieces.chips]
     high = min([-whole.height, *(area.top for area in areas), *(y for wire in whole.pieces.wires for _, y in wire.points)])
     low = max([0.0, *(area.bottom for area in areas)])

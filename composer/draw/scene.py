@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from composer.draw.metrics import text_width
+from composer.draw.metrics import enlarged, letters_width
 from composer.draw.palette import Hue
 
 Point: TypeAlias = tuple[float, float]
@@ -97,12 +97,19 @@ class Text:
     text: str
     role: Role
     anchor: Anchor = "middle"
+    enlarged: float = field(default_factory=enlarged.get)
+
+    @property
+    def font(self) -> Font:
+        """That of its role, as large as it is here."""
+        usual = FONTS[self.role]
+        return replace(usual, size=usual.size * self.enlarged)
 
     @property
     def area(self) -> Area:
         """What the letters cover."""
-        font = FONTS[self.role]
-        width = text_width(self.text, font.size, bold=font.bold)
+        font = self.font
+        width = letters_width(self.text, font.size, bold=font.bold)
         left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
         return Area(left, self.y - 0.74 * font.size, left + width, self.y + 0.22 * font.size)
 

@@ -9,7 +9,7 @@ from composer.draw.boxes import LEAST, box, box_height, needed
 from composer.draw.chips import SIDE_GAP, coming
 from composer.draw.fragment import Fragment, widen
 from composer.draw.leaving import SLOT
-from composer.draw.scene import Dot, Point, Wire
+from composer.draw.scene import Dot, Point, Text, Wire
 from composer.draw.structure import Edge, Leaf
 
 CLEAR, CORNER = 12.0, 10.0
@@ -60,6 +60,9 @@ class Standing:
             read = self.measured
             found.pieces.dots.append(Dot(0, self.y))
             found.pieces.wires.append(Wire(read.source.path, path, ((0, self.y), (side * inner, self.y)), read.port, "measured"))
+            said = Text(side * (inner - CLEAR - 4), self.y - 4, "only its size", "shape", "end" if side > 0 else "start")
+            if abs(said.area.left if side > 0 else said.area.right) > 4:
+                found.pieces.texts.append(said)
         reach = outer
         for number, edge in enumerate(chips):
             y = self.y + SLOT * (number - (len(chips) - 1) / 2)

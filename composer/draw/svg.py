@@ -11,7 +11,6 @@ from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
     DOTTED,
-    FONTS,
     ICON,
     RADIUS,
     SWATCH,
@@ -277,7 +276,7 @@ class _Writer:
         )
 
     def text(self, text: Text) -> str:
-        font = FONTS[text.role]
+        font = text.font
         kind = CLASSES.get(text.role, "m")
         ink = self.inks[kind]
         anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'

@@ -7,7 +7,8 @@ from time import process_time
 
 import composer
 from composer.draw.scene import Area
-from tests.draw.cases import scenes
+from tests.draw.cases import FORMS, scenes
+from tests.draw.checks import overlaps
 
 
 def places(case: str) -> dict[str, Area]:
@@ -66,3 +67,24 @@ def test_thousand_tangled_nodes_are_drawn_soon() -> None:
     begin = process_time()
     assert recipe.draw().svg()
     assert process_time() - begin < 5
+
+
+def test_any_name_that_a_node_may_have_is_drawn() -> None:
+    """Also those of the recipe's own sections, whose things stand on the page too."""
+    names = ("outputs", "inputs", "losses", "graph", "params")
+    nodes = "".join(f"\n  {name}: {{type: linear, out: 8}}" for name in names)
+    recipe = f'recipe: names\ninputs: {{x: "float[batch, time, 8]"}}\ngraph:{nodes}\noutputs: {{y: params, outputs: outputs}}'
+    scene = composer.load(recipe).draw().scene
+    assert [*overlaps(scene)] == []
+    assert {*names, "outputs:y"} <= {box.about.path for box in scene.boxes}
+
+
+def test_a_scan_may_return_what_a_cell_gives_second() -> None:
+    """The cell's memory, at every step."""
+    path = next(path for path in FORMS if path.stem == "lstm_cell")
+    recipe = path.read_text(encoding="utf-8").replace("{y: cell,", "{every: cell.c,")
+    scene = composer.load(recipe).draw().scene
+    assert [*overlaps(scene)] == []
+    (cell,) = (box for box in scene.boxes if box.about.path == "layer.cell")
+    (wire,) = (wire for wire in scene.wires if (wire.source, wire.target) == ("layer.cell", "layer"))
+    assert wire.points[0][0] == cell.area.right  # where what is not given first leaves

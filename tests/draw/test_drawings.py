@@ -8,13 +8,15 @@ from collections import Counter
 import pytest
 
 from composer.draw.depth import Level
+from composer.draw.figure import draw
 from composer.draw.layers import folded
+from composer.draw.scene import FONTS
 from composer.draw.svg import svg
 from composer.draw.themes import THEMES
 from composer.graph.parameters import parameters
 from composer.recipe import zoo_names
-from tests.draw.cases import CASES, FORMS, LEVEL_CASES, scenes
-from tests.draw.checks import borders, overlaps
+from tests.draw.cases import CASES, FORMS, LEVEL_CASES, programs, scenes
+from tests.draw.checks import borders, overlaps, texts
 from tests.draw.edges import Readers, drawn, mixed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,6 +33,17 @@ def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
     """
     for name, _, scene in scenes(case, level):
         assert [*overlaps(scene), *borders(scene)] == [], name
+
+
+@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+def test_slides_have_larger_letters_in_the_same_boxes(case: str, level: Level) -> None:
+    """Which touch nothing either."""
+    for name, typed in programs(case):
+        slide, usual = (draw(typed, level, theme=theme).scene for theme in ("slide", "light"))
+        assert [*overlaps(slide), *borders(slide)] == [], name
+        assert all(text.font.size == 1.35 * FONTS[text.role].size for text in texts(slide)), name
+        if len(slide.boxes) == len(usual.boxes):
+            assert slide.height < 1.15 * usual.height, name
 
 
 @pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
