@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Literal, TypeAlias
 
 from composer.draw.metrics import enlarged, letters_width
@@ -65,6 +66,12 @@ FONTS: dict[Role, Font] = {
 }
 
 
+@cache
+def _font(role: Role, enlarged: float) -> Font:
+    usual = FONTS[role]
+    return replace(usual, size=usual.size * enlarged)
+
+
 @dataclass(frozen=True, slots=True)
 class Area:
     """A rectangle."""
@@ -101,8 +108,7 @@ class Text:
     @property
     def font(self) -> Font:
         """That of its role, as large as it is here."""
-        usual = FONTS[self.role]
-        return replace(usual, size=usual.size * self.enlarged)
+        return _font(self.role, self.enlarged)
 
     @property
     def area(self) -> Area:
