@@ -24,8 +24,8 @@ from composer.compare.difference import (
     Tied,
 )
 from composer.compare.flat import FlatModel
+from composer.draw.called import Names
 from composer.draw.figure import Figure, plain
-from composer.draw.layers import Names
 from composer.draw.paths import lies_in
 from composer.draw.scene import Box, Chip, Frame, Happened, Merge, Scene, Wire
 

@@ -8,8 +8,8 @@ from copy import copy
 from dataclasses import replace
 
 from blocks.primitives.pointwise import Dropout
+from composer.draw.called import NOTHING, Names
 from composer.draw.figure import plain
-from composer.draw.layers import NOTHING, Names
 from composer.draw.scene import Scene
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
