@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from composer.compare.difference import Difference
     from composer.cost.summary import Summary
+    from composer.draw.depth import Level
     from composer.draw.figure import Figure, Options
-    from composer.draw.outline import Level
     from composer.lower import Model
 
 Settings = Mapping[str, Any] | Iterable[str] | None

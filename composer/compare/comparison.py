@@ -13,30 +13,14 @@ from composer.compare.difference import Difference
 from composer.compare.places import Count, Found, Spot, Thing, path_of, places
 from composer.compare.render import figures, told, unchanged, verdict
 from composer.compare.room import along, area_of, around, content, shifted
+from composer.draw.depth import Level
 from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
 from composer.draw.formats import PRINTED, Format, ThemeName, write
 from composer.draw.metrics import text_width
-from composer.draw.outline import Level
 from composer.draw.page import MARGIN, lines_of
-from composer.draw.scene import (
-    FONTS,
-    ICON,
-    Area,
-    Badge,
-    Box,
-    Dot,
-    Frame,
-    Happened,
-    Merge,
-    Pieces,
-    Point,
-    Ring,
-    Role,
-    Scene,
-    Text,
-    Wire,
-)
+from composer.draw.pieces import Pieces
+from composer.draw.scene import FONTS, ICON, Area, Badge, Box, Dot, Frame, Happened, Merge, Point, Ring, Role, Scene, Text, Wire
 from composer.draw.svg import svg
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}

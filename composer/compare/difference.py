@@ -10,8 +10,8 @@ from composer.graph.typed import TypedProgram
 
 if TYPE_CHECKING:
     from composer.compare.comparison import Comparison
+    from composer.draw.depth import Level
     from composer.draw.formats import ThemeName
-    from composer.draw.outline import Level
 
 
 @dataclass(frozen=True, slots=True)

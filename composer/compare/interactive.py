@@ -13,11 +13,11 @@ from composer.compare.difference import Change, Difference
 from composer.compare.pair import Pairing
 from composer.compare.places import HAPPENED, Found, path_of
 from composer.compare.render import figures, notes, told, unchanged, verdict
+from composer.draw.depth import LEVELS
 from composer.draw.facts import facts, implied
 from composer.draw.figure import plain
 from composer.draw.files import File, elsewhere, file_of, source
 from composer.draw.interactive import Pictures, View, above, closing, document, openable, web
-from composer.draw.outline import LEVELS
 from composer.draw.palette import DARK, LIGHT, Palette
 from composer.draw.scene import Box, Frame, Merge, Scene, Wire
 from composer.draw.themes import CHANGES, change_rules

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from composer.draw.fragment import Fragment, areas, extent, shift, stretch
 from composer.draw.metrics import text_width
-from composer.draw.scene import Dot, Point, Style, Text, Wire, straightened
+from composer.draw.pieces import straightened
+from composer.draw.scene import Dot, Point, Style, Text, Wire
 from composer.draw.structure import Edge, Net, Source
 from composer.draw.words import spoken
 

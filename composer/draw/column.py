@@ -7,18 +7,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from composer.draw import exits
+from composer.draw.asides import Asides, aside
 from composer.draw.boxes import NARROW, WIDEST, needed
+from composer.draw.branches import branched
 from composer.draw.fan import fan
 from composer.draw.fragment import Fragment, shift
 from composer.draw.frame import frame, side_by_side
 from composer.draw.gaps import set_heights
 from composer.draw.lanes import style_of, wire
 from composer.draw.looks import Look, SideLook
-from composer.draw.shape import Asides, aside, branched, in_line, inner_edges, woven
+from composer.draw.shape import in_line, inner_edges
 from composer.draw.sides import Beside, Named, Small, Wired, block, circle
 from composer.draw.spine import Shown, Spine, Station
 from composer.draw.standing import Standing
 from composer.draw.structure import Branches, Edge, Fan, Flow, Group, Item, Leaf, Net, Web
+from composer.draw.weave import woven
 from composer.draw.web import laid_out
 
 FEW = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from composer.draw.asides import aside
 from composer.draw.paths import above, belongs
-from composer.draw.shape import aside
 from composer.draw.structure import Fan, Flow, Group, Leaf, Net, Sink, Source
 
 

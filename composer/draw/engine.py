@@ -13,8 +13,9 @@ from composer.draw.dot import INCH, quoted
 from composer.draw.graph import Cluster, Graph, Link, Node
 from composer.draw.metrics import enlarged, text_width
 from composer.draw.page import MARGIN
+from composer.draw.pieces import Pieces
 from composer.draw.programs import graphviz as run
-from composer.draw.scene import Area, Box, Chip, Frame, Merge, Pieces, Point, Scene, Strip, Text, Wire
+from composer.draw.scene import Area, Box, Chip, Frame, Merge, Point, Scene, Strip, Text, Wire
 
 HEAD, LINE = 30.0, 13.0
 """Height of a frame's header, and of each more line."""

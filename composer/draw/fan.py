@@ -11,24 +11,8 @@ from composer.draw.frame import LINE, PADDING, wrapped
 from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.looks import Look
 from composer.draw.metrics import enlarged, fitted, text_width
-from composer.draw.scene import (
-    FONTS,
-    RADIUS,
-    About,
-    Box,
-    Dot,
-    Frame,
-    Merge,
-    PlacedIcon,
-    Point,
-    Role,
-    Style,
-    Swatch,
-    Text,
-    Wire,
-    moved,
-    straightened,
-)
+from composer.draw.pieces import moved, straightened
+from composer.draw.scene import FONTS, RADIUS, About, Box, Dot, Frame, Merge, PlacedIcon, Point, Role, Style, Swatch, Text, Wire
 from composer.draw.sides import Beside, block, stacked
 from composer.draw.structure import Fan, Leaf
 

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
+from composer.draw.depth import LEVELS, Depth, Level
 from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.layers import Model, as_written, folded
 from composer.draw.metrics import larger
-from composer.draw.outline import LEVELS, Depth, Level, outline
+from composer.draw.outline import outline
 from composer.draw.page import Titles, narrow_page, page
 from composer.draw.scene import Scene
 from composer.draw.structure import Flow, Group

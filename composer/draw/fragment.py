@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from composer.draw.scene import Area, Box, Frame, Merge, Pieces, Point, Text, moved
+from composer.draw.pieces import Pieces, moved
+from composer.draw.scene import Area, Box, Frame, Merge, Point, Text
 from composer.draw.structure import Edge, Net
 
 CLEAR = 6.0

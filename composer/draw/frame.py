@@ -12,7 +12,8 @@ from composer.draw.fragment import Fragment, shift, widen
 from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.merge import MAPPED
 from composer.draw.metrics import enlarged, fitted, text_width
-from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Point, Strip, Text, Wire, moved, straightened
+from composer.draw.pieces import moved, straightened
+from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Point, Strip, Text, Wire
 from composer.draw.sides import Beside, block, circle, stacked
 from composer.draw.structure import Branches, Edge, Flow, Group, Leaf, Net
 

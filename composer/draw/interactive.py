@@ -11,12 +11,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from composer.draw.depth import LEVELS, Level
 from composer.draw.facts import facts, implied
 from composer.draw.files import File, elsewhere, files, source
 from composer.draw.formats import ThemeName
 from composer.draw.graph import Graph
 from composer.draw.layers import Model
-from composer.draw.outline import LEVELS, Level
 from composer.draw.packed import packed
 from composer.draw.palette import DARK
 from composer.draw.scene import Box, Scene, Wire

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from composer.draw.fragment import extent, widen
-from composer.draw.scene import Dot, Point, Style, Wire, straightened
+from composer.draw.pieces import straightened
+from composer.draw.scene import Dot, Point, Style, Wire
 from composer.draw.spine import Spine, Station
 from composer.draw.standing import CLEAR, Standing
 from composer.draw.structure import Branches, Edge, Fan, Group, Leaf, Net, Source, Web

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.draw.abreast import beside_each_other, level
+from composer.draw.asides import aside
 from composer.draw.boxes import WIDEST, WIDTH, needed
 from composer.draw.column import column
 from composer.draw.columns import by_name_where_needed, parts, sent_from
@@ -13,8 +14,9 @@ from composer.draw.fragment import Fragment, shift, turn_over
 from composer.draw.looks import Look
 from composer.draw.metrics import enlarged, fitted, text_width
 from composer.draw.narrow import lines, narrowed, without_losses
-from composer.draw.scene import FONTS, About, Pieces, Scene, Text
-from composer.draw.shape import aside, bent, in_line
+from composer.draw.pieces import Pieces
+from composer.draw.scene import FONTS, About, Scene, Text
+from composer.draw.shape import bent, in_line
 from composer.draw.spine import Shown
 from composer.draw.structure import Edge, Flow, Leaf
 

@@ -11,8 +11,8 @@ from composer.cost.units import in_bytes
 from composer.draw.counts import Counts
 from composer.draw.description import described
 from composer.draw.layers import Model
-from composer.draw.outline import unvisited
 from composer.draw.page import Titles
+from composer.draw.repeats import unvisited
 from composer.draw.structure import Flow
 from composer.draw.words import counted, grouped, printable, spoken
 from composer.graph.purpose import growing

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from composer.draw.boxes import NARROW, needed
 from composer.draw.fragment import Fragment, shift
+from composer.draw.pieces import straightened
 from composer.draw.programs import Missing, graphviz, pure
 from composer.draw.reduction import ranks
-from composer.draw.scene import RADIUS, Dot, Point, Wire, straightened
+from composer.draw.scene import RADIUS, Dot, Point, Wire
 from composer.draw.sides import Named, block, circle
 from composer.draw.structure import Edge, Leaf, Web
 

@@ -17,9 +17,10 @@ from pathlib import Path
 from random import Random
 
 import composer
+from composer.draw.depth import Depth
 from composer.draw.figure import draw
 from composer.draw.layers import folded
-from composer.draw.outline import Depth, outline
+from composer.draw.outline import outline
 from composer.draw.page import page
 from composer.draw.svg import svg
 from composer.draw.titles import titles

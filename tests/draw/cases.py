@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import composer
+from composer.draw.depth import LEVELS, Level
 from composer.draw.figure import draw
-from composer.draw.outline import LEVELS, Level
 from composer.draw.scene import Scene
 from composer.graph.typed import TypedProgram
 from composer.recipe import zoo_names

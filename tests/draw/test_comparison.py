@@ -17,8 +17,8 @@ from composer.cli import main
 from composer.compare.compare import paired
 from composer.compare.comparison import SIDES, draw
 from composer.compare.difference import Difference, Nodes
+from composer.draw.depth import Level
 from composer.draw.figure import NotDrawn, plain
-from composer.draw.outline import Level
 from composer.draw.scene import Area, Badge, Ring, Scene, Wire
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 

@@ -18,8 +18,8 @@ from composer.cli import main
 from composer.compare.comparison import SIDES, bare
 from composer.compare.difference import Difference, Nodes
 from composer.compare.render import told
+from composer.draw.depth import LEVELS
 from composer.draw.figure import plain
-from composer.draw.outline import LEVELS
 from composer.draw.palette import LIGHT
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture
 from tests.draw.test_formats import HOSTILE

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import composer
-from composer.draw.outline import Level
+from composer.draw.depth import Level
 from composer.recipe import zoo_names
 from tests.compare.mutations import mutations
 from tests.conformance.generator import generated

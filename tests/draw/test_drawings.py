@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
+from composer.draw.depth import Level
 from composer.draw.figure import draw
 from composer.draw.layers import folded
-from composer.draw.outline import Level
 from composer.draw.scene import FONTS
 from composer.draw.svg import svg
 from composer.draw.themes import THEMES

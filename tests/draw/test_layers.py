@@ -9,9 +9,9 @@ import pytest
 
 import composer
 from composer.compare import comparison
+from composer.draw.depth import Level
 from composer.draw.facts import facts
 from composer.draw.layers import as_written, folded
-from composer.draw.outline import Level
 from composer.draw.scene import Box, Frame, Scene
 from composer.graph.ir import Ref, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat

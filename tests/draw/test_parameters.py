@@ -13,7 +13,7 @@ import pytest
 import composer
 from composer.cost.units import short
 from composer.draw import layers
-from composer.draw.outline import LEVELS, Level
+from composer.draw.depth import LEVELS, Level
 from composer.draw.scene import Box, Frame, Merge, Scene
 from tests.draw.cases import CASES, scenes, sources
 
