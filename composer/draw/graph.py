@@ -79,7 +79,7 @@ class Graph:
         for chip in self.scene.chips:
             for path in (chip.source, chip.target):
                 if path and not _nearest(path, known):
-                    title = path.removeprefix("outputs:")
+                    title = path.removeprefix("outputs/")
                     named.setdefault(path, Node(path, About(path, title), None, (title,)))
         return (*found, *named.values())
 

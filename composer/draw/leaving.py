@@ -55,7 +55,7 @@ def leave_at(found: Fragment, leave: Leaving, start: tuple[Point, ...]) -> None:
 def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int) -> Area:
     """An arrow to the name of an output; gives what the name covers."""
     (x, y), (source, port) = start[-1], output.net
-    wire = Wire(source, f"outputs:{output.name}", (*start, (x + side * SIDE_GAP, y)), port)
+    wire = Wire(source, f"outputs/{output.name}", (*start, (x + side * SIDE_GAP, y)), port)
     return going(found, wire, output.name, f"the model's output {output.name}")
 
 

@@ -211,8 +211,21 @@ def _span(looks: Sequence[Look]) -> tuple[str, ...]:
         said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
         return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)
     common = [fact for fact in last if all(fact in seen.facts for seen in looks)]
+    rest = [[fact for fact in seen.facts if fact not in common] for seen in looks]
+    if all(len(own) <= 1 for own in rest) and (most := greatest([fact for own in rest for fact in own])):
+        return (*common, most)
     only_last = [f"{fact} in the last" for fact in last if fact not in common]
     return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+
+
+def greatest(facts: Sequence[str]) -> str:
+    """Facts that differ in their one number by the greatest, `dilation up to 32`; nothing for others."""
+    split = {fact: re.fullmatch(r"(\D+ )(\d[\d.]*)", fact) for fact in facts}
+    found = [(match[1], float(match[2]), match[2]) for match in split.values() if match]
+    if len(found) < len(split) or len({name for name, _, _ in found}) != 1:
+        return ""
+    name, _, most = max(found, key=lambda one: one[1])
+    return f"{name}up to {most}"
 
 
 def listed(facts: Sequence[str]) -> str:

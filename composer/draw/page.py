@@ -105,7 +105,7 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     outs: tuple[Leaf, ...] = ()
     if flow.outlet is not None and flow.exits and not flow.outlet.given:
         name = flow.exits[0][0]
-        path = f"outputs:{name}"
+        path = f"outputs/{name}"
         outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
         edges.append(Edge(flow.outlet, path, "", True))
     return replace(flow, items=(*ins, *flow.items, *outs), edges=tuple(edges), outlet=None, exits=flow.exits[1:])

@@ -76,7 +76,7 @@ def test_any_name_that_a_node_may_have_is_drawn() -> None:
     recipe = f'recipe: names\ninputs: {{x: "float[batch, time, 8]"}}\ngraph:{nodes}\noutputs: {{y: params, outputs: outputs}}'
     scene = composer.load(recipe).draw().scene
     assert [*overlaps(scene)] == []
-    assert {*names, "outputs:y"} <= {box.about.path for box in scene.boxes}
+    assert {*names, "outputs/y"} <= {box.about.path for box in scene.boxes}
 
 
 def test_a_scan_may_return_what_a_cell_gives_second() -> None:

@@ -127,7 +127,7 @@ def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
         drawn = [one.about.path.removeprefix(side) for one in (*page.boxes, *page.merges, *page.chips)]
         silent = [path for path in meant if not any(related(path, one) for one in drawn)]  # shown where their stream comes from
         here = [ring.removeprefix(side) for ring in rings if ring.startswith(side)]
-        apart = [one for one in here if not one.startswith(("outputs:", "losses.")) and not any(related(one, m) for m in meant)]
+        apart = [one for one in here if not one.startswith(("outputs/", "losses.")) and not any(related(one, m) for m in meant)]
         nodes = {plain(node.path) for node in (pairing.after if number else pairing.before).nodes}
         blocks = {next((node for node in nodes if one.startswith(f"{node}.")), one) for one in apart}  # each once, not its parts
         assert len(blocks) <= len(silent), (apart, silent)

@@ -224,3 +224,8 @@ def detail(recipe: str | Path, path: str) -> str:
 def shapes(recipe: str, **params: float) -> list[Text]:
     """What stands beside wires."""
     return [text for text in composer.load(recipe, set=params).draw().scene.texts if text.role == "shape"]
+
+
+def test_a_number_that_not_all_layers_have_is_told_by_the_greatest() -> None:
+    """The dilations of a stack of convolutions, of which the first has none."""
+    assert "dilation up to 32" in detail("conv_lm", "layers.conv.body.filter")

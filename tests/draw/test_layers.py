@@ -236,7 +236,7 @@ def test_the_page_opens_what_is_folded() -> None:
     assert '"block+layers.attn"' in recipe.draw().html()
     told = facts(folded(recipe.typed))
     assert told["layers.attn"] == facts(as_written(recipe.typed))["attn3"]
-    assert {box.about.path for box in recipe.draw().scene.boxes} - set(told) == {"tokens", "outputs:logits"}
+    assert {box.about.path for box in recipe.draw().scene.boxes} - set(told) == {"tokens", "outputs/logits"}
 
 
 def test_a_comparison_marks_what_changed_in_a_written_layer() -> None:

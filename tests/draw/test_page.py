@@ -108,7 +108,7 @@ def test_click_follows_the_data(page: Any) -> None:
     assert {"layers.attn.norm"} <= before & paths(page, ".node.near.up")
     assert paths(page, ".node.near.down") == {"layers.attn.add"}
     assert {"embed", "tokens"} <= paths(page, ".node.up")
-    assert {FEED_FORWARD, "head", "outputs:logits"} <= paths(page, ".node.down")
+    assert {FEED_FORWARD, "head", "outputs/logits"} <= paths(page, ".node.down")
     assert ("layers", "layers.attn.add") in wires(page, ".edge.dim")
     assert (ATTENTION, "layers.attn.add") in wires(page, ".edge.near.down")
     assert paths(page, '#picture [aria-pressed="true"]') == {ATTENTION}
@@ -200,7 +200,7 @@ def test_implied_edges_are_shown_apart(page: Any) -> None:
     for path in dotted:
         assert find(page, f'[data-b="{path}"] > path').value_of_css_property("stroke-dasharray") != "none", path
     rope, past = '[data-a="layers.attn.body.positions"]', '[data-a="layers"][data-b="layers.attn.add"]'
-    written = ('[data-b="outputs:logits"]', rope, past)
+    written = ('[data-b="outputs/logits"]', rope, past)
     for css in written:
         assert find(page, f"{css} > path").value_of_css_property("stroke-dasharray") == "none", css
     drawn = len(page.find_elements("css selector", ".edge"))
