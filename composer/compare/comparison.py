@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from math import ceil
 from pathlib import Path
-from typing import TypeAlias
 
 from composer.compare.difference import Difference
+from composer.compare.notes import APART, INDENT, LINE, NOTE, Note, high, in_columns, note, spread
 from composer.compare.places import Count, Found, Spot, Thing, path_of, places
 from composer.compare.render import figures, told, unchanged, verdict
 from composer.compare.room import along, area_of, around, content, shifted
+from composer.compare.sided import SIDES, sided
 from composer.draw.depth import Level
 from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
@@ -20,7 +20,7 @@ from composer.draw.formats import PRINTED, Format, ThemeName, write
 from composer.draw.metrics import text_width
 from composer.draw.page import MARGIN, lines_of
 from composer.draw.pieces import Pieces
-from composer.draw.scene import FONTS, ICON, Area, Badge, Box, Dot, Frame, Happened, Merge, Point, Ring, Role, Scene, Text, Wire
+from composer.draw.scene import FONTS, ICON, Area, Badge, Box, Dot, Frame, Happened, Merge, Point, Ring, Scene, Text, Wire
 from composer.draw.svg import svg
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
@@ -32,19 +32,8 @@ LEGEND: dict[Happened, str] = {
     "rewired": "reads something else",
     "shared": "parameters shared otherwise",
 }
-NOTE = 236.0
-"""Width of what is noted between the drawings."""
 GAP = 44.0
 """Between a drawing and the notes."""
-LINE = 14.0
-APART = 11.0
-"""Between two notes."""
-INDENT = 36.0
-"""Of a note's text, which stands beside its badge."""
-
-
-Note: TypeAlias = list[tuple[str, Role]]
-"""Lines of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +135,20 @@ class _Page:
         wide = [area.right - area.left for area in self.areas]
         heads = [self.column_head(picture, width) for picture, width in zip(self.pictures, wide, strict=True)]
         tallest = max(area.bottom - area.top for area in self.areas)
-        columns = in_columns([LINE * len(lines) + APART for lines in notes], 1.2 * tallest)
+        columns = in_columns([high(lines) + APART for lines in notes], 1.2 * tallest)
         room = len(columns) * (NOTE + APART)
         starts = [MARGIN, MARGIN + wide[0] + 2 * GAP + room]
         right = starts[1] + wide[1]
         said, top = self.head(right - MARGIN)
         inner = top + 22 + 15 * max(map(len, heads)) + 14
-        foot = inner + max([tallest, *(sum(LINE * len(notes[n]) + APART for n in column) for column in columns)])
+        foot = inner + max([tallest, *(sum(high(notes[n]) + APART for n in column) for column in columns)])
         moves = [(start - area.left, foot - area.bottom) for start, area in zip(starts, self.areas, strict=True)]
         paper = Area(0, 0, right + MARGIN, foot + MARGIN)
         names = self.difference.before, self.difference.after
         for side, (name, lines, start) in enumerate(zip(names, heads, starts, strict=True)):
             title = Text(start, top + 18, name, "title", "start")
             facts = [Text(start, top + 35 + 15 * number, line, "facts", "start") for number, line in enumerate(lines)]
-            self.pieces.take(renamed(self.pictures[side].scene, SIDES[side]), *moves[side])
+            self.pieces.take(sided(self.pictures[side].scene, SIDES[side]), *moves[side])
             self.pieces.texts += [title, *facts]
             self.mark(side, moves[side], title, paper)
         for number, column in enumerate(columns):
@@ -303,17 +292,8 @@ class _Page:
 
     def note(self, notes: Sequence[Note], column: Sequence[int], x: float, top: float, foot: float) -> None:
         """Writes a column of notes, each as near to the height of what it is about as the others let it."""
-        heights = [LINE * len(notes[number]) for number in column]
-        wanted = [foot + self.height(self.found[number]) for number in column]
-        tops: list[float] = []
-        y = top
-        for want, height in zip(wanted, heights, strict=True):
-            tops.append(max(y, want))
-            y = tops[-1] + height + APART
-        limit = foot
-        for index in reversed(range(len(tops))):
-            tops[index] = min(tops[index], limit - heights[index])
-            limit = tops[index] - APART
+        heights = [high(notes[number]) for number in column]
+        tops = spread(heights, [foot + self.height(self.found[number]) for number in column], top, foot)
         for number, start in zip(column, tops, strict=True):
             happened = self.found[number].happened
             self.badges.append(Badge(happened, "", Text(x + 13, start + 11, f"{SIGNS[happened]} {number + 1}", "badge")))
@@ -322,79 +302,6 @@ class _Page:
             ]
 
 
-SIDES = "before:", "after:"
-"""What paths of either drawing begin with."""
-
-
 def on(dot: Dot, a: Point, b: Point) -> bool:
     """Whether a fork lies on a piece of a wire."""
     return min(a[0], b[0]) - 1 < dot.x < max(a[0], b[0]) + 1 and min(a[1], b[1]) - 1 < dot.y < max(a[1], b[1]) + 1
-
-
-def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
-    """Notes in as few columns as there is room for, all about as high."""
-    if not heights:
-        return []
-    share = sum(heights) / ceil(sum(heights) / room)
-    columns: list[list[int]] = []
-    above = 0.0
-    for number, height in enumerate(heights):
-        if not columns or above + height / 2 > share * len(columns):
-            columns.append([])
-        columns[-1].append(number)
-        above += height
-    return columns
-
-
-def note(name: str, words: str) -> Note:
-    """A change in lines that are as wide as the notes."""
-    said: Note = [(name, "row"), (words, "detail")]
-    return [(line, role) for text, role in said for line in wrapped(text, role)]
-
-
-def wrapped(text: str, role: Role) -> list[str]:
-    """A text in lines."""
-    font, room = FONTS[role], NOTE - INDENT
-    lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(longer, font.size, bold=font.bold) <= room:
-            lines[-1] = longer
-            continue
-        while text_width(word, font.size, bold=font.bold) > room:  # a path: broken at a dot
-            end = max(cut for cut in range(1, len(word)) if text_width(word[:cut], font.size, bold=font.bold) <= room)
-            end = word.rfind(".", 1, end) if word.rfind(".", 1, end) > 0 else end
-            lines.append(word[:end])
-            word = word[end:]
-        lines.append(word)
-    return lines
-
-
-# -- which drawing a thing is of
-
-
-def renamed(scene: Scene, side: str) -> Pieces:
-    """The things of a drawing, whose paths say which one they are of."""
-    texts = [text for text in scene.texts if text.role not in ("heading", "facts")]
-    return Pieces(
-        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.frames],
-        [replace(one, source=of(side, one.source), target=of(side, one.target)) for one in scene.wires],
-        list(scene.dots),
-        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.boxes],
-        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.merges],
-        [
-            replace(
-                one,
-                about=replace(one.about, path=side + one.about.path),
-                source=of(side, one.source),
-                target=of(side, one.target),
-            )
-            for one in scene.chips
-        ],
-        texts,
-    )
-
-
-def of(side: str, path: str) -> str:
-    """A path that says of which drawing it is, if it leads anywhere."""
-    return side + path if path else ""

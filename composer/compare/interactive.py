@@ -8,11 +8,12 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from composer.compare.compare import paired
-from composer.compare.comparison import SIDES, SIGNS, Bare, Comparison, bare, draw
+from composer.compare.comparison import SIGNS, Bare, Comparison, bare, draw
 from composer.compare.difference import Change, Difference
 from composer.compare.pair import Pairing
 from composer.compare.places import HAPPENED, Found, path_of
 from composer.compare.render import figures, notes, told, unchanged, verdict
+from composer.compare.sided import SIDES
 from composer.draw.depth import LEVELS
 from composer.draw.facts import facts, implied
 from composer.draw.figure import plain

@@ -15,8 +15,9 @@ import pytest
 import composer
 from composer.cli import main
 from composer.compare.compare import paired
-from composer.compare.comparison import SIDES, draw
+from composer.compare.comparison import draw
 from composer.compare.difference import Difference, Nodes
+from composer.compare.sided import SIDES
 from composer.draw.depth import Level
 from composer.draw.figure import NotDrawn, plain
 from composer.draw.scene import Area, Badge, Ring, Scene, Wire

@@ -15,9 +15,10 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.compare.comparison import SIDES, bare
+from composer.compare.comparison import bare
 from composer.compare.difference import Difference, Nodes
 from composer.compare.render import told
+from composer.compare.sided import SIDES
 from composer.draw.depth import LEVELS
 from composer.draw.figure import plain
 from composer.draw.palette import LIGHT
