@@ -11,8 +11,9 @@ from composer.draw.asides import Asides, aside
 from composer.draw.boxes import NARROW, WIDEST, needed
 from composer.draw.branches import branched
 from composer.draw.fan import fan
+from composer.draw.forked import side_by_side
 from composer.draw.fragment import Fragment, shift
-from composer.draw.frame import frame, side_by_side
+from composer.draw.frame import frame
 from composer.draw.gaps import set_heights
 from composer.draw.lanes import style_of, wire
 from composer.draw.looks import Look, SideLook
@@ -168,7 +169,7 @@ class Stations:
                 return frame(item, self.width, self.shown.narrow, leaving, lay, self.shown.side, inside & self.spine.sent)
             case Branches():
                 lefts = [*coming.asides, *coming.chips, *coming.far]
-                return side_by_side(item, coming.lanes, lefts, leaving, self.branch, self.shown.side)
+                return side_by_side(item, coming.lanes, lefts, leaving, self.branch)
             case Web():
                 return self.webs[item.about.path]
 

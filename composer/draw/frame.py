@@ -1,4 +1,4 @@
-"""Frames around flows, and flows side by side."""
+"""Frames around flows."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.boxes import NARROW, needed
-from composer.draw.fragment import Fragment, shift, widen
+from composer.draw.forked import BUS, abreast
+from composer.draw.fragment import Fragment, widen
 from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.merge import MAPPED
 from composer.draw.metrics import enlarged, fitted, text_width
-from composer.draw.pieces import moved, straightened
-from composer.draw.scene import FONTS, RADIUS, Dot, Frame, Point, Strip, Text, Wire
-from composer.draw.sides import Beside, block, circle, stacked
-from composer.draw.structure import Branches, Edge, Flow, Group, Leaf, Net
+from composer.draw.pieces import straightened
+from composer.draw.scene import FONTS, Frame, Point, Strip, Text, Wire
+from composer.draw.sides import stacked
+from composer.draw.structure import Edge, Flow, Group, Leaf, Net
 
 PADDING = 16.0
 LINE = 13.0
 FIRST = "layer 1"
 STRIP, STRIP_GAP = 12.0, 12.0
-BUS, APART = 14.0, 22.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
 Through: TypeAlias = Collection[Net]
 """Values from inside, by path and port, that wires lead out of a frame."""
-LayBranch: TypeAlias = Callable[[Flow], Fragment]
 
 
 def frame(
@@ -132,15 +131,13 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
             inner = flow.outlet.path if flow.outlet and not flow.owner.endswith("|") else ""
             one.pieces.wires.append(Wire(inner, inner and group.about.path, one.out, arrow=False))
         columns.append(one)
-    total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
-    x, top = -total / 2, -2 * BUS - max(one.height for one in columns)
-    for one in columns:
-        middle = x + one.left
+    places, total = abreast(columns)
+    top = -2 * BUS - max(one.height for one in columns)
+    for one, middle in zip(columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)
         low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
         high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))
         found.pieces.wires += [Wire("", "", points, arrow=False, partial=True) for points in (low, high)]
-        x += one.left + one.right + APART
     found.left = found.right = total / 2
     found.height = -top + 2 * BUS
     found.top = -found.height
@@ -152,74 +149,3 @@ def by_name(edge: Edge, flow: Flow) -> Edge:
     """An edge from outside of a flow, as the name of its value."""
     inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
     return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path), back=False)
-
-
-def side_by_side(
-    item: Branches,
-    lanes: Sequence[Beside],
-    lefts: Sequence[Beside],
-    leaving: Sequence[Leaving],
-    lay: LayBranch,
-    side: int,
-) -> Fragment:
-    """Columns from a fork to a join: a circle where there is room for it, else a wide box."""
-    columns = [lay(flow) for flow in item.flows]
-    total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
-    places, x = [], -total / 2
-    for one in columns:
-        places.append(x + one.left)
-        x += one.left + one.right + APART
-    low = -BUS if item.fork is not None else 0.0
-    far = [place for place, one in enumerate(columns) if one.ends]
-    base = low - BUS if far else low
-    top = base - max(one.height for one in columns)
-    forks = item.fork is not None and len(far) < len(columns) - 1
-    found = Fragment(left=total / 2, right=total / 2, foot=low if forks else 0.0)
-    for flow, one, middle in zip(item.flows, columns, places, strict=True):
-        start = (-middle, found.foot - base), (-middle, low - base), (0.0, low - base)
-        one.pieces.wires = [
-            replace(wire, points=straightened((*start, *wire.points))) if item.fork and _from_inlet(wire, flow) else wire
-            for wire in one.pieces.wires
-        ]
-        found.pieces.take(one.pieces, middle, base)
-    if forks:
-        found.pieces.dots.append(Dot(0, low))
-    coming: dict[Edge, tuple[Point, ...]] = {}
-    for place in far:  # below the block that reads it, instead of at its side
-        foot = base + max(one.area.bottom for one in columns[place].pieces.boxes)
-        way = ((-total / 2, base), (places[place], base), (places[place], foot))
-        coming |= dict.fromkeys(columns[place].ends, way)
-        if place != far[-1]:
-            found.pieces.dots.append(Dot(places[place], base))
-    free = 2 if all(abs(middle) > 12 for middle in places) else 3
-    rounded = bool(item.join.look.sign) and len(columns) <= free and not (lanes or lefts or leaving or item.join.look.sides)
-    if rounded:
-        end = circle(item.join, (), ())
-        y = top - 20
-        for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
-            edge = 0.0 if abs(middle) <= 12 else (-RADIUS if middle < 0 else RADIUS)
-            end_points = ((middle, y),) if edge == 0 else ((middle, y - RADIUS), (edge, y - RADIUS))
-            points = (*moved(one.out[:-1], middle, base), *end_points)
-            assert flow.outlet is not None
-            found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
-    else:
-        join = replace(item.join, look=item.join.look.spelled)
-        width = max(needed(join), 2 * max(map(abs, places)) + 60, total if total < 480 else 0)
-        end = block(join, width, lefts, lanes, leaving)
-        y = top - 20
-        for flow, one, middle, port in zip(item.flows, columns, places, item.ports, strict=True):
-            assert flow.outlet is not None
-            foot = y + end.foot
-            points = (*moved(one.out[:-1], middle, base), (middle, foot))
-            found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
-    shift(end, 0, y)
-    found.pieces.take(end.pieces)
-    found.ends, found.taps = end.ends | coming, end.taps
-    found.left, found.right = max(found.left, end.left), max(found.right, end.right)
-    found.top = end.top
-    found.height = -y + end.height
-    return found
-
-
-def _from_inlet(wire: Wire, flow: Flow) -> bool:
-    return wire.source == flow.owner and wire.points[0] == (0.0, 0.0)
