@@ -18,8 +18,9 @@ from composer.draw.depth import LEVELS
 from composer.draw.facts import facts, implied
 from composer.draw.figure import plain
 from composer.draw.files import File, elsewhere, file_of, source
-from composer.draw.interactive import Pictures, View, above, closing, document, openable, web
+from composer.draw.interactive import Pictures, View, closing, document, openable, web
 from composer.draw.palette import DARK, LIGHT, Palette
+from composer.draw.paths import above
 from composer.draw.scene import Box, Frame, Merge, Scene, Wire
 from composer.draw.themes import CHANGES, change_rules
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from composer.draw.boxes import LEAST, box, needed, swatches
 from composer.draw.fragment import Fragment
-from composer.draw.frame import LINE, PADDING, wrapped
+from composer.draw.frame import LINE, PADDING, header_lines
 from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.looks import Look
 from composer.draw.metrics import enlarged, fitted, text_width
@@ -96,13 +96,13 @@ class Line:
 def header(item: Fan, room: float) -> list[Line]:
     """What the mixture is; where only some passes have it, after what the others have."""
     if item.row is None:
-        return [Line(text) for text in wrapped(item.header, room)]
+        return [Line(text) for text in header_lines(item.header, room)]
     lines: list[Line] = []
     entries = [(leaf.rows[0], leaf.look.title, (*leaf.look.facts, leaf.params)) for leaf in item.instead]
     for row, title, facts in [*entries, (item.row, item.header[0], item.header[1:])]:
         indent = swatches(row)
         lines.append(Line(fitted(f"{row.share}: {title}", FONTS["row"].size, room - indent, bold=True), "row", row.kinds, indent))
-        lines += [Line(text, indent=indent) for text in wrapped([fact for fact in facts if fact], room - indent)]
+        lines += [Line(text, indent=indent) for text in header_lines([fact for fact in facts if fact], room - indent)]
     return lines
 
 

@@ -12,7 +12,7 @@ from composer.draw.forked import BUS, abreast
 from composer.draw.fragment import Fragment, widen
 from composer.draw.leaving import Leaving, leave_at, room
 from composer.draw.merge import MAPPED
-from composer.draw.metrics import enlarged, fitted, text_width
+from composer.draw.metrics import enlarged, fitted, text_width, wrapped
 from composer.draw.pieces import straightened
 from composer.draw.scene import FONTS, Frame, Point, Strip, Text, Wire
 from composer.draw.sides import stacked
@@ -39,7 +39,7 @@ def frame(
     pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
-    lines = wrapped(group.header, left - 14 - 10)
+    lines = header_lines(group.header, left - 14 - 10)
     line_height = LINE * enlarged.get()
     head = 30.0 + line_height * (len(lines) - 1)
     height = inner.height + head
@@ -75,17 +75,10 @@ def frame(
     return found
 
 
-def wrapped(parts: Sequence[str], room: float) -> list[str]:
+def header_lines(parts: Sequence[str], room: float) -> list[str]:
     """Parts of a header in as few lines as have room for them."""
-    font = FONTS["header"]
-    lines: list[str] = []
-    for part in parts:
-        longer = f"{lines[-1]} · {part}" if lines else part
-        if lines and text_width(longer, font.size) <= room:
-            lines[-1] = longer
-        else:
-            lines.append(fitted(part, font.size, room))
-    return lines
+    size = FONTS["header"].size
+    return [fitted(line, size, room) for line in wrapped(parts, " · ", lambda said: text_width(said, size) <= room)]
 
 
 def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point] = ()) -> Strip:

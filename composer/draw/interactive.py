@@ -19,6 +19,7 @@ from composer.draw.graph import Graph
 from composer.draw.layers import Model
 from composer.draw.packed import packed
 from composer.draw.palette import DARK
+from composer.draw.paths import above
 from composer.draw.scene import Box, Scene, Wire
 from composer.draw.themes import rules
 
@@ -195,12 +196,6 @@ def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
         for path in above(box.about.path):
             if path in shown and path != box.about.path and path not in view.opened:
                 yield path, upper
-
-
-def above(path: str) -> list[str]:
-    """A path and all that lead to it."""
-    steps = path.split(".")
-    return [".".join(steps[:end]) for end in range(1, len(steps) + 1)]
 
 
 def openable(scene: Scene, whole: set[str]) -> list[str]:

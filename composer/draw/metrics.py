@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -127,3 +127,15 @@ def fitted(text: str, size: float, room: float, *, bold: bool = False) -> str:
     while text and text_width(text + "…", size, bold=bold) > room:
         text = text[:-1]
     return text.rstrip(" ·,") + "…"
+
+
+def wrapped(parts: Sequence[str], between: str, fits: Callable[[str], bool]) -> list[str]:
+    """Parts in as few lines as they fit; one that does not fit at all has a line of its own."""
+    found: list[str] = []
+    for part in parts:
+        longer = f"{found[-1]}{between}{part}" if found else part
+        if found and fits(longer):
+            found[-1] = longer
+        else:
+            found.append(part)
+    return found

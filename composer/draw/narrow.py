@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from composer.draw.boxes import ICON_ROOM, PAD, detail_of
-from composer.draw.metrics import text_width
+from composer.draw.metrics import text_width, wrapped
 from composer.draw.scene import FONTS, Role
 from composer.draw.structure import Branches, Edge, Flow, Group, Item, Leaf, Sink
 
@@ -78,15 +78,3 @@ def lines(role: Role, text: str, room: float) -> Iterator[tuple[Role, str]]:
 
     facts = [part for fact in text.split(" · ") for part in ([fact] if fits(fact) else wrapped(fact.split(" "), " ", fits))]
     return ((role, line) for line in wrapped(facts, " · ", fits) if line)
-
-
-def wrapped(parts: Sequence[str], between: str, fits: Callable[[str], bool]) -> list[str]:
-    """Parts in lines."""
-    found: list[str] = []
-    for part in parts:
-        longer = f"{found[-1]}{between}{part}" if found else part
-        if found and fits(longer):
-            found[-1] = longer
-        else:
-            found.append(part)
-    return found

@@ -12,7 +12,7 @@ from composer.draw.column import column
 from composer.draw.columns import by_name_where_needed, parts, sent_from
 from composer.draw.fragment import Fragment, shift, turn_over
 from composer.draw.looks import Look
-from composer.draw.metrics import enlarged, fitted, text_width
+from composer.draw.metrics import enlarged, fitted, text_width, wrapped
 from composer.draw.narrow import lines, narrowed, without_losses
 from composer.draw.pieces import Pieces
 from composer.draw.scene import FONTS, About, Scene, Text
@@ -145,11 +145,4 @@ def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: flo
 
 def lines_of(facts: Sequence[str], room: float) -> list[str]:
     """Facts in lines as long as the drawing is wide."""
-    lines: list[str] = []
-    for fact in facts:
-        longer = f"{lines[-1]} · {fact}" if lines else fact
-        if lines and text_width(longer, FONTS["facts"].size) <= room:
-            lines[-1] = longer
-        else:
-            lines.append(fact)
-    return lines
+    return wrapped(facts, " · ", lambda said: text_width(said, FONTS["facts"].size) <= room)
