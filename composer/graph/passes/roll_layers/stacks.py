@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from composer.draw.passes.merge_kinds import MOST_TOLD
 from composer.graph.parameters import NamedParameter
 from composer.graph.passes.roll_layers.node_kinds import Kinds, Port, boxes, reads
 from composer.graph.passes.roll_layers.series import Member, Run, Series, Value
@@ -13,6 +12,8 @@ from composer.graph.typed import TypedGraph
 
 MOST_KINDS = 3
 """Kinds of layers that one frame tells apart whatever they are."""
+MOST_TOLD = 6
+"""Values of a field that are listed one by one: layers that differ in nothing else are a stack of as many kinds."""
 
 
 @dataclass(frozen=True, slots=True)
