@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from composer.diagnostics import Span
-from composer.draw.build.parameter_counts import Counts
-from composer.draw.build.levels import Depth
 from composer.draw.build.descriptions import settings, whole
-from composer.graph.passes.roll_layers.roll_layers import Model
-from composer.draw.style.looks import look
+from composer.draw.build.levels import Depth
+from composer.draw.build.parameter_counts import Counts
 from composer.draw.scene import About
+from composer.draw.style.looks import look
+from composer.graph.passes.roll_layers.roll_layers import Model
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.recipe.ast import InputDecl
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.experts.moe import MixtureOfExperts
-from composer.draw.style.looks import Look, look, router_facts
-from composer.draw.diagram import Edge, Fan, Leaf, Sink
 from composer.draw.build.captions import Told
-from composer.draw.build.value_sources import Sources, gathered
 from composer.draw.build.expert_visits import visited
+from composer.draw.build.value_sources import Sources, gathered
 from composer.draw.build.wording import counted, shape
+from composer.draw.diagram import Edge, Fan, Leaf, Sink
+from composer.draw.style.looks import Look, look, router_facts
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from composer.draw.diagram import Edge, Leaf
 from composer.draw.layout.boxes import LEAST, box, box_height, needed
-from composer.draw.layout.references import SIDE_GAP, coming
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
+from composer.draw.layout.references import SIDE_GAP, coming
 from composer.draw.scene import Dot, Point, Text, Wire
-from composer.draw.diagram import Edge, Leaf
 
 CLEAR, CORNER = 12.0, 10.0
 """Between its box and what is around it; from a wire to the corner of the box."""

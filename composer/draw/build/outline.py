@@ -10,16 +10,11 @@ from blocks.losses.loss import Loss
 from blocks.primitives.pointwise import Dropout
 from blocks.residual.residual import Residual
 from composer.draw.build import repeats
-from composer.draw.build.levels import Depth
 from composer.draw.build.block_internals import Piece, inside
-from composer.graph.passes.roll_layers.roll_layers import Model
-from composer.draw.build.leaves import fan, leaf, sink
-from composer.draw.style.looks import look
-from composer.draw.passes.merge_kinds import merged
-from composer.draw.passes.overview import of_group, without_norms
-from composer.draw.build.pass_references import with_earlier, without_parameters
-from composer.draw.diagram import Branches, Edge, Flow, Group, Item, Leaf, Sink, Source, Web
 from composer.draw.build.captions import Told
+from composer.draw.build.leaves import fan, leaf, sink
+from composer.draw.build.levels import Depth
+from composer.draw.build.pass_references import with_earlier, without_parameters
 from composer.draw.build.value_sources import (
     Sources,
     Values,
@@ -33,6 +28,11 @@ from composer.draw.build.value_sources import (
     sources,
 )
 from composer.draw.build.wording import counted, shape, size, spoken
+from composer.draw.diagram import Branches, Edge, Flow, Group, Item, Leaf, Sink, Source, Web
+from composer.draw.passes.merge_kinds import merged
+from composer.draw.passes.overview import of_group, without_norms
+from composer.draw.style.looks import look
+from composer.graph.passes.roll_layers.roll_layers import Model
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from composer.draw.build.parameter_counts import Counts
 from composer.draw.build.pass_references import earlier, runs
-from composer.draw.diagram import Edge, Fan, Flow, Leaf, Source
 from composer.draw.build.value_sources import Sources, Values, sources
 from composer.draw.build.wording import counted, spoken
+from composer.draw.diagram import Edge, Fan, Flow, Leaf, Source
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
 
 

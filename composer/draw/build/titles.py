@@ -8,13 +8,13 @@ from blocks.attention.attention import MultiHead
 from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes
-from composer.draw.build.parameter_counts import Counts
 from composer.draw.build.descriptions import described
-from composer.graph.passes.roll_layers.roll_layers import Model
-from composer.draw.layout.page import Titles
+from composer.draw.build.parameter_counts import Counts
 from composer.draw.build.repeats import unvisited
-from composer.draw.diagram import Flow
 from composer.draw.build.wording import counted, grouped, printable, spoken
+from composer.draw.diagram import Flow
+from composer.draw.layout.page import Titles
+from composer.graph.passes.roll_layers.roll_layers import Model
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import named, runs
-from composer.draw.diagram import Edge, Net, Source
 from composer.draw.build.wording import shape
+from composer.draw.diagram import Edge, Net, Source
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph
 
