@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from composer.draw.programs import Missing, graphviz
 from composer.draw.scene import Scene
+from composer.errors import ComposerError
 from composer.files import save
 
 ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
@@ -34,7 +35,7 @@ DENSITY = 192
 """Pixels of a PNG for each inch: two for one of the page."""
 
 
-class NotDrawn(ValueError):
+class NotDrawn(ComposerError, ValueError):
     """What was asked of a drawing cannot be: a sentence, and what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
