@@ -11,8 +11,8 @@ from composer.diagnostics import Diagnostic
 from composer.graph.ir import FieldValue, Known, PartValue, Pending, wires_of
 from composer.graph.report import labels
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
-from composer.language.globs import matches
 from composer.language.near import near
+from composer.language.patterns import matches
 
 LARGE = 1000
 """Words of a vocabulary from which on its matrix is a large part of the work."""

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from blocks.core import Init
 from composer.diagnostics import Span
-from composer.graph.ir import BlockNode, Graph, GroupNode, Node, RepeatNode, ScanNode, SlotNode
+from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, SlotNode
 from composer.graph.scope import Scope
 from composer.graph.values import Values
 from composer.language.evaluate import as_float
+from composer.language.patterns import below, matches
 from composer.language.recipe import ExpressionValue, InitRule
 
 Start = tuple[str, str, float, Span]
 """A pattern over names of parameters, the initialiser and its number, and where that is written."""
 WANTED = {"normal": "a standard deviation", "uniform": "half a width"}
+
+
+def start_of(program: Program, name: str) -> Init | None:
+    """Return how a recipe makes a parameter start: as the last of the patterns says that name it; None where none does."""
+    for pattern, how, value, _ in reversed(program.init):
+        if matches(pattern, name):
+            return Init(how, value)  # type: ignore[arg-type]  # one of three words
+    return None
 
 
 def written_starts(rules: Iterable[InitRule], scope: Scope, values: Values) -> Iterator[Start]:
@@ -44,7 +54,7 @@ def _of_node(node: Node, prefix: str) -> Iterator[Start]:
         case GroupNode(graph=graph, init=init):
             yield from starts(graph, prefix)
             for pattern, how, value, span in init:
-                yield prefix + pattern, how, value, span
+                yield below(prefix, pattern), how, value, span
         case ScanNode(graph=graph):
             yield from starts(graph, prefix)
         case RepeatNode(passes=passes, share=share):

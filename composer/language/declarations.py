@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 from blocks.core import Library
 from composer.language.document import Entry, Listing, Mapping, Node, Scalar
-from composer.language.globs import Unbalanced, pieces
 from composer.language.keys import LONG_INPUT, LONG_PARAM, VALUE_WORDS
+from composer.language.patterns import Unbalanced, parsed
 from composer.language.reader import Reader
 from composer.language.recipe import InitRule, InputDecl, Param, ParamType
 from composer.language.types import type_of
@@ -129,7 +129,7 @@ def init(reader: Reader, node: Node | None) -> Iterator[InitRule]:
     """How parameters start: pattern by pattern, the initialiser with its number."""
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
         try:
-            pieces(pattern.text)
+            parsed(pattern.text)
         except Unbalanced:
             hint = "words to choose from stand between round brackets: *.(q|k).weight"
             reader.error("init-pattern", pattern.span, "the brackets of this pattern do not match", hint=hint)
