@@ -11,9 +11,9 @@ import composer
 from blocks.core import Activation, Edge, standard
 from blocks.masks.by_data import Documents, Valid
 from blocks.masks.by_position import Causal, Full, Near, Window
-from blocks.masks.mask import Mask
+from blocks.masks.mask import CELLS, Mask
 from blocks.masks.operators import And, Or
-from composer.draw.icons import CELLS, CURVES, REACH, STEPS, curve_icon, mask_icon
+from composer.draw.icons import CURVES, REACH, STEPS, curve_icon, mask_icon
 from composer.draw.scene import Cells
 from tests.draw.cases import scenes
 
