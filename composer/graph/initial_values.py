@@ -1,0 +1,51 @@
+"""How parameters start, where the recipe says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from blocks.core import Init
+from composer.graph.describe import number
+from composer.graph.ir import Program
+from composer.graph.parameters import NamedParameter
+from composer.language.patterns import matches
+
+
+def start_of(program: Program, name: str) -> Init | None:
+    """Return how a recipe makes a parameter start: as the last of the patterns says that name it; None where none does."""
+    for pattern, how, value, _ in reversed(program.init):
+        if matches(pattern, name):
+            return Init(how, value)  # type: ignore[arg-type]  # one of three words
+    return None
+
+
+class Starts:
+    """The rules that parameters start by; each is matched against all of them, so this is found once for a model."""
+
+    def __init__(self, program: Program, table: Sequence[NamedParameter], written: Sequence[NamedParameter]) -> None:
+        self.ruled: dict[str, dict[str, str]] = {}
+        """Path of a node to its parameters, by their names below it, each with how it starts."""
+        for entry, in_recipe in zip(table, written, strict=True) if program.init else ():
+            start = start_of(program, in_recipe.name)
+            if start and not entry.tied_to:
+                steps = entry.name.split(".")
+                for end in range(1, len(steps)):
+                    said = f"{start.how} {number(float(start.value))}"
+                    self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = said
+
+    def at(self, places: Sequence[str]) -> str:
+        """Those of a thing that stands for some places; where these differ, of each in turn."""
+        said = [(len(list(same)), text) for text, same in groupby(map(self._at, places))]
+        return " | ".join(f"{count} × {text}" if len(said) > 1 else text for count, text in said)
+
+    def _at(self, place: str) -> str:
+        """`weight` for all that are called so, where these start alike."""
+        alike: dict[str, dict[str, list[str]]] = {}
+        for name, how in self.ruled.get(place, {}).items():
+            alike.setdefault(name.rpartition(".")[2], {}).setdefault(how, []).append(name)
+        return ", ".join(
+            f"{last if len(starts) == 1 else ', '.join(names)} from {how}"
+            for last, starts in alike.items()
+            for how, names in starts.items()
+        )

@@ -1,0 +1,47 @@
+"""Initial values: the recipe's patterns, else each block's own; every parameter has random numbers of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from composer.graph.initial_values import start_of
+from composer.graph.parameters import buffers
+
+if TYPE_CHECKING:
+    from composer.graph.parameters import NamedParameter
+    from composer.graph.typed import TypedProgram
+
+
+@torch.no_grad()
+def initialise(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParameter], typed: TypedProgram, seed: int) -> None:
+    """Fills every buffer, and every tensor that the table names and that is not another's.
+
+    The numbers depend on the seed and on the parameter's name alone, so that a node more or less changes no other.
+    """
+    for name, buffer in buffers(typed).items():
+        tensors[name].fill_(float(buffer.init.value))
+    for entry in table:
+        if entry.tied_to:
+            continue
+        tensor = tensors[entry.name]
+        init = start_of(typed.program, entry.name) or entry.parameter.init
+        value = float(init.value)
+        generator = torch.Generator(device="cpu").manual_seed(_seed(seed, entry.name))
+        fresh = torch.empty(tensor.shape, dtype=torch.float32)
+        if init.how == "normal":
+            fresh.normal_(0.0, value, generator=generator)
+        elif init.how == "uniform":
+            fresh.uniform_(-value, value, generator=generator)
+        else:
+            fresh.fill_(value)
+        if entry.parameter.zero_row is not None:
+            fresh[entry.parameter.zero_row] = 0.0
+        tensor.copy_(fresh)
+
+
+def _seed(seed: int, name: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little") >> 1
