@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+import composer
 from composer.cli.arguments import Parser, Problem, hints, misspelt
 
 COMMANDS = {
@@ -47,7 +48,7 @@ def _run(words: list[str]) -> int:
     if chosen is not None and chosen not in COMMANDS:
         raise Problem(f"arco: there is no command called `{chosen}`", misspelt(chosen, COMMANDS) or "`arco -h` shows them all")
     parser = Parser(prog="arco", description="Compose neural networks from recipes: check, count, compile, train, write.")
-    parser.add_argument("--version", action="version", version=f"arco {_version() if '--version' in words else ''}")
+    parser.add_argument("--version", action="version", version=f"arco {composer.__version__ if '--version' in words else ''}")
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for name, (module, gives) in COMMANDS.items():
         below = commands.add_parser(name, help=gives, description=f"{gives[0].upper()}{gives[1:]}.")
@@ -62,12 +63,3 @@ def _run(words: list[str]) -> int:
         return 0
     code: int = arguments.run(arguments)
     return code
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("arco-composer")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "(not installed)"
