@@ -20,7 +20,7 @@ def start_of(program: Program, name: str) -> Init | None:
     return None
 
 
-class Starts:
+class InitialValues:
     """The rules that parameters start by; each is matched against all of them, so this is found once for a model."""
 
     def __init__(self, program: Program, table: Sequence[NamedParameter], written: Sequence[NamedParameter]) -> None:
