@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 from blocks.core import Edge, standard
 from blocks.masks.mask import Mask, Pair
-from blocks.masks.plans import edges_of
 from composer.cli.arguments import Problem
 from composer.diagnostics import Diagnostic, Source, Span, report
 from composer.graph.ir import BlockNode, EdgePort, FieldValue, Known, PartValue
@@ -53,7 +52,7 @@ def mask(arguments: argparse.Namespace) -> int:
     queries, keys = lengths(arguments, read_mask)
     if queries != keys:
         one_sequence(read_mask, queries, keys)
-    edges = {port: fitting(read_mask, port, type_, queries, keys) for port, type_ in edges_of(read_mask.mask).items()}
+    edges = {port: fitting(read_mask, port, type_, queries, keys) for port, type_ in read_mask.mask.edge_types().items()}
     seen = [[sees(read_mask, edges, q, k, queries, keys) for k in range(keys)] for q in range(queries)]
     print(picture(seen, ASCII_SIGNS if arguments.ascii else SIGNS))
     print(f"{sum(map(sum, seen))} of {queries * keys} pairs are seen")
@@ -155,7 +154,7 @@ def _plain(value: FieldValue) -> Any:
 
 def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
     """How many queries and keys: as they are set, or as the data has them."""
-    types = edges_of(mask.mask)
+    types = mask.mask.edge_types()
     wide = [len(mask.data[name][0]) for port, name in mask.names.items() if "key" in types[port]]
     high = [len(mask.data[name]) for port, name in mask.names.items() if "query" in types[port]]
     keys = next(count for count in (arguments.k, arguments.n, *wide, arguments.q, USUAL) if count is not None)
@@ -192,7 +191,7 @@ def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
 
 def sees(read_mask: ReadMask, edges: Mapping[str, MaskData], q: int, k: int, queries: int, keys: int) -> bool:
     """Whether a query sees a key."""
-    types = edges_of(read_mask.mask)
+    types = read_mask.mask.edge_types()
     carried = {port: _carried(types[port], data, q, k) for port, data in edges.items()}
     return bool(read_mask.mask.allows(q, k, ends=Pair(queries - 1, keys - 1), **carried))
 

@@ -26,12 +26,12 @@ from composer.diff.flat_graph import (
 )
 from composer.diff.normal_forms import NormalForm, forms
 from composer.graph.describe import kind_of
+from composer.graph.initial_values import start_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
 from composer.graph.passes.expand.scope import Declaration
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.language.patterns import matches
 
 MOST = 100_000
 """Blocks of a model that is compared, every pass counted."""
@@ -114,8 +114,8 @@ class _Flattener:
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
             if not entry.tied_to:
-                rules = [Init(how, value) for glob, how, value, _ in self.typed.program.init if matches(glob, entry.name)]  # type: ignore[arg-type]  # one of three words
-                starts[entry.name] = (rules[-1], True) if rules else (entry.parameter.init, False)
+                rule = start_of(self.typed.program, entry.name)
+                starts[entry.name] = rule or entry.parameter.init, rule is not None
         for entry in table:
             start, ruled = starts[entry.owner]
             path = entry.name.removesuffix(f".{entry.parameter.name}")

@@ -19,10 +19,7 @@ from blocks.experts.moe import MixtureOfExperts
 from blocks.feed_forward.ffn import FeedForward
 from blocks.feed_forward.gated_ffn import GatedFeedForward
 from blocks.losses.loss import Loss
-from blocks.masks.by_data import Valid
-from blocks.masks.by_position import Causal, Full
 from blocks.masks.mask import Mask
-from blocks.masks.operators import conjuncts
 from blocks.positions.learned import LearnedPositions
 from blocks.positions.positions import Positions
 from blocks.positions.rotary import Rotary
@@ -334,23 +331,17 @@ def _(part: AdditiveAttention, block: TypedBlock) -> Look:
 def _mask(mask: Mask, block: TypedBlock) -> tuple[str, Icon]:
     """A mask in words and as a picture. Inputs that may be left out are: their predicates are true then."""
     absent = {port for port, given in block.inputs.items() if isinstance(given, TensorType) and given.optional}
-    there = [part for part in conjuncts(mask) if not isinstance(part, Valid)]  # its input stands beside the block
-    return words_of(there, edge_names(block)), mask_icon(mask, frozenset(absent))
+    return words_of(mask, edge_names(block)), mask_icon(mask, frozenset(absent))
 
 
-def words_of(masks: list[Mask], edges: Mapping[str, str]) -> str:
-    """What all of several masks say: `causal, window 512`."""
+def words_of(mask: Mask, edges: Mapping[str, str]) -> str:
+    """What all parts of a mask say: `causal, window 512`."""
     said = []
-    for mask in masks:
-        match mask:
-            case Full():
-                continue
-            case Causal():
-                said.append("causal")
-            case _ if len(type(mask).model_fields) == 1 and mask.kind:
-                said.append(mask_text(mask, edges).replace("(", " ").rstrip(")"))
-            case _:
-                said.append(mask_text(mask, edges))
+    for part in mask.conjuncts():
+        if part.spoken:
+            one_argument = len(type(part).model_fields) == 1 and part.kind
+            text = mask_text(part, edges)
+            said.append(text.replace("(", " ").rstrip(")") if one_argument else text)
     return ", ".join(said) or "full"
 
 

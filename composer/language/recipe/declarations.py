@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from blocks.core import Library
-from composer.language.patterns import Unbalanced, pieces
+from composer.language.patterns import Unbalanced, parsed
 from composer.language.recipe.ast import InitRule, InputDecl, Param, ParamType
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.keys import LONG_INPUT, LONG_PARAM, VALUE_WORDS
@@ -129,7 +129,7 @@ def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
     """How parameters start: pattern by pattern, the initialiser with its number."""
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
         try:
-            pieces(pattern.text)
+            parsed(pattern.text)
         except Unbalanced:
             hint = "words to choose from stand between round brackets: *.(q|k).weight"
             reader.error("init-pattern", pattern.span, "the brackets of this pattern do not match", hint=hint)

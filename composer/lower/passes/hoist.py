@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from blocks.core import Part
 from blocks.masks.mask import Mask
-from blocks.masks.plans import Plan, edges_of, plan
+from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted
 from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.ir import Ref, Wire
@@ -143,7 +143,7 @@ class _Place:
     ) -> Need:
         axes = [block.sizes.get(type(block.part).counts[port]) for port in ports]
         counted = all(self._is_counted(source) for source in arguments)
-        edges = [name for name in edges_of(mask) if name in wired]
+        edges = [name for name in mask.edge_types() if name in wired]
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
         chosen: Plan = plan(mask, optional)
         attributes = (("counted", counted), ("grows", axes[0] == axes[-1]))

@@ -10,6 +10,7 @@ from composer.graph.ir import BlockNode, Graph, GroupNode, Node, RepeatNode, Sca
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.expand.scope import Scope
 from composer.language.expressions.evaluator import as_float
+from composer.language.patterns import below
 from composer.language.recipe.ast import ExpressionValue, InitRule
 
 Start = tuple[str, str, float, Span]
@@ -44,7 +45,7 @@ def _of_node(node: Node, prefix: str) -> Iterator[Start]:
         case GroupNode(graph=graph, init=init):
             yield from starts(graph, prefix)
             for pattern, how, value, span in init:
-                yield prefix + pattern, how, value, span
+                yield below(prefix, pattern), how, value, span
         case ScanNode(graph=graph):
             yield from starts(graph, prefix)
         case RepeatNode(passes=passes, share=share):

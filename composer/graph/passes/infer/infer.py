@@ -111,7 +111,7 @@ class Inference:
         types = {item.name: given.get(item.name, UNKNOWN) for item in graph.inputs}
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
         around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in self.extents)
-        key = (id(graph), tuple(types.values()), around)
+        key = (id(graph), tuple(types.values()), around, self.grows)
         if key not in self.done:
             self.done[key] = self._graph(graph, types)
         return self.done[key]
