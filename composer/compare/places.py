@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeAlias
 
 from composer.compare.compare import paired
@@ -28,6 +27,7 @@ from composer.draw.called import Names
 from composer.draw.figure import Figure, plain
 from composer.draw.paths import lies_in
 from composer.draw.scene import Box, Chip, Frame, Happened, Merge, Scene, Wire
+from composer.memo import lazy
 
 Thing: TypeAlias = Box | Merge | Frame | Chip
 
@@ -65,12 +65,12 @@ class Side:
         """What the drawing calls a node of the model."""
         return plain(self.names.called(path))
 
-    @cached_property
+    @lazy
     def things(self) -> tuple[Thing, ...]:
         """All that stands for a node."""
         return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.chips)
 
-    @cached_property
+    @lazy
     def sources(self) -> dict[str, str]:
         """For each block what its stream comes from, by their paths without passes."""
         nodes = self.model.nodes

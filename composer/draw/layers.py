@@ -11,6 +11,7 @@ from composer.draw.stacks import Stacks
 from composer.draw.starts import Starts
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.memo import Interned
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +56,12 @@ class _Folder:
 
     def __init__(self, table: Sequence[NamedParameter]) -> None:
         self.stacks = Stacks(table)
-        self.done: dict[int, tuple[TypedGraph, Names]] = {}
-        """Of each graph, by its id, what it has become."""
-        self.kept: list[TypedGraph] = []
-        """Those graphs, so that no other takes an id."""
+        self.done: Interned[TypedGraph, tuple[TypedGraph, Names]] = Interned()
+        """Of each graph, what it has become."""
 
     def graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, Names]:
         """A graph with its layers folded, whose nodes stand at a place; the graph itself where it has none."""
-        if id(graph) not in self.done:
-            self.kept.append(graph)
-            self.done[id(graph)] = self._graph(graph, place)
-        return self.done[id(graph)]
+        return self.done.get(graph, lambda: self._graph(graph, place))
 
     def _graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, Names]:
         inside = {node.name: self.node(node, place) for node in graph.nodes}

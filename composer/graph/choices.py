@@ -15,6 +15,7 @@ from composer.language.graphs import Graphs
 from composer.language.reader import Reader
 from composer.language.recipe import Choice, Recipe, SlotValue, Use, What
 from composer.language.unknown import missing_field, unknown_block
+from composer.memo import Memo
 
 
 class Choices:
@@ -23,6 +24,7 @@ class Choices:
     def __init__(self, recipe: Recipe, values: Values) -> None:
         self.recipe, self.values, self.report = recipe, values, values.report
         self.depth = 0
+        self.parsed: Memo[tuple[Node, Library], What | None] = Memo()
 
     def choose(self, what: Choice, scope: Scope) -> tuple[What | Part | None, Scope]:
         """What a block's name stands for, and the place where that was written; None for `none`."""
@@ -88,12 +90,7 @@ class Choices:
             self.depth -= 1
 
     def _parsed(self, node: Node, library: Library) -> What | None:
-        key = (id(node), f"what {id(library)}")
-        if key not in self.values.parsed:
-            self.values.keep_alive.append(node)
-            self.values.parsed[key] = Graphs(Reader(self.report.diagnostics), library).what(node)
-        what: What | None = self.values.parsed[key]
-        return what
+        return self.parsed.get((node, library), lambda: Graphs(Reader(self.report.diagnostics), library).what(node))
 
     def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Raises for what is written where a block is wanted."""
