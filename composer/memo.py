@@ -112,16 +112,24 @@ class lazy(cached_property[V]):
         return self.func(instance)
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Whether two objects hold the same, whatever their classes say of equality."""
-    if one is other:
-        return True
+def alike(one: Any, other: Any, partners: dict[Same, Same] | None = None) -> bool:
+    """Whether two objects hold the same, and where one holds an object twice, so does the other."""
+    partners = {} if partners is None else partners
     if type(one) is not type(other):
         return False
     if is_dataclass(one):
-        return all(alike(getattr(one, each.name), getattr(other, each.name)) for each in fields(one) if each.compare)
+        if type(one).__eq__ is object.__eq__:
+            ours, theirs = Same(one), Same(other)
+            if ours in partners or theirs in partners:
+                return partners.get(ours) == theirs and partners.get(theirs) == ours
+            partners |= {ours: theirs, theirs: ours}
+        return one is other or all(
+            alike(getattr(one, each.name), getattr(other, each.name), partners) for each in fields(one) if each.compare
+        )
+    if one is other:
+        return True
     if isinstance(one, Mapping):
-        return list(one) == list(other) and all(alike(value, other[name]) for name, value in one.items())
+        return list(one) == list(other) and all(alike(value, other[name], partners) for name, value in one.items())
     if isinstance(one, Sequence) and not isinstance(one, str):
-        return len(one) == len(other) and all(map(alike, one, other))
+        return len(one) == len(other) and all(alike(*pair, partners) for pair in zip(one, other, strict=True))
     return bool(one == other)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from composer.draw.called import NOTHING, Names
 from composer.draw.folding import Fold
-from composer.draw.stacks import Stacks
+from composer.draw.stacks import Ownership, Stacks
 from composer.draw.starts import Starts
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
@@ -56,12 +56,12 @@ class _Folder:
 
     def __init__(self, table: Sequence[NamedParameter]) -> None:
         self.stacks = Stacks(table)
-        self.done: Interned[TypedGraph, tuple[TypedGraph, Names]] = Interned()
-        """Of each graph, what it has become."""
+        self.done: Interned[tuple[TypedGraph, Ownership], tuple[TypedGraph, Names]] = Interned()
+        """Of each graph, and of whose parameters it has, what it has become."""
 
     def graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, Names]:
         """A graph with its layers folded, whose nodes stand at a place; the graph itself where it has none."""
-        return self.done.get(graph, lambda: self._graph(graph, place))
+        return self.done.get((graph, self.stacks.ownership(place)), lambda: self._graph(graph, place))
 
     def _graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, Names]:
         inside = {node.name: self.node(node, place) for node in graph.nodes}
