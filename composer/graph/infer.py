@@ -112,7 +112,8 @@ class Inference:
         types = {item.name: given.get(item.name, UNKNOWN) for item in graph.inputs}
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
         around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in self.extents)
-        key = (graph, tuple(types.values()), around)
+        positions = tuple(self.blocks.positions(axis) for axis, _ in self.program.positions)
+        key = (graph, tuple(types.values()), around, positions, self.grows, self.mistakes.outside)
         return self.done.get(key, lambda: self._graph(graph, types))
 
     def _graph(self, graph: Graph, types: Given) -> TypedGraph:

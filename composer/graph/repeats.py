@@ -91,7 +91,7 @@ class Repeats:
         raise TooMuch
 
     def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: Repeat, scope: Scope, count: int) -> None:
-        """Writes the passes out, those that see the same as one graph."""
+        """Writes the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
         shared: dict[Any, GraphBuilder] = {}
         for index in range(count):
             place = scope.with_values({what.index: Bound(index, what.index_span)})
