@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from composer.diagnostics import RecipeError, concise, report
-from composer.language.near import near
+from composer.language.suggestions import near
 
 if TYPE_CHECKING:
     from blocks.core import Library
@@ -78,7 +78,7 @@ def library_of(arguments: argparse.Namespace) -> Library:
     Raises:
         Problem: where they cannot be used.
     """
-    from composer.extensions import library_with
+    from composer.own_blocks import library_with
 
     try:
         return library_with(arguments.blocks)

@@ -58,7 +58,7 @@ def _sentence(part: type[Part]) -> str:
 
 
 def _entry(part: type[Part]) -> Iterator[str]:
-    from composer.reference import docs_of, facts, field_rows
+    from composer.block_reference import docs_of, facts, field_rows
 
     yield part.kind
     for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):

@@ -10,7 +10,7 @@ from composer.cli.generate import write
 from composer.cli.running import add_device, rebuild, refusals
 from composer.cli.train import free_folder, sized, trained
 from composer.diagnostics import report
-from composer.zoo import plays
+from composer.package_data import plays
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe

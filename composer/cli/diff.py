@@ -14,7 +14,7 @@ from composer.cli.export import write_whole
 from composer.diagnostics import RecipeError, report
 
 if TYPE_CHECKING:
-    from composer.draw.formats import Format, Page
+    from composer.draw.export.formats import Format, Page
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -48,7 +48,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 def diff(arguments: argparse.Namespace) -> int:
     """Print it."""
-    from composer.draw.formats import PRINTED, SUFFIXES
+    from composer.draw.export.formats import PRINTED, SUFFIXES
 
     ending = Path(arguments.output).suffix.lower()
     format = arguments.format or SUFFIXES.get(ending, "text")
@@ -80,8 +80,8 @@ def diff(arguments: argparse.Namespace) -> int:
 
 def _picture(page: Page, format: Format, output: str) -> None:
     """Write it, or print it."""
-    from composer.draw.formats import write, written
-    from composer.draw.programs import Missing
+    from composer.draw.export.formats import write, written
+    from composer.draw.layout.graphviz_programs import Missing
 
     try:
         if output == "-":

@@ -55,8 +55,8 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 def draw(arguments: argparse.Namespace) -> int:
     """Write it."""
-    from composer.draw.formats import BINARY, SUFFIXES, NotDrawn, written
-    from composer.draw.programs import Missing
+    from composer.draw.export.formats import BINARY, SUFFIXES, NotDrawn, written
+    from composer.draw.layout.graphviz_programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)
     try:

@@ -6,7 +6,7 @@ import argparse
 import textwrap
 
 from composer.cli.arguments import Problem, misspelt
-from composer.zoo import errors_page
+from composer.package_data import errors_page
 
 WIDTH = 100
 

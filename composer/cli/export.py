@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from composer.atomic_files import save
 from composer.cli.arguments import Problem, add_recipe, sound_recipe
-from composer.files import save
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from composer.cli.export import write_whole
 from composer.cli.running import add_device, rebuild, refusals
 from composer.cli.train import trained
-from composer.zoo import plays
+from composer.package_data import plays
 
 if TYPE_CHECKING:
     from composer.train import Data, RunFolder, Settings, Tokeniser

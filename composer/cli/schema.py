@@ -17,7 +17,7 @@ def show(arguments: argparse.Namespace) -> int:
     """Print the schema."""
     import json
 
-    from composer.schema import schema
+    from composer.json_schema import schema
 
     print(json.dumps(schema(library_of(arguments)), indent=2, ensure_ascii=False))
     return 0

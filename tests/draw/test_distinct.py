@@ -6,11 +6,11 @@ import re
 from random import Random
 
 import pytest
+from tests.compare.mutations import mutations
 
 import composer
-from composer.draw.depth import Level
+from composer.draw.build.levels import Level
 from composer.recipe import zoo_names
-from tests.compare.mutations import mutations
 from tests.conformance.generator import generated
 from tests.draw.cases import FORMS
 
