@@ -88,12 +88,12 @@ class Ambient(AssertionError):
     """A result depends on something that is not in its key."""
 
 
-class Same:
+class Same(Generic[V]):
     """A thing as a key, compared by identity."""
 
     __slots__ = ("thing",)
 
-    def __init__(self, thing: object) -> None:
+    def __init__(self, thing: V) -> None:
         self.thing = thing
 
     def __eq__(self, other: object) -> bool:
@@ -112,7 +112,7 @@ class lazy(cached_property[V]):
         return self.func(instance)
 
 
-def alike(one: Any, other: Any, partners: dict[Same, Same] | None = None) -> bool:
+def alike(one: Any, other: Any, partners: dict[Same[Any], Same[Any]] | None = None) -> bool:
     """Whether two objects hold the same, and where one holds an object twice, so does the other."""
     partners = {} if partners is None else partners
     if type(one) is not type(other):

@@ -85,7 +85,7 @@ class Pasted:
     def __init__(self) -> None:
         self.pieces: dict[str, str] = {}
         self.imports: set[str] = set()
-        self.names: dict[Same, str] = {}
+        self.names: dict[Same[Any], str] = {}
         self.attributes: dict[type[Part], frozenset[str]] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
         """For each class, the values of attributes that its instances need not be given."""

@@ -43,7 +43,7 @@ class Repeats:
 
     def __init__(self, expander: Expander) -> None:
         self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
-        self.free: Memo[Same, frozenset[str]] = Memo()
+        self.free: Memo[Same[Any], frozenset[str]] = Memo()
         self.sizes: Memo[NodeBuilder, int] = Memo()
         self.count = 0
         """Values of `each` so far."""
