@@ -48,6 +48,10 @@ class Memo(Generic[K, V]):
             self._results[key] = compute()
         return self._results[key]
 
+    def __len__(self) -> int:
+        """Return how many results are known."""
+        return len(self._results or ())
+
 
 class Interned(Generic[K, V]):
     """The one object of each key."""
