@@ -61,12 +61,12 @@ def heading(command: str) -> None:
 
 def train(recipe: Recipe, arguments: argparse.Namespace) -> Result:
     """Train the recipe on the plays."""
-    from composer.train import Settings, characters_of, read_text, tokenise
+    from composer.train import TrainSettings, characters_of, read_text, tokenise
 
     text = read_text(plays())
     tokeniser = characters_of(text)
     recipe = sized(recipe, tokeniser)
-    settings = Settings(**{**SETTINGS, "steps": arguments.steps, "seed": arguments.seed})
+    settings = TrainSettings(**{**SETTINGS, "steps": arguments.steps, "seed": arguments.seed})
     heading(f"arco summary {RECIPE} --at time={settings.context}")
     print(recipe.summary({"time": settings.context}))
     folder = arguments.folder or free_folder("demo")

@@ -16,15 +16,14 @@ from composer.diagnostics import Diagnostic, Source, Span, report
 from composer.graph.ir import BlockNode, EdgePort, FieldValue, Known, PartValue
 from composer.graph.passes.expand.expand import expand
 from composer.language.recipe.parser import parse
-from composer.language.yaml.nodes import Document, Entry, Node, Scalar
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
 MOST = 256
 """Positions to a side."""
 USUAL = 8
 SIGNS, ASCII_SIGNS = ("·", "█"), (".", "#")
-Data: TypeAlias = Sequence[Sequence[int]]
+MaskData: TypeAlias = Sequence[Sequence[int]]
 """What an edge carries in one row of a batch: one list, or for [query, key] one for each query."""
 
 
@@ -70,10 +69,10 @@ class ReadMask:
     """The mask with its places in the text."""
     names: Mapping[str, str]
     """What each edge reads, as it is written."""
-    data: Mapping[str, Data]
+    data: Mapping[str, MaskData]
 
 
-def example(written: str) -> tuple[str, Data]:
+def example(written: str) -> tuple[str, MaskData]:
     """`documents=0,0,1,1` as a name and its numbers."""
     name, _, numbers = written.partition("=")
     rows = [row.split(",") for row in numbers.split("/")]
@@ -85,7 +84,7 @@ def example(written: str) -> tuple[str, Data]:
 # -- the mask
 
 
-def mask_of(text: str, data: Mapping[str, Data]) -> ReadMask:
+def mask_of(text: str, data: Mapping[str, MaskData]) -> ReadMask:
     """The mask that a text says, read as one of an attention whose recipe has the data among its inputs."""
     inputs = "".join(f'  {name}: "int[batch]"\n' for name in data)
     stream = "x"
@@ -95,7 +94,7 @@ def mask_of(text: str, data: Mapping[str, Data]) -> ReadMask:
         f'recipe: mask\ninputs:\n  {stream}: "float[batch, time, 8]"\n{inputs}'
         f"graph:\n  a: {{type: attention, heads: 1, mask: MASK, in: {stream}}}\n"
     )
-    written = Scalar(text, Span(Source("mask", text), 1, 1, 1, len(text) + 1))
+    written = YamlScalar(text, Span(Source("mask", text), 1, 1, 1, len(text) + 1))
     document = read(Source("--data", frame))
     assert document.root is not None
     recipe = parse(Document(document.source, _with_mask(document.root, written), document.diagnostics), standard())
@@ -112,11 +111,11 @@ def mask_of(text: str, data: Mapping[str, Data]) -> ReadMask:
     return ReadMask(_built(value), value, names, data)
 
 
-def _with_mask(node: Node, mask: Scalar) -> Any:
+def _with_mask(node: YamlNode, mask: YamlScalar) -> Any:
     match node:
         case YamlMapping(entries=entries, span=span):
-            return YamlMapping(tuple(Entry(each.key, _with_mask(each.value, mask)) for each in entries), span)
-        case Scalar(text="MASK"):
+            return YamlMapping(tuple(YamlEntry(each.key, _with_mask(each.value, mask)) for each in entries), span)
+        case YamlScalar(text="MASK"):
             return mask
     return node
 
@@ -167,7 +166,7 @@ def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
     return queries, keys
 
 
-def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> Data:
+def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> MaskData:
     """What an edge carries, as often as its type wants it."""
     name = mask.names[port]
     data = mask.data[name]
@@ -191,14 +190,14 @@ def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
             raise Problem(report([Diagnostic("two-sequences", message, one.span)]), code=1)
 
 
-def sees(read_mask: ReadMask, edges: Mapping[str, Data], q: int, k: int, queries: int, keys: int) -> bool:
+def sees(read_mask: ReadMask, edges: Mapping[str, MaskData], q: int, k: int, queries: int, keys: int) -> bool:
     """Whether a query sees a key."""
     types = edges_of(read_mask.mask)
     carried = {port: _carried(types[port], data, q, k) for port, data in edges.items()}
     return bool(read_mask.mask.allows(q, k, ends=Pair(queries - 1, keys - 1), **carried))
 
 
-def _carried(type_: str, data: Data, q: int, k: int) -> Pair:
+def _carried(type_: str, data: MaskData, q: int, k: int) -> Pair:
     if "query" in type_:
         return Pair(data[q][k], data[q][k])
     if "key" in type_:

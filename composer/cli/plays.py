@@ -14,7 +14,7 @@ from composer.cli.train import trained
 from composer.package_data import plays
 
 if TYPE_CHECKING:
-    from composer.train import Data, RunFolder, Settings, Tokeniser
+    from composer.train import RunFolder, TextData, Tokeniser, TrainSettings
 
 SETTINGS = {
     "steps": 1000, "batch": 16, "context": 128, "learning_rate": 3e-3, "warmup": 50, "floor": 0.02, "beta2": 0.99,
@@ -52,7 +52,7 @@ reach with more steps, more width or a schedule of its own is another question. 
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """A line of the table."""
 
     name: str
@@ -84,12 +84,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Train what is not trained yet, and print the table."""
     import torch
 
-    from composer.train import Settings, characters_of, read_text, tokenise
+    from composer.train import TrainSettings, characters_of, read_text, tokenise
 
     text = read_text(plays())
     tokeniser = characters_of(text)
     data = tokenise(text, tokeniser, path=plays())
-    settings = Settings(**{**SETTINGS, "steps": arguments.steps})
+    settings = TrainSettings(**{**SETTINGS, "steps": arguments.steps})
     rows = list(counted(text))
     with refusals():
         for name in arguments.only or MODELS:
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def page(table: str, settings: Settings, threads: int) -> str:
+def page(table: str, settings: TrainSettings, threads: int) -> str:
     """The whole page."""
     return PAGE.format(
         table=table,
@@ -122,16 +122,16 @@ def command(name: str) -> str:
     return " \\\n  ".join(lines)
 
 
-def counted(text: str) -> Iterator[Row]:
+def counted(text: str) -> Iterator[ResultRow]:
     """What counting reaches."""
     from composer.evaluate.ngrams import witten_bell
     from composer.train import split
 
     for name, nats in zip(COUNTING, witten_bell(*split(text)), strict=True):
-        yield Row(name, nats)
+        yield ResultRow(name, nats)
 
 
-def row(name: str, folder: Path, settings: Settings, tokeniser: Tokeniser, data: Data, device: str | None) -> Row:
+def row(name: str, folder: Path, settings: TrainSettings, tokeniser: Tokeniser, data: TextData, device: str | None) -> ResultRow:
     """A model's line; it is trained, or goes on, only where its run is not done."""
     from composer.recipe import load
     from composer.train import RunFolder, resume
@@ -145,10 +145,10 @@ def row(name: str, folder: Path, settings: Settings, tokeniser: Tokeniser, data:
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())
     last = done(kept, settings)
     assert last is not None  # training ends with a validation
-    return Row(name, last["validation_loss_per_character"], recipe.summary().costs.parameters, last["seconds"])
+    return ResultRow(name, last["validation_loss_per_character"], recipe.summary().costs.parameters, last["seconds"])
 
 
-def done(run: RunFolder, settings: Settings) -> Mapping[str, float] | None:
+def done(run: RunFolder, settings: TrainSettings) -> Mapping[str, float] | None:
     """What the last step of a run measured; None where it has not come to it, or was begun with other settings."""
     from composer.train import metrics
     from composer.train.settings import load_settings

@@ -16,7 +16,7 @@ from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import Data, Result, Settings, Tokeniser
+    from composer.train import Result, TextData, Tokeniser, TrainSettings
 
 RUNS = Path("runs")
 TOKENISERS = ("characters", "bytes", "bpe")
@@ -28,7 +28,7 @@ FEW_WINDOWS = 4
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
     """What to train on what, and every setting of the training."""
-    from composer.train import Settings
+    from composer.train import TrainSettings
 
     parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a name from `arco list`, or the path of a .yaml file")
     add_changes(parser)
@@ -39,8 +39,8 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--vocabulary", metavar="N", type=int, default=4096, help="how many tokens bpe learns (default: 4096)")
     add_device(parser)
     settings = parser.add_argument_group("settings")
-    docs = setting_docs(Settings)
-    for field in fields(Settings):
+    docs = setting_docs(TrainSettings)
+    for field in fields(TrainSettings):
         kind: Any = type(field.default)
         metavar = "N" if kind is int else "X"
         told = f"{docs[field.name]} (default: {field.default})".replace("%", "%%")
@@ -48,7 +48,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.set_defaults(run=run)
 
 
-def setting_docs(settings: type[Settings]) -> dict[str, str]:
+def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
     """The line under each setting."""
     lines = inspect.getsource(settings).splitlines()
     pairs = list(pairwise(lines))
@@ -77,13 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def started(arguments: argparse.Namespace) -> Result:
     """A new run."""
-    from composer.train import Settings, learnable, marked, objective_of, read_text
+    from composer.train import TrainSettings, learnable, marked, objective_of, read_text
 
     recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
     task = learnable(recipe.task)
     tokeniser = marked(tokeniser_of(text, arguments), task)
     recipe = sized(recipe, tokeniser)
-    settings = settings_of(arguments, Settings(context=context_of(recipe, Settings().context)))
+    settings = settings_of(arguments, TrainSettings(context=context_of(recipe, TrainSettings().context)))
     data = objective_of(task, tokeniser).tokenise(text, path=arguments.data)
     windows = task != "seq2seq_lm"  # pairs are read as they come
     if windows and arguments.context is None and (doubt := long_context(settings, len(data.train))):
@@ -103,7 +103,9 @@ def tokeniser_of(text: str, arguments: argparse.Namespace) -> Tokeniser:
     return train_bpe(text, size=arguments.vocabulary)
 
 
-def trained(recipe: Recipe, tokeniser: Tokeniser, data: Data, settings: Settings, folder: Path, device: str | None) -> Result:
+def trained(
+    recipe: Recipe, tokeniser: Tokeniser, data: TextData, settings: TrainSettings, folder: Path, device: str | None
+) -> Result:
     """Compile a recipe and train it."""
     from composer.train import train
 
@@ -115,9 +117,9 @@ def trained(recipe: Recipe, tokeniser: Tokeniser, data: Data, settings: Settings
 
 def resumed(arguments: argparse.Namespace) -> Result:
     """A run that goes on."""
-    from composer.train import Settings, resume
+    from composer.train import TrainSettings, resume
 
-    changed = {field.name for field in fields(Settings) if getattr(arguments, field.name) is not None} - {"steps"}
+    changed = {field.name for field in fields(TrainSettings) if getattr(arguments, field.name) is not None} - {"steps"}
     if changed or arguments.set:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
@@ -142,7 +144,7 @@ def context_of(recipe: Recipe, usual: int) -> int:
     return context if isinstance(context, int) else usual
 
 
-def long_context(settings: Settings, tokens: int) -> str:
+def long_context(settings: TrainSettings, tokens: int) -> str:
     """What is doubtful about a recipe's own context on this text; nothing where it is fine."""
     windows, step = tokens // settings.context, settings.batch * settings.context
     if 0 < windows < FEW_WINDOWS:
@@ -157,7 +159,7 @@ def long_context(settings: Settings, tokens: int) -> str:
     return ""
 
 
-def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
+def settings_of(arguments: argparse.Namespace, usual: TrainSettings) -> TrainSettings:
     """The settings with what the command line says."""
     given = {field.name: getattr(arguments, field.name) for field in fields(usual)}
     return replace(usual, **{name: value for name, value in given.items() if value is not None})

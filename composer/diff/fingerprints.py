@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from composer.diff.flat_graph import HELD, FlatModel, FlatNode, Read, Source
+from composer.diff.flat_graph import HELD, FlatModel, FlatNode, FlatSource, Read
 from composer.memo import Numbering
 
 GIVEN = "given"
@@ -67,7 +67,7 @@ def _reads(node: FlatNode, up: Sequence[int], numbering: Numbering[Any]) -> tupl
     return tuple(sorted(found, key=numbering.of) if node.commutes else found)
 
 
-def _from(node: FlatNode, source: Source, up: Sequence[int]) -> tuple[Any, ...]:
+def _from(node: FlatNode, source: FlatSource, up: Sequence[int]) -> tuple[Any, ...]:
     if source != HELD:
         return up[source.node], source.port
     return (GIVEN,) if node.fed is None or node.fed == HELD else (GIVEN, up[node.fed.node], node.fed.port)

@@ -11,7 +11,7 @@ from composer.graph.parameters import NamedParameter
 from composer.language.patterns import matches
 
 
-class Starts:
+class InitialValues:
     """The rules that parameters start by; each is matched against all of them, so this is found once for a model."""
 
     def __init__(self, program: Program, table: Sequence[NamedParameter], written: Sequence[NamedParameter]) -> None:

@@ -42,7 +42,7 @@ from blocks.recurrent.cells import Cell
 from blocks.recurrent.recurrent import Recurrent
 from blocks.residual.layer_scale import LayerScale
 from composer.draw.build.wording import grouped, size, spoken
-from composer.draw.scene import Icon, Loop
+from composer.draw.scene import Icon, LoopIcon
 from composer.draw.style.icons import curve_icon, mask_icon
 from composer.draw.style.palette import Hue
 from composer.graph.describe import edge_names, phrase, phrases
@@ -382,7 +382,7 @@ def router_facts(part: MixtureOfExperts) -> tuple[str, ...]:
 @look_of.register
 def _(part: State, block: TypedBlock) -> Look:
     when = "" if part.update == "training" else "renewed by every call"
-    return Look("State", (" × ".join(map(grouped, part.shape)) or "one number", *([when] if when else [])), "rec", Loop())
+    return Look("State", (" × ".join(map(grouped, part.shape)) or "one number", *([when] if when else [])), "rec", LoopIcon())
 
 
 @look_of.register
@@ -404,7 +404,7 @@ def _(part: Recurrent, block: TypedBlock) -> Look:
     facts += ["both directions"] if part.bidirectional else []
     facts += [f"dropout {part.dropout:g} between"] if part.dropout else []
     name = names.get(part.kind, spoken(part.kind))
-    return Look(name, tuple(facts), "rec", Loop(), short=name)
+    return Look(name, tuple(facts), "rec", LoopIcon(), short=name)
 
 
 @look_of.register

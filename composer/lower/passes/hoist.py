@@ -34,18 +34,18 @@ class Need:
     part: Part
     attributes: tuple[tuple[str, Any], ...]
     """What the part must know beside its fields."""
-    arguments: tuple[Source, ...]
-    keywords: tuple[tuple[str, Source], ...] = ()
+    arguments: tuple[HoistedSource, ...]
+    keywords: tuple[tuple[str, HoistedSource], ...] = ()
     axis: Dim | None = None
     """Along which it reads: the positions that it counts, or a mask's keys."""
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[HoistedSource, ...]:
         """All that `prepare` takes."""
         return (*self.arguments, *(source for _, source in self.keywords))
 
 
-Source: TypeAlias = "Ref | AxisPositions | Need"
+HoistedSource: TypeAlias = "Ref | AxisPositions | Need"
 
 
 @dataclass(slots=True, eq=False)
@@ -117,10 +117,10 @@ class _Place:
         outside = {wire.port: wire.refs for wire in wires}
         return {name: self.put(_outside(need, outside)) for name, need in inner.inputs.items()}
 
-    def _needs(self, block: TypedBlock) -> dict[str, Source]:
+    def _needs(self, block: TypedBlock) -> dict[str, HoistedSource]:
         """Keyword of the block's forward to what is prepared for it."""
         part, wired = block.part, {wire.port: wire.refs for wire in block.node.wires}
-        needs: dict[str, Source] = {}
+        needs: dict[str, HoistedSource] = {}
         for name, prepared in part.prepared(frozenset(wired)).items():
             held = getattr(part, prepared.slot)
             arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
@@ -135,7 +135,12 @@ class _Place:
         return needs
 
     def _mask(
-        self, block: TypedBlock, mask: Mask, arguments: tuple[Source, ...], ports: tuple[str, ...], wired: Mapping[str, Any]
+        self,
+        block: TypedBlock,
+        mask: Mask,
+        arguments: tuple[HoistedSource, ...],
+        ports: tuple[str, ...],
+        wired: Mapping[str, Any],
     ) -> Need:
         axes = [block.sizes.get(type(block.part).counts[port]) for port in ports]
         counted = all(self._is_counted(source) for source in arguments)
@@ -146,12 +151,12 @@ class _Place:
         edges_read = tuple((name, wired[name][0]) for name in edges)
         return Need("mask", chosen, attributes, arguments, edges_read, axis=axes[-1])
 
-    def _is_counted(self, source: Source) -> bool:
+    def _is_counted(self, source: HoistedSource) -> bool:
         if isinstance(source, AxisPositions):
             return str(source.axis) not in self.run.declared
         return isinstance(source, Need) and isinstance(source.part, Counted)
 
-    def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> Source:
+    def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         if port in wired:
             return wired[port][0]
         axis: Dim = block.sizes[type(block.part).counts[port]]
@@ -167,7 +172,7 @@ class _Place:
 
     # -- placing
 
-    def put(self, source: Source) -> Ref:
+    def put(self, source: HoistedSource) -> Ref:
         """The value as a reference in this graph, made here or taken from outside."""
         if isinstance(source, Ref):
             return source
@@ -188,7 +193,7 @@ class _Place:
             self.placed[source] = name
         return Ref(self.placed[source])
 
-    def _lifts(self, source: Source) -> bool:
+    def _lifts(self, source: HoistedSource) -> bool:
         match source:
             case AxisPositions():
                 return True
@@ -197,7 +202,7 @@ class _Place:
             case Ref():
                 return source.node in self.captured
 
-    def _root_positions(self, source: AxisPositions) -> Source:
+    def _root_positions(self, source: AxisPositions) -> HoistedSource:
         if str(source.axis) in self.run.declared:
             return self.run.declared[str(source.axis)]
         inputs = sorted(self.run.typed.inputs.items(), key=lambda item: item[1].optional)
@@ -215,7 +220,7 @@ class _Place:
         return name
 
 
-def _outside(source: Source, wires: Mapping[str, tuple[Ref, ...]]) -> Source:
+def _outside(source: HoistedSource, wires: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
     """A source in a graph's own terms, in terms of the graph around it."""
     match source:
         case Ref():
