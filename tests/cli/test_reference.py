@@ -97,6 +97,7 @@ def plain(text: str) -> Any:
         return None
 
 
+@pytest.mark.slow
 def test_sound_recipes_are_valid(validator: Draft202012Validator) -> None:
     """The zoo, and recipes that say all that can be said."""
     texts = [file.read_text(encoding="utf-8") for file in zoo().glob("*.yaml")] + [generated(seed) for seed in range(120)]

@@ -140,6 +140,7 @@ def test_a_wrong_recipe_is_not_trained(arco: Arco, text: Path) -> None:
     assert not Path("runs").exists()
 
 
+@pytest.mark.slow
 def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a shorter text: each heading is a command, the table compares with counting, and the model writes."""
     monkeypatch.setattr(demo, "plays", lambda: text)

@@ -64,12 +64,14 @@ def scene(pair: int, level: Level) -> Scene:
     return draw(difference(pair), level).scene
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_nothing_lies_on_anything_else(pair: int, level: Level) -> None:
     """As in a drawing of one model."""
     assert list(overlaps(scene(pair, level))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_badges_hide_nothing(pair: int, level: Level) -> None:
     """Neither a text nor one another, nor a block that they do not stand at; all are on the page."""
@@ -228,6 +230,7 @@ def test_the_head_tells_costs_that_are_the_same() -> None:
     assert "unchanged" not in " ".join(text.text for text in llama.diff(llama).draw().scene.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_same_bytes_come_from_another_process(theme: Literal["light", "dark"]) -> None:
     """Whatever the seed of its hashes."""

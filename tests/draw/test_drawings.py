@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from composer.draw.build.levels import Level
+from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
 from composer.draw.scene import FONTS
@@ -15,7 +15,7 @@ from composer.draw.style.themes import THEMES
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.recipe import zoo_names
-from tests.draw.cases import CASES, FORMS, LEVEL_CASES, programs, scenes
+from tests.draw.cases import FORMS, each_case, each_level, scenes
 from tests.draw.checks import borders, overlaps, texts
 from tests.draw.edges import Readers, drawn, mixed
 
@@ -26,7 +26,8 @@ SHRUNK = {"switch": 8.0}
 """Smallest letters of what does not fit otherwise: attentions from inside, experts, and a loss between two columns."""
 
 
-@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+@each_level
+@each_case
 def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
     """No text on a text, no box on a box, no wire through either, no wire along another, no border through anything, all of it
     on the page.
@@ -35,18 +36,20 @@ def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
         assert [*overlaps(scene), *borders(scene)] == [], name
 
 
-@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+@each_level
+@each_case
 def test_slides_have_larger_letters_in_the_same_boxes(case: str, level: Level) -> None:
     """Which touch nothing either."""
-    for name, typed in programs(case):
-        slide, usual = (draw(typed, level, theme=theme).scene for theme in ("slide", "light"))
+    for name, typed, usual in scenes(case, level):
+        slide = draw(typed, level, theme="slide").scene
         assert [*overlaps(slide), *borders(slide)] == [], name
         assert all(text.font.size == 1.35 * FONTS[text.role].size for text in texts(slide)), name
         if len(slide.boxes) == len(usual.boxes):
             assert slide.height < 1.15 * usual.height, name
 
 
-@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+@each_level
+@each_case
 def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
     """The parameters of all things on the page are those of the model."""
     for name, typed, scene in scenes(case, level):
@@ -55,7 +58,7 @@ def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
         assert sum(thing.about.parameters for thing in things) == whole, name
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_every_edge_is_drawn_once(case: str) -> None:
     """What reads what, followed through frames, is what the typed graph says."""
     for name, typed, scene in scenes(case, "block"):
@@ -72,10 +75,13 @@ def test_every_edge_is_drawn_once(case: str) -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("case", CASES)
-def test_svg_names_everything(case: str, theme: str) -> None:
+@pytest.mark.parametrize(
+    "level", [level if level == "block" else pytest.param(level, marks=pytest.mark.exhaustive) for level in LEVELS]
+)
+@each_case
+def test_svg_names_everything(case: str, level: Level, theme: str) -> None:
     """It is XML; every block has a title and a path, every wire both its ends; the picture says what it is."""
-    for name, _, scene in scenes(case, "block"):
+    for name, _, scene in scenes(case, level):
         root = ET.fromstring(svg(scene, theme))
         assert root.get("role") == "img", name
         assert root.get("aria-label")

@@ -19,6 +19,7 @@ from tests.draw.processes import printed
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "hidden": 48, "vocab": 61}
 
 
+@pytest.mark.slow
 def test_any_process_draws_the_same_bytes() -> None:
     """Whatever order its sets have."""
     code = "import composer; print(*(composer.load(n).draw(l).svg() for n in ('gemma3', 'mixtral') for l in ('block', 'full')))"
