@@ -1,0 +1,25 @@
+"""Flows written by hand, for tests of single passes of drawing."""
+
+from __future__ import annotations
+
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf
+from composer.draw.scene import About
+from composer.draw.style.looks import Look
+
+
+def leaf(path: str, *facts: str, title: str = "Linear", parameters: int = 0) -> Leaf:
+    """A block that says some facts."""
+    return Leaf(About(path, parameters=parameters), Look(title, facts, "ffn"))
+
+
+def flow(*reads: str, owner: str = "") -> Flow:
+    """Blocks in the order in which they are written, each as `block: source, source`; the last one is returned. What is no
+    block is an input of the model, or what the frame is given that owns the flow.
+    """
+    sources = {path: names.split(", ") for path, names in (line.split(": ") for line in reads)}
+    edges = [
+        DiagramEdge(DiagramSource(name, given=name not in sources and name != owner), path, f"x{place}" if place else "", True)
+        for path, names in sources.items()
+        for place, name in enumerate(names)
+    ]
+    return Flow(owner, tuple(map(leaf, sources)), tuple(edges), DiagramSource(list(sources)[-1]))
