@@ -447,6 +447,7 @@ def test_the_declared_flops_are_those_that_torch_counts(fields: dict[str, Any]) 
     assert eval(cost.pairs, {}, scope) == B * T * S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SESSIONS)
 def test_attention_compiles_to_one_graph(name: str) -> None:
     """What prepares it included."""

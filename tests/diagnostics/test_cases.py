@@ -117,6 +117,7 @@ def _is_code(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(CODE.fullmatch(node.value))
 
 
+@pytest.mark.slow
 def test_the_page_of_errors_is_current() -> None:
     """`python -m tests.cases.index` writes it."""
     text = page()

@@ -24,6 +24,7 @@ def unequal(tokens, asked):
     return {"tokens": tokens, "targets": targets}
 
 
+@pytest.mark.slow
 def test_accumulated_batches_make_the_step_of_the_large_batch(build, settings, change):
     """Also where one asks for many tokens and the other for few: targets count alike, not batches."""
     tokens = torch.randint(20, (5, 9), generator=torch.Generator().manual_seed(2))
