@@ -14,9 +14,10 @@ WHOLE = {"conformance", "docs", "package", "parity"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what lies in these folders."""
+    """Marks what lies in these folders, and what drives a browser."""
     for item in items:
-        if WHOLE & {*item.path.relative_to(Path(__file__).parent).parts[:-1]}:
+        folders = item.path.relative_to(Path(__file__).parent).parts[:-1]
+        if WHOLE & {*folders} or "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
 
 

@@ -235,6 +235,7 @@ def test_training_compiles_without_a_break(router: str) -> None:
         torch.testing.assert_close(grads[0], grads[1])
 
 
+@pytest.mark.slow
 def test_autocast_computes_the_experts_in_bfloat16() -> None:
     """In a graph and out of it, forward and backward."""
     model, x = mixture("mixtral").float(), positions().float()

@@ -93,6 +93,7 @@ def marks(page: Scene) -> dict[str, list[Badge]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_every_change_is_noted_and_marked_on_its_sides(pair: int, level: Level) -> None:
     """What only one model has in that model alone, everything else in both."""
@@ -115,6 +116,7 @@ def related(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
     """Every ring is around a node of a change, a part of it or what holds it; everything else is faint, but what they hold."""
