@@ -7,15 +7,18 @@ from collections import Counter
 
 import pytest
 
+import composer
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
-from composer.draw.scene import FONTS
+from composer.draw.scene import FONTS, Scene
 from composer.draw.style.themes import THEMES
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
+from composer.graph.typed import TypedProgram
 from composer.recipe import zoo_names
-from tests.draw.cases import FORMS, each_case, each_level, scenes
+from tests.conformance.generator import generated
+from tests.draw.cases import FORMS, WRONG, each_case, each_level, scenes
 from tests.draw.checks import borders, overlaps, texts
 from tests.draw.edges import Readers, drawn, mixed
 
@@ -62,16 +65,31 @@ def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
 def test_every_edge_is_drawn_once(case: str) -> None:
     """What reads what, followed through frames, is what the typed graph says."""
     for name, typed, scene in scenes(case, "block"):
-        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names)
-        seen = Counter(truth.outside(*pair) for pair in drawn(scene, truth.blocks).elements())
-        assert truth.pairs - set(seen) == set(), name
-        inside = mixed(scene)
-        more = {pair for pair in set(seen) - truth.pairs if not any(path.startswith(inside) for path in pair[:2])}
-        assert more == set(), name
-        twice = {
-            pair for pair, count in seen.items() if count > 1 and pair[2] not in ("xs", "input")
-        }  # a list may hold several of one
-        assert {pair for pair in twice if not any(path.startswith(inside) for path in pair[:2])} == set(), name
+        assert_every_edge(name, typed, scene)
+
+
+def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
+    """What is drawn reads what the typed graph says, and nothing else."""
+    truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names)
+    seen = Counter(truth.outside(*pair) for pair in drawn(scene, truth.blocks).elements())
+    assert truth.pairs - set(seen) == set(), name
+    inside = mixed(scene)
+    more = {pair for pair in set(seen) - truth.pairs if not any(path.startswith(inside) for path in pair[:2])}
+    assert more == set(), name
+    twice = {
+        pair for pair, count in seen.items() if count > 1 and pair[2] not in ("xs", "input")
+    }  # a list may hold several of one
+    assert {pair for pair in twice if not any(path.startswith(inside) for path in pair[:2])} == set(), name
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.xfail(reason=why)) for seed, why in WRONG.items()])
+def test_recipes_that_are_not_drawn_as_they_should_be(seed: int) -> None:
+    """Once one of them is, it belongs among the others."""
+    typed = composer.load(generated(seed)).typed
+    scene = draw(typed, "block").scene
+    assert [*overlaps(scene), *borders(scene)] == []
+    assert_every_edge(str(seed), typed, scene)
 
 
 @pytest.mark.parametrize("theme", THEMES)
