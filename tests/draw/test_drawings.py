@@ -87,9 +87,10 @@ def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
 def test_recipes_that_are_not_drawn_as_they_should_be(seed: int) -> None:
     """Once one of them is, it belongs among the others."""
     typed = composer.load(generated(seed)).typed
-    scene = draw(typed, "block").scene
-    assert [*overlaps(scene), *borders(scene)] == []
-    assert_every_edge(str(seed), typed, scene)
+    for theme in ("light", "slide"):
+        scene = draw(typed, "block", theme=theme).scene
+        assert [*overlaps(scene), *borders(scene)] == []
+        assert_every_edge(str(seed), typed, scene)
 
 
 @pytest.mark.parametrize("theme", THEMES)
