@@ -70,9 +70,9 @@ ZOO = zoo_names()
 ALONE = sorted(blocks(standard()))
 CHUNKS = 24
 CASES = [*(f"zoo {name}" for name in ZOO), *(f"block {kind}" for kind in ALONE), *(f"chunk {n}" for n in range(CHUNKS))]
-MORE = 3 * COUNT
+MORE = 2 * COUNT
 """Recipes that are generated beyond the first ones, for the exhaustive tests."""
-MORE_CASES = [f"more {n}" for n in range(3 * CHUNKS)]
+MORE_CASES = [f"more {n}" for n in range(2 * CHUNKS)]
 
 
 def each_of(cases: Sequence[str]) -> pytest.MarkDecorator:
