@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/arco demo
 
 plays: $(VENV)/installed
-	$(BIN)/arco plays -o docs/models-on-plays.md
+	$(BIN)/arco demo --compare -o docs/models-on-plays.md
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2

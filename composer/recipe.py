@@ -75,9 +75,11 @@ def text_of(source: str | Path) -> Source:
     if source in names:
         return Source(f"{source}.yaml", open_source(zoo() / f"{source}.yaml").text)
     nowhere = Span(Source(source, ""), 1, 1, 1, 1)
-    hint = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
     wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
-    raise RecipeError([Diagnostic(wrong.code, wrong.message + hint, nowhere, hint=wrong.hint or "`arco list` shows them all")])
+    named = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
+    file = next((f"{source}{ending}" for ending in (".yaml", ".yml") if Path(f"{source}{ending}").is_file()), None)
+    hint = f"did you mean {file}?" if file else wrong.hint or "`arco list` shows them all"
+    raise RecipeError([Diagnostic(wrong.code, wrong.message + named, nowhere, hint=hint)])
 
 
 def is_recipe(source: str) -> bool:

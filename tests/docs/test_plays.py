@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import composer
-from composer.cli.plays import COUNTING, MODELS, SETTINGS, page
+from composer.cli.compare import COUNTING, MODELS, SETTINGS, page
 from composer.evaluate.ngrams import witten_bell
 from composer.train import Settings, characters_of, read_text, split
 from composer.zoo import plays
