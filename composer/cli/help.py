@@ -38,12 +38,12 @@ def overview(groups: Mapping[str, Mapping[str, str]], paint: Paint) -> str:
     """Return the help of `arco` itself: every command, in groups, with what it does."""
     width = max(len(name) for commands in groups.values() for name in commands)
     sections = [
-        "Compose neural networks from recipes: check, count, draw, compile, train, generate.",
+        _wrapped("Compose neural networks from recipes: check, count, draw, compile, train, generate."),
         f"{paint('Usage:', 'strong')} arco COMMAND [OPTIONS]",
         *(_section(title, commands.items(), paint, width) for title, commands in groups.items()),
         _section("Options", [("-h, --help", "Show this help"), ("--version", "Show the version")], paint, width),
         _section("Exit codes", ((str(code), means) for code, means in EXIT_CODES.items()), paint, width),
-        "`arco COMMAND -h` or `arco help COMMAND` shows the options of a command, with examples.",
+        _wrapped("`arco COMMAND -h` or `arco help COMMAND` shows the options of a command, with examples."),
     ]
     return "\n\n".join(sections) + "\n"
 
