@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from composer.compare.difference import Difference as Difference
     from composer.cost.summary import Summary as Summary
     from composer.diagnostics import Diagnostic as Diagnostic
     from composer.diagnostics import RecipeError as RecipeError
+    from composer.diff.difference import Difference as Difference
     from composer.lower import Model as Model
     from composer.recipe import Recipe as Recipe
     from composer.recipe import load as load
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Diagnostic": "diagnostics",
-    "Difference": "compare.difference",
+    "Difference": "diff.difference",
     "Model": "lower",
     "Recipe": "recipe",
     "RecipeError": "diagnostics",

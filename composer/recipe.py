@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any, Unpack
 from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 from composer.diagnostics.render import in_order
-from composer.extensions import Blocks, library_with
-from composer.graph.expand import expand
-from composer.graph.infer import infer
+from composer.graph.passes.expand.expand import expand
+from composer.graph.passes.infer.infer import infer
 from composer.graph.typed import TypedProgram
-from composer.language.assignment import assign
-from composer.language.document import Document
-from composer.language.document import Mapping as YamlMapping
-from composer.language.extend import extend, is_path
-from composer.language.open_source import open_source
-from composer.language.parse import parse
-from composer.language.path_value import written
-from composer.language.read import read
-from composer.language.unknown import unknown
-from composer.language.write import data_of, write
+from composer.language.composition.extends import extend, is_path
+from composer.language.composition.override_syntax import written
+from composer.language.composition.overrides import assign
+from composer.language.recipe.parser import parse
+from composer.language.source_file import open_source
+from composer.language.unknown_names import unknown
+from composer.language.yaml.nodes import Document
+from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.reader import read
+from composer.language.yaml.writer import data_of, write
+from composer.own_blocks import Blocks, library_with
+from composer.package_data import zoo
 from composer.weights.mapping import mistakes
-from composer.zoo import zoo
 
 if TYPE_CHECKING:
     import networkx as nx
     import torch
 
-    from composer.compare.difference import Difference
     from composer.cost.summary import Summary
-    from composer.draw.depth import Level
+    from composer.diff.difference import Difference
+    from composer.draw.build.levels import Level
     from composer.draw.figure import Figure, Options
     from composer.lower import Model
 
@@ -230,7 +230,7 @@ class Recipe:
 
     def expand(self) -> str:
         """The recipe written out: no shorthands, every edge, every slot; repeats stay folded."""
-        from composer.graph.unparse import unparse
+        from composer.graph.unparse.expanded_recipe import unparse
 
         return unparse(self.typed)
 
@@ -241,13 +241,13 @@ class Recipe:
         Raises:
             RecipeError: where one of the recipes is wrong.
         """
-        from composer.compare.compare import compare
+        from composer.diff.compare import compare
 
         return compare(self.typed, other.typed)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """The graph of the blocks, repeats folded, for algorithms on graphs; `composer.graph.view.view` says what it holds."""
-        from composer.graph.view import view
+        """The graph of the blocks, repeats folded; `composer.graph.networkx_view.view` says what it holds."""
+        from composer.graph.networkx_view import view
 
         return view(self.typed)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from composer.diagnostics import Diagnostic, RecipeError, concise, report
 from composer.diagnostics.render import Paint, plain
-from composer.language.near import near
+from composer.language.suggestions import near
 
 if TYPE_CHECKING:
     from blocks.core import Library
@@ -144,7 +144,7 @@ def library_of(arguments: argparse.Namespace) -> Library:
     Raises:
         Problem: where they cannot be used.
     """
-    from composer.extensions import library_with
+    from composer.own_blocks import library_with
 
     try:
         return library_with(arguments.blocks)

@@ -85,7 +85,7 @@ def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[
     Raises:
         Problem: where there is nothing sound to compare with.
     """
-    from composer.compare.edges import changed_edges
+    from composer.diff.edge_changes import changed_edges
     from composer.recipe import is_recipe
 
     if is_recipe(arguments.against):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from composer.cli.output import write_file
 from composer.cli.running import rebuild, refusals
 from composer.cli.train import RUNS, option_of, trained
-from composer.zoo import plays
+from composer.package_data import plays
 
 if TYPE_CHECKING:
     from composer.train import Data, RunFolder, Settings, Tokeniser

@@ -57,8 +57,8 @@ def _completers() -> Mapping[object, Mapping[str, object]]:
 
     from blocks.core import standard
     from composer.cli.reference import sections
+    from composer.package_data import errors_page
     from composer.recipe import zoo_names
-    from composer.zoo import errors_page
 
     recipes = _words("recipes", zoo_names(), files=shtab.glob("*.yaml", "*.yml"))
     return {

@@ -13,7 +13,7 @@ from composer.cli.output import add_output
 from composer.cli.running import add_device, rebuild, refusals
 from composer.cli.train import free_folder, sized, trained
 from composer.diagnostics import report
-from composer.zoo import plays
+from composer.package_data import plays
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe

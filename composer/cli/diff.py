@@ -17,7 +17,7 @@ from composer.diagnostics import RecipeError
 from composer.diagnostics.render import Paint, Role
 
 if TYPE_CHECKING:
-    from composer.draw.formats import Format, Page
+    from composer.draw.export.formats import Format, Page
 
 SIGNS: dict[str, Role] = {"-": "removed", "+": "added", "~": "warning", "=": "accent"}
 
@@ -49,7 +49,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def diff(arguments: argparse.Namespace) -> int:
     """Print what differs, or write it to a file."""
-    from composer.draw.formats import PRINTED, SUFFIXES
+    from composer.draw.export.formats import PRINTED, SUFFIXES
 
     ending = Path(arguments.output or "").suffix.lower()
     format = arguments.format or {**SUFFIXES, ".json": "json"}.get(ending, "text")
@@ -88,8 +88,8 @@ def _colored(text: str, paint: Paint) -> str:
 
 def _write_figure(page: Page, format: Format, output: str | None) -> None:
     """Write it, or print it."""
-    from composer.draw.formats import BINARY, write, written
-    from composer.draw.programs import Missing
+    from composer.draw.export.formats import BINARY, write, written
+    from composer.draw.layout.graphviz_programs import Missing
 
     try:
         if output in (None, STANDARD):

@@ -10,7 +10,7 @@ from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sou
 from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, unwritable
 
 if TYPE_CHECKING:
-    from composer.draw.formats import Format
+    from composer.draw.export.formats import Format
 
 LEVELS = ("overview", "block", "full")
 THEMES = ("light", "dark", "auto", "slide")
@@ -71,8 +71,8 @@ def declare(parser: Parser, name: str) -> None:
 
 def draw(arguments: argparse.Namespace) -> int:
     """Print the figure, or write it to a file."""
-    from composer.draw.formats import BINARY, SUFFIXES, NotDrawn, written
-    from composer.draw.programs import Missing
+    from composer.draw.export.formats import BINARY, SUFFIXES, NotDrawn, written
+    from composer.draw.layout.graphviz_programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)
     format: Format = arguments.format or "svg"

@@ -126,7 +126,7 @@ def beginning(trained: Trained, prompt: str) -> Beginning:
     import torch
 
     from composer.train import MarkedTokeniser, task_of
-    from composer.train.objectives import END, START
+    from composer.train.data.objectives import END, START
 
     task, tokeniser = task_of(trained.model) or "", trained.tokeniser
     if not TASKS[task].text:

@@ -13,12 +13,12 @@ from blocks.masks.mask import Mask, Pair
 from blocks.masks.plans import edges_of
 from composer.cli.arguments import Parser, Problem, integer
 from composer.diagnostics import Diagnostic, Source, Span
-from composer.graph.expand import expand
 from composer.graph.ir import BlockNode, EdgePort, FieldValue, Known, PartValue
-from composer.language.document import Document, Entry, Node, Scalar
-from composer.language.document import Mapping as YamlMapping
-from composer.language.parse import parse
-from composer.language.read import read
+from composer.graph.passes.expand.expand import expand
+from composer.language.recipe.parser import parse
+from composer.language.yaml.nodes import Document, Entry, Node, Scalar
+from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.reader import read
 
 MOST = 256
 """Positions to a side."""

@@ -8,9 +8,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from composer.atomic_files import save
 from composer.cli.arguments import Once, Problem
 from composer.diagnostics.render import Paint
-from composer.files import save
 
 WIDTH = 100
 """Columns of a list."""

@@ -14,7 +14,7 @@ from composer.cli.arguments import Parser, Problem, add_blocks, library_of, miss
 from composer.cli.color import painter
 from composer.cli.output import add_output, emit, rows
 from composer.diagnostics.render import Paint
-from composer.zoo import errors_page
+from composer.package_data import errors_page
 
 WIDTH = 100
 INDENT = " " * 4
@@ -121,7 +121,7 @@ def _sentence(part: type[Part]) -> str:
 
 
 def _entry(part: type[Part], paint: Paint) -> Iterator[str]:
-    from composer.reference import docs_of, facts, field_rows
+    from composer.block_reference import docs_of, facts, field_rows
 
     yield paint(part.kind, "strong")
     for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):
@@ -146,7 +146,7 @@ def print_schema(arguments: argparse.Namespace) -> int:
     """Print the JSON Schema."""
     import json
 
-    from composer.schema import schema
+    from composer.json_schema import schema
 
     emit(json.dumps(schema(library_of(arguments)), indent=2, ensure_ascii=False) + "\n", arguments.output)
     return 0

@@ -11,8 +11,8 @@ from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
 from composer.graph.dims import Symbolic, substitute
 from composer.graph.parameters import NamedParameter, parameters
-from composer.graph.patterns import pattern, size
-from composer.graph.purpose import growing
+from composer.graph.passes.infer.type_patterns import pattern, size
+from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 BYTES = {"fp32": 4, "bf16": 2}

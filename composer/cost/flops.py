@@ -12,10 +12,10 @@ from typing import Any
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
 from composer.graph.dims import Symbolic, substitute
-from composer.graph.patterns import declared
+from composer.graph.passes.infer.type_patterns import declared
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
-from composer.language.expression import Binary, Expression, Number, Path, Unary
+from composer.language.expressions.ast import Binary, Expression, Number, Path, Unary
 
 Amount = int | Fraction
 ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -1,8 +1,8 @@
 """Decoding: text out of a trained model."""
 
 from composer.decode.beam import Found, Search, beam_search
+from composer.decode.errors import DecodeError
 from composer.decode.generate import Beside, Reading, Refuse, Request, Slide, Step, cached, generate, stream, uncached
-from composer.decode.problem import DecodeError
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
 from composer.decode.session import Session, session
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from composer.decode.errors import DecodeError
 from composer.decode.generate import Beside, Reading, Refuse, check_length, rows_of, uncached
-from composer.decode.problem import DecodeError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from composer.decode.problem import DecodeError
+from composer.decode.errors import DecodeError
 from composer.decode.sample import Sampling, draw
 from composer.decode.session import Session, session
 from composer.language.tasks import TASKS

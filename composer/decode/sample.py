@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from composer.decode.problem import DecodeError
+from composer.decode.errors import DecodeError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from composer.decode.problem import DecodeError
+from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
-from composer.lower.keepers import Kept
 from composer.lower.model import Model
+from composer.lower.passes.cache_layout import Kept
 
 
 class Cache:

@@ -9,19 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from composer.draw.depth import LEVELS, Depth, Level
-from composer.draw.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
-from composer.draw.layers import Model, as_written, folded
-from composer.draw.metrics import larger
-from composer.draw.outline import outline
-from composer.draw.page import Titles, narrow_page, page
+from composer.draw.build.levels import LEVELS, Depth, Level
+from composer.draw.build.outline import outline
+from composer.draw.build.titles import titles
+from composer.draw.diagram import Flow, Group
+from composer.draw.export.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
+from composer.draw.export.svg import svg
+from composer.draw.layout.page import Titles, narrow_page, page
 from composer.draw.scene import Scene
-from composer.draw.structure import Flow, Group
-from composer.draw.svg import svg
-from composer.draw.themes import THEMES
-from composer.draw.titles import titles
+from composer.draw.style.text_metrics import larger
+from composer.draw.style.themes import THEMES
+from composer.graph.passes.roll_layers.roll_layers import Model, as_written, folded
 from composer.graph.typed import TypedProgram
-from composer.language.near import near
+from composer.language.suggestions import near
 
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
@@ -100,7 +100,7 @@ class Figure:
 
     def html(self) -> str:
         """The text of a page that shows every level."""
-        from composer.draw.interactive import html
+        from composer.draw.export.html import html
 
         return html(self)
 
@@ -180,7 +180,7 @@ def laid_out(model: Model, level: Level, options: Options) -> Figure:
     if width and not width.endswith("%") and options["engine"] == "structured":
         scene = legible(scene, points(width), model, depth, head, shapes=shapes)
     if options["engine"] == "dot":
-        from composer.draw.engine import laid_out_by_graphviz
+        from composer.draw.layout.graphviz_layout import laid_out_by_graphviz
 
         scene = laid_out_by_graphviz(scene)
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}

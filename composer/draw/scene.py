@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal, TypeAlias
 
-from composer.draw.metrics import enlarged, letters_width
-from composer.draw.palette import Hue
+from composer.draw.style.palette import Hue
+from composer.draw.style.text_metrics import enlarged, letters_width
 
 Point: TypeAlias = tuple[float, float]
 """To the right and downwards, in pixels of a page of natural size."""

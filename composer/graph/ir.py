@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from blocks.core import Part
 from composer.diagnostics import Span
-from composer.language.expression import Expression, Value
-from composer.language.recipe import InputDecl, Recipe, TypeDecl
+from composer.language.expressions.ast import Expression, Value
+from composer.language.recipe.ast import InputDecl, Recipe, TypeDecl
 
 Origins: TypeAlias = tuple[tuple[str, Span], ...]
 """The names that a value was computed from, and where each was set."""

@@ -18,7 +18,7 @@ from composer.graph.typed import (
     TypedScan,
     children,
 )
-from composer.language.near import near
+from composer.language.suggestions import near
 
 
 @dataclass(frozen=True, slots=True)

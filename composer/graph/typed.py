@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from blocks.core import Init, Part, Role
 from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
-from composer.graph.renewal import Renewal
+from composer.graph.state_update import Renewal
 from composer.graph.types import UNKNOWN, Axis, Given, Ports, TensorType, Type, Types, each_given
-from composer.language.expression import Value
+from composer.language.expressions.ast import Value
 
 
 @dataclass(frozen=True, slots=True)

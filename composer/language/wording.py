@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from composer.language.expression import Expression, Path
+from composer.language.expressions.ast import Expression, Path
 
 FLAGS = {"true": True, "false": False}
 

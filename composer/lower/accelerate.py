@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from composer.lower.model import Model
-from composer.lower.shared import shared_modules
+from composer.lower.passes.shared_weights import shared_modules
 
 SPARE = 8
 """Compilations allowed beyond one for each variant: changing lengths, training and evaluation."""

@@ -14,10 +14,10 @@ import torch
 
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
-from composer.lower.initialise import initialise
-from composer.lower.keepers import memory
+from composer.lower.emit.module_source import Module, lower
+from composer.lower.initialize import initialise
 from composer.lower.model import Model
-from composer.lower.source import Module, lower
+from composer.lower.passes.cache_layout import memory
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe

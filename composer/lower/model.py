@@ -11,8 +11,8 @@ from torch import nn
 
 if TYPE_CHECKING:
     from composer.graph.typed import TypedProgram
-    from composer.lower.keepers import Memory
-    from composer.lower.source import Module
+    from composer.lower.emit.module_source import Module
+    from composer.lower.passes.cache_layout import Memory
     from composer.recipe import Recipe
 
 
@@ -77,7 +77,7 @@ class Model(nn.Module):
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
-            from composer.lower.locate import locate
+            from composer.lower.error_location import locate
 
             note = locate(error, self)
             if note and note not in getattr(error, "__notes__", ()):

@@ -7,77 +7,77 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from composer.train.api import resume as resume
     from composer.train.api import train as train
-    from composer.train.checkpoint import Checkpoint as Checkpoint
-    from composer.train.data import Data as Data
-    from composer.train.data import read_text as read_text
-    from composer.train.data import split as split
-    from composer.train.data import tokenise as tokenise
-    from composer.train.groups import param_groups as param_groups
+    from composer.train.data.objectives import Objective as Objective
+    from composer.train.data.objectives import learnable as learnable
+    from composer.train.data.objectives import marked as marked
+    from composer.train.data.objectives import objective_of as objective_of
+    from composer.train.data.text import Data as Data
+    from composer.train.data.text import read_text as read_text
+    from composer.train.data.text import split as split
+    from composer.train.data.text import tokenise as tokenise
+    from composer.train.data.tokenizers import BPETokeniser as BPETokeniser
+    from composer.train.data.tokenizers import ByteTokeniser as ByteTokeniser
+    from composer.train.data.tokenizers import CharacterTokeniser as CharacterTokeniser
+    from composer.train.data.tokenizers import MarkedTokeniser as MarkedTokeniser
+    from composer.train.data.tokenizers import Tokeniser as Tokeniser
+    from composer.train.data.tokenizers import characters_of as characters_of
+    from composer.train.data.tokenizers import load_tokeniser as load_tokeniser
+    from composer.train.data.tokenizers import save_tokeniser as save_tokeniser
+    from composer.train.data.tokenizers import text_as_it_comes as text_as_it_comes
+    from composer.train.data.tokenizers import train_bpe as train_bpe
+    from composer.train.errors import TrainingError as TrainingError
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
     from composer.train.losses import Loss as Loss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
-    from composer.train.objectives import Objective as Objective
-    from composer.train.objectives import learnable as learnable
-    from composer.train.objectives import marked as marked
-    from composer.train.objectives import objective_of as objective_of
-    from composer.train.problem import TrainingError as TrainingError
+    from composer.train.param_groups import param_groups as param_groups
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
-    from composer.train.run import RunFolder as RunFolder
-    from composer.train.run import Trained as Trained
-    from composer.train.run import open_run as open_run
+    from composer.train.run.checkpoint import Checkpoint as Checkpoint
+    from composer.train.run.folder import RunFolder as RunFolder
+    from composer.train.run.folder import Trained as Trained
+    from composer.train.run.folder import open_run as open_run
     from composer.train.settings import Settings as Settings
-    from composer.train.tokenisers import BPETokeniser as BPETokeniser
-    from composer.train.tokenisers import ByteTokeniser as ByteTokeniser
-    from composer.train.tokenisers import CharacterTokeniser as CharacterTokeniser
-    from composer.train.tokenisers import MarkedTokeniser as MarkedTokeniser
-    from composer.train.tokenisers import Tokeniser as Tokeniser
-    from composer.train.tokenisers import characters_of as characters_of
-    from composer.train.tokenisers import load_tokeniser as load_tokeniser
-    from composer.train.tokenisers import save_tokeniser as save_tokeniser
-    from composer.train.tokenisers import text_as_it_comes as text_as_it_comes
-    from composer.train.tokenisers import train_bpe as train_bpe
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
 
 _HOME = {
-    "BPETokeniser": "tokenisers",
-    "ByteTokeniser": "tokenisers",
-    "CharacterTokeniser": "tokenisers",
-    "Checkpoint": "checkpoint",
-    "Data": "data",
+    "BPETokeniser": "data.tokenizers",
+    "ByteTokeniser": "data.tokenizers",
+    "CharacterTokeniser": "data.tokenizers",
+    "Checkpoint": "run.checkpoint",
+    "Data": "data.text",
     "Display": "progress",
     "Interrupted": "interrupt",
     "Loss": "losses",
-    "MarkedTokeniser": "tokenisers",
-    "Objective": "objectives",
+    "MarkedTokeniser": "data.tokenizers",
+    "Objective": "data.objectives",
     "Result": "loop",
-    "RunFolder": "run",
+    "RunFolder": "run.folder",
     "Settings": "settings",
-    "Tokeniser": "tokenisers",
-    "Trained": "run",
-    "TrainingError": "problem",
+    "Tokeniser": "data.tokenizers",
+    "Trained": "run.folder",
+    "TrainingError": "errors",
     "Validation": "validation",
-    "characters_of": "tokenisers",
+    "characters_of": "data.tokenizers",
     "display": "progress",
-    "learnable": "objectives",
-    "load_tokeniser": "tokenisers",
+    "learnable": "data.objectives",
+    "load_tokeniser": "data.tokenizers",
     "loss": "losses",
-    "marked": "objectives",
-    "objective_of": "objectives",
-    "open_run": "run",
-    "param_groups": "groups",
-    "read_text": "data",
+    "marked": "data.objectives",
+    "objective_of": "data.objectives",
+    "open_run": "run.folder",
+    "param_groups": "param_groups",
+    "read_text": "data.text",
     "resume": "api",
-    "save_tokeniser": "tokenisers",
-    "split": "data",
+    "save_tokeniser": "data.tokenizers",
+    "split": "data.text",
     "task_of": "losses",
-    "text_as_it_comes": "tokenisers",
-    "tokenise": "data",
+    "text_as_it_comes": "data.tokenizers",
+    "tokenise": "data.text",
     "train": "api",
-    "train_bpe": "tokenisers",
+    "train_bpe": "data.tokenizers",
     "validate": "validation",
 }
 __all__ = [

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from blocks.losses.loss import Loss, Scalar
 from composer.graph.dims import names, substitute
 from composer.graph.ir import Ref
-from composer.graph.patterns import declared, size
-from composer.graph.renewal import SUFFIX
+from composer.graph.passes.infer.type_patterns import declared, size
+from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat, TypedScan, children, is_renewal
 from composer.graph.types import TensorType
 from composer.lower.model import Model
-from composer.train.problem import TrainingError
+from composer.train.errors import TrainingError
 
 Batch: TypeAlias = Mapping[str, Tensor]
 

@@ -11,19 +11,19 @@ import torch
 from torch import nn
 
 from composer.language.tasks import TASKS
-from composer.train import checkpoint as checkpoints
 from composer.train import metrics
 from composer.train.accumulation import shares
-from composer.train.data import Data, read_text
+from composer.train.data.objectives import Objective, learnable, objective_of
+from composer.train.data.text import Data, read_text
+from composer.train.data.tokenizers import Tokeniser, load_tokeniser
 from composer.train.device import device_of
+from composer.train.errors import TrainingError
 from composer.train.loop import Result, fit
 from composer.train.losses import task_of
-from composer.train.objectives import Objective, learnable, objective_of
-from composer.train.problem import TrainingError
 from composer.train.progress import Display, display
-from composer.train.run import Build, compiled, create, folder_of, open_folder, refuse_changes
+from composer.train.run import checkpoint as checkpoints
+from composer.train.run.folder import Build, compiled, create, folder_of, open_folder, refuse_changes
 from composer.train.settings import Settings, load_settings, save_settings
-from composer.train.tokenisers import Tokeniser, load_tokeniser
 
 
 def train(

@@ -12,22 +12,22 @@ import torch
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
-from composer.train import checkpoint as checkpoints
 from composer.train import metrics
 from composer.train.accumulation import shares
-from composer.train.checkpoint import Checkpoint
-from composer.train.data import Data
+from composer.train.data.objectives import Objective
+from composer.train.data.text import Data
 from composer.train.device import autocast, device_of, on_device
-from composer.train.groups import param_groups
+from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, loss, target_count, task_of
-from composer.train.objectives import Objective
-from composer.train.problem import TrainingError
+from composer.train.param_groups import param_groups
 from composer.train.progress import Display, Moment
-from composer.train.run import RunFolder
+from composer.train.run import checkpoint as checkpoints
+from composer.train.run.checkpoint import Checkpoint
+from composer.train.run.folder import RunFolder
+from composer.train.run.state import capture, restore
 from composer.train.schedule import learning_rate
 from composer.train.settings import Settings
-from composer.train.state import capture, restore
 from composer.train.validation import Validation, validate
 
 

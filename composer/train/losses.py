@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from blocks.losses.contrastive import symmetric_cross_entropy
 from blocks.losses.cross_entropy import mean_cross_entropy
 from composer.language.tasks import TASKS
-from composer.train.problem import TrainingError
+from composer.train.errors import TrainingError
 
 IGNORED = -100
 """A target that asks for nothing."""

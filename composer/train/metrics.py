@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from composer.train.checkpoint import replace_text
+from composer.train.run.checkpoint import replace_text
 
 Metrics = Mapping[str, float | int]
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from composer.train.problem import TrainingError
+from composer.train.errors import TrainingError
 
 
 @dataclass(frozen=True, kw_only=True)

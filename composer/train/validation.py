@@ -8,10 +8,10 @@ from itertools import islice
 import torch
 from torch import nn
 
-from composer.train.data import Data
+from composer.train.data.objectives import Objective
+from composer.train.data.text import Data
 from composer.train.device import autocast, device_of, on_device
 from composer.train.losses import loss, target_count, task_of
-from composer.train.objectives import Objective
 
 
 @dataclass(frozen=True)

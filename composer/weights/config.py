@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
-from composer.language.document import Mapping, Scalar
-from composer.language.evaluate import evaluate, evaluate_word
-from composer.language.express import parse_expression
-from composer.language.refusal import ExpressionError
-from composer.weights.config_forms import Config, Constant, Reader, Setting
+from composer.language.expressions.errors import ExpressionError
+from composer.language.expressions.evaluator import evaluate, evaluate_word
+from composer.language.expressions.parser import parse_expression
+from composer.language.yaml.nodes import Mapping, Scalar
+from composer.weights.config_syntax import Config, Constant, Reader, Setting
 from composer.weights.mapping import counted, entry_of
 
 ABSENT: Any = object()

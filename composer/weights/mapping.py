@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError
-from composer.language import document
-from composer.language.unknown import unknown
-from composer.weights.move import Move, Shape, shown
-from composer.weights.names import folded
+from composer.language.unknown_names import unknown
+from composer.language.yaml import nodes as document
+from composer.weights.name_patterns import folded
 from composer.weights.rules import Reader, Rule, Rules
+from composer.weights.tensor_maps import Move, Shape, shown
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from composer.diagnostics import Span
-from composer.language.document import Entry, Listing, Mapping, Node, Scalar
-from composer.language.evaluate import as_float, as_int, evaluate
-from composer.language.express import parse_expression
-from composer.language.refusal import ExpressionError
-from composer.language.unknown import unknown
-from composer.weights import config_forms
-from composer.weights.forms import Forms
-from composer.weights.names import Found, Pattern, pattern
+from composer.language.expressions.errors import ExpressionError
+from composer.language.expressions.evaluator import as_float, as_int, evaluate
+from composer.language.expressions.parser import parse_expression
+from composer.language.unknown_names import unknown
+from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.weights import config_syntax as config_forms
+from composer.weights.name_patterns import Found, Pattern, pattern
+from composer.weights.rule_syntax import Forms
 
 KEYS = ("strip", "config", "rules", "older", "ignore", "copies")
 OPERATIONS = (

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.diagnostics import Diagnostic, RecipeError
-from composer.weights.checkpoint import Checkpoint, type_of
 from composer.weights.mapping import WeightMap, mapping, shapes_of
+from composer.weights.published_files import Checkpoint, type_of
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,13 +17,13 @@ from pathlib import Path
 from random import Random
 
 import composer
-from composer.draw.depth import Depth
+from composer.draw.build.levels import Depth
+from composer.draw.build.outline import outline
+from composer.draw.build.titles import titles
+from composer.draw.export.svg import svg
 from composer.draw.figure import draw
-from composer.draw.layers import folded
-from composer.draw.outline import outline
-from composer.draw.page import page
-from composer.draw.svg import svg
-from composer.draw.titles import titles
+from composer.draw.layout.page import page
+from composer.graph.passes.roll_layers.roll_layers import folded
 
 
 def command(recipe: str) -> float:

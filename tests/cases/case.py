@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import composer
-from composer.compare.edges import changed_edges
 from composer.cost.budget import budget
 from composer.diagnostics import Diagnostic, RecipeError, Span
+from composer.diff.edge_changes import changed_edges
 from composer.graph.parameters import parameters
 from composer.weights.mapping import mapping
 from tests.docs.pages import Example, examples

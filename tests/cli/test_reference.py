@@ -11,9 +11,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from blocks.core import fields, standard
-from composer.reference import docs_of
-from composer.schema import schema
-from composer.zoo import zoo
+from composer.block_reference import docs_of
+from composer.json_schema import schema
+from composer.package_data import zoo
 from tests.cases.case import FILES, Case, cases
 from tests.cli.conftest import Arco
 from tests.conformance.generator import generated

@@ -12,9 +12,9 @@ from blocks.core import Library, Part, fields, is_node, ports
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
 from blocks.masks.mask import Mask, Pair
 from blocks.masks.plans import edges_of
-from composer.graph.patterns import pattern
-from composer.language.express import names
-from composer.language.write import write
+from composer.graph.passes.infer.type_patterns import pattern
+from composer.language.expressions.parser import names
+from composer.language.yaml.writer import write
 from tests.conformance.features import of_field
 
 RUNNING = ("batch", "time", "source")

@@ -13,11 +13,12 @@ from blocks.core.fields import EdgeName, Field, FlagsBy, OrEdge, SlotOf
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
 from composer.graph import ir
-from composer.graph.renewal import SUFFIX, Renewal
+from composer.graph.state_update import SUFFIX, Renewal
 from composer.graph.typed import TypedProgram, TypedScan
-from composer.language import document, recipe
-from composer.language.defined import is_defined
-from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Step, Unary
+from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Step, Unary
+from composer.language.recipe import ast as recipe
+from composer.language.recipe.defined_block import is_defined
+from composer.language.yaml import nodes as document
 
 LANGUAGE = frozenset(
     {

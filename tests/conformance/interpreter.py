@@ -16,12 +16,12 @@ from blocks.masks.mask import Mask
 from blocks.masks.plans import edges_of, pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.ir import Ref, Wire, wires_of
-from composer.graph.patterns import declared, size
+from composer.graph.passes.infer.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
-from composer.language.evaluate import evaluate
+from composer.language.expressions.evaluator import evaluate
 from composer.lower import Model
-from composer.lower.questions import is_optional
-from composer.lower.shared import modules_of
+from composer.lower.passes.node_queries import is_optional
+from composer.lower.passes.shared_weights import modules_of
 
 
 class Running:

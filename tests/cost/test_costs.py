@@ -8,7 +8,7 @@ import torch
 import composer
 from composer.cost.costs import Costs, costs
 from composer.cost.lengths import axes, lengths_of
-from composer.graph.purpose import growing
+from composer.graph.task_signature import growing
 
 PUBLISHED = {"gpt2": 124_439_808, "llama3": 8_030_261_248, "gemma3": 999_885_952}
 NUMBERS_PER_TOKEN = {"gpt2": 12 * 2 * 768, "llama3": 32 * 2 * 8 * 128, "gemma3": 26 * 2 * 1 * 256}

@@ -13,8 +13,8 @@ from yaml import Mark, MarkedYAMLError
 
 import composer
 from composer.diagnostics import Source, full
-from composer.language.syntax import explain
-from composer.language.trouble import Stop
+from composer.language.yaml.error_context import Stop
+from composer.language.yaml.errors import explain
 from composer.recipe import zoo_names
 from tests.cases.case import FILES, Case, cases, diagnose, shown
 from tests.cases.index import PAGE, page

@@ -17,10 +17,10 @@ import composer
 from blocks.core import fields, is_node, standard
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, full, report
-from composer.language.functions import FUNCTIONS
-from composer.language.keys import TOP
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.recipe.keys import TOP
+from composer.package_data import zoo
 from composer.recipe import zoo_names
-from composer.zoo import zoo
 
 SECONDS = 2.0
 """CPU time in which any text must be judged."""

@@ -10,7 +10,7 @@ import pytest
 
 from blocks.core import standard
 from blocks.core.fields import fields
-from composer.reference import entry, reference
+from composer.block_reference import entry, reference
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "blocks.md"
@@ -64,7 +64,7 @@ def test_lines_read_as_a_person_would_write_them(name: str, line: str) -> None:
 
 def test_the_reference_needs_no_torch() -> None:
     """It belongs to the half that starts at once."""
-    code = "import sys\nfrom composer.reference import reference\nfrom blocks.core import standard\nreference(standard())\n"
+    code = "import sys\nfrom composer.block_reference import reference\nfrom blocks.core import standard\nreference(standard())\n"
     done = subprocess.run(
         [sys.executable, "-c", code + "print('torch' in sys.modules)"], cwd=ROOT, capture_output=True, text=True
     )

@@ -12,11 +12,11 @@ import composer
 from blocks.core import standard
 from blocks.masks.mask import Mask
 from composer.diagnostics import Source, Span
-from composer.language.document import Scalar
-from composer.language.evaluate import evaluate
-from composer.language.express import parse_expression
-from composer.language.functions import FUNCTIONS
-from composer.language.keys import TOP
+from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.parser import parse_expression
+from composer.language.recipe.keys import TOP
+from composer.language.yaml.nodes import Scalar
 from composer.weights.mapping import mapping, shapes_of
 from tests.docs.pages import ROOT, Example, examples
 

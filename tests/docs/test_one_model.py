@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import composer
-from composer.zoo import zoo
+from composer.package_data import zoo
 from tests.docs.pages import ROOT, examples
 
 PAGE = ROOT / "docs" / "one-model.md"

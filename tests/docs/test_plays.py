@@ -7,8 +7,8 @@ import re
 import composer
 from composer.cli.compare import COUNTING, MODELS, SETTINGS, page
 from composer.evaluate.ngrams import witten_bell
+from composer.package_data import plays
 from composer.train import Settings, characters_of, read_text, split
-from composer.zoo import plays
 from tests.docs.pages import ROOT
 
 TEXT = (ROOT / "docs" / "models-on-plays.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import composer
-from composer.draw.depth import LEVELS, Level
+from composer.draw.build.levels import LEVELS, Level
 from composer.draw.figure import draw
 from composer.draw.scene import Scene
 from composer.graph.typed import TypedProgram

@@ -8,10 +8,10 @@ from copy import copy
 from dataclasses import replace
 
 from blocks.primitives.pointwise import Dropout
-from composer.draw.called import NOTHING, Names
 from composer.draw.figure import plain
 from composer.draw.scene import Scene
 from composer.graph.ir import Ref, Wire, wires_of
+from composer.graph.passes.roll_layers.rolled_names import NOTHING, Names
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
 
 Made = frozenset[str]

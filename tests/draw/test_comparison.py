@@ -14,11 +14,11 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.compare.compare import paired
-from composer.compare.comparison import draw
-from composer.compare.difference import Difference, Nodes
-from composer.compare.sided import SIDES
-from composer.draw.depth import Level
+from composer.diff.compare import paired
+from composer.diff.difference import Difference, Nodes
+from composer.diff.figure.comparison import draw
+from composer.diff.figure.sides import SIDES
+from composer.draw.build.levels import Level
 from composer.draw.figure import NotDrawn, plain
 from composer.draw.scene import Area, Badge, Ring, Scene, Wire
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
@@ -189,8 +189,8 @@ def touches(wire: Wire, badge: Badge) -> bool:
 
 def test_marks_do_not_rest_on_colour() -> None:
     """Kinds of changes differ in their sign, and rings of different colours in their dashes."""
-    from composer.compare.comparison import SIGNS
-    from composer.draw.themes import CHANGES
+    from composer.diff.figure.comparison import SIGNS
+    from composer.draw.style.themes import CHANGES
 
     assert len(set(SIGNS.values())) == len(SIGNS) == len(CHANGES)
     ringed = [dashes for happened, (_, dashes) in CHANGES.items() if happened != "rewired"]

@@ -15,13 +15,13 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.compare.comparison import bare
-from composer.compare.difference import Difference, Nodes
-from composer.compare.render import told
-from composer.compare.sided import SIDES
-from composer.draw.depth import LEVELS
+from composer.diff.difference import Difference, Nodes
+from composer.diff.figure.comparison import bare
+from composer.diff.figure.sides import SIDES
+from composer.diff.render import told
+from composer.draw.build.levels import LEVELS
 from composer.draw.figure import plain
-from composer.draw.palette import LIGHT
+from composer.draw.style.palette import LIGHT
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture
 from tests.draw.test_formats import HOSTILE
 

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 import composer
-from composer.draw.depth import Level
+from composer.draw.build.levels import Level
 from composer.recipe import zoo_names
-from tests.compare.mutations import mutations
 from tests.conformance.generator import generated
+from tests.diff.mutations import mutations
 from tests.draw.cases import FORMS
 
 SAMPLE = 10

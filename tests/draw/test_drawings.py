@@ -7,13 +7,13 @@ from collections import Counter
 
 import pytest
 
-from composer.draw.depth import Level
+from composer.draw.build.levels import Level
+from composer.draw.export.svg import svg
 from composer.draw.figure import draw
-from composer.draw.layers import folded
 from composer.draw.scene import FONTS
-from composer.draw.svg import svg
-from composer.draw.themes import THEMES
+from composer.draw.style.themes import THEMES
 from composer.graph.parameters import parameters
+from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.recipe import zoo_names
 from tests.draw.cases import CASES, FORMS, LEVEL_CASES, programs, scenes
 from tests.draw.checks import borders, overlaps, texts

@@ -12,8 +12,8 @@ import pytest
 import composer
 from composer.cli import main
 from composer.draw.figure import NotDrawn
-from composer.draw.metrics import text_width
 from composer.draw.scene import Text
+from composer.draw.style.text_metrics import text_width
 from tests.draw.processes import printed
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "hidden": 48, "vocab": 61}

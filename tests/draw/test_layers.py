@@ -8,16 +8,16 @@ from functools import cache
 import pytest
 
 import composer
-from composer.compare import comparison
-from composer.draw.depth import Level
-from composer.draw.facts import facts
-from composer.draw.layers import as_written, folded
+from composer.diff.figure import comparison
+from composer.draw.build.levels import Level
+from composer.draw.export.node_facts import facts
 from composer.draw.scene import Box, Frame, Scene
 from composer.graph.ir import Ref, wires_of
+from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
 from composer.recipe import zoo_names
-from tests.compare.rewritings import Unfit, unrolled
 from tests.conformance.generator import COUNT, generated
+from tests.diff.rewritings import Unfit, unrolled
 
 SIZES = "{vocab: 61, d_model: 32}"
 HEAD = f"""recipe: decoder

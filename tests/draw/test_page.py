@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import composer
-from composer.draw.facts import facts
-from composer.draw.layers import as_written
+from composer.draw.export.node_facts import facts
+from composer.graph.passes.roll_layers.roll_layers import as_written
 from composer.recipe import zoo_names
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture, wires
 from tests.draw.edges import Readers

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from composer.draw.palette import DARK, LIGHT, Palette
+from composer.draw.style.palette import DARK, LIGHT, Palette
 
 SIGHTS = {
     "normal": np.eye(3),

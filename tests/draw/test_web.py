@@ -10,8 +10,8 @@ import pytest
 from networkx.algorithms.approximation import treewidth_min_degree
 
 import composer
-from composer.draw import web
-from composer.draw.reduction import cuts, irreducible, ranks
+from composer.draw.layout import irregular as web
+from composer.draw.passes.series_parallel import cuts, irreducible, ranks
 from composer.draw.scene import Scene
 from tests.draw.cases import FORMS
 from tests.draw.checks import overlaps

@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from composer.evaluate.ngrams import witten_bell
-from composer.train.data import read_text, split
-from composer.zoo import plays
+from composer.package_data import plays
+from composer.train.data.text import read_text, split
 
 
 def by_hand(train: str, validation: str, longest: int) -> float:

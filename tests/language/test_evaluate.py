@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from composer.diagnostics import Source, Span
-from composer.language.document import Scalar
-from composer.language.evaluate import as_flag, as_float, as_int, evaluate, evaluate_word
-from composer.language.express import ExpressionError, parse_expression
-from composer.language.expression import Expression
+from composer.language.expressions.ast import Expression
+from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate, evaluate_word
+from composer.language.expressions.parser import ExpressionError, parse_expression
+from composer.language.yaml.nodes import Scalar
 
 MIXER: Any = object()  # stands for a block that was handed in
 SCOPE = {"d_model": 768, "n_heads": 12, "deep": True, "kind": "attention", "rate": 0.5, "third": Fraction(1, 3), "mixer": MIXER}

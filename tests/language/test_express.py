@@ -6,9 +6,9 @@ import random
 import pytest
 
 from composer.diagnostics import Source, Span
-from composer.language.document import Scalar
-from composer.language.express import ExpressionError, names, parse_expression
-from composer.language.expression import Binary, Expression, If, Number, Path, Slice, Unary
+from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Unary
+from composer.language.expressions.parser import ExpressionError, names, parse_expression
+from composer.language.yaml.nodes import Scalar
 
 PYTHON = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

@@ -7,10 +7,10 @@ import tracemalloc
 import pytest
 
 from composer.diagnostics import Source, report
-from composer.language.document import Mapping, Node, Scalar
-from composer.language.evaluate import evaluate
-from composer.language.express import ExpressionError, parse_expression
-from composer.language.read import read
+from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.parser import ExpressionError, parse_expression
+from composer.language.yaml.nodes import Mapping, Node, Scalar
+from composer.language.yaml.reader import read
 
 SIZE = 4 * 2**20 - 64
 MERGES = "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 26))

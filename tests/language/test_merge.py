@@ -4,11 +4,11 @@ import pytest
 
 from blocks.core import standard
 from composer.diagnostics import Source, full
-from composer.language.assignment import assign
-from composer.language.document import Document, Mapping
-from composer.language.merge import merge
-from composer.language.read import read
-from composer.language.write import Data, data_of, write
+from composer.language.composition.merge import merge
+from composer.language.composition.overrides import assign
+from composer.language.yaml.nodes import Document, Mapping
+from composer.language.yaml.reader import read
+from composer.language.yaml.writer import Data, data_of, write
 
 BASE = """recipe: small
 params:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from composer.language.near import near
+from composer.language.suggestions import near
 
 CATALOGUE = re.findall(
     r"\w+",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from composer.diagnostics import RecipeError
-from composer.language.open_source import open_source
+from composer.language.source_file import open_source
 
 
 def refusal(path: Path) -> tuple[str, int, int]:

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from composer.diagnostics import Source, concise
-from composer.language import yaml_events
-from composer.language.document import Document, Listing, Mapping, Node, Scalar
-from composer.language.read import read
+from composer.language.yaml import events as yaml_events
+from composer.language.yaml.nodes import Document, Listing, Mapping, Node, Scalar
+from composer.language.yaml.reader import read
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("**/*.yaml"))
 

@@ -118,7 +118,7 @@ def test_equal_layers_are_one_class(name: str) -> None:
 
 
 def _source(name: str) -> str:
-    from composer.lower.source import lower
+    from composer.lower.emit.module_source import lower
 
     return lower(composer.load(name).typed).text
 

@@ -110,7 +110,7 @@ def test_every_file_of_both_packages_and_every_recipe_is_in_the_wheel(wheel: Pat
 
 def test_installed_package_is_the_one_that_answers(environment: Environment, tmp_path: Path) -> None:
     """Code, recipes and plays come from the new environment, not from the checkout."""
-    code = "import composer, composer.zoo as z; print(composer.__file__, z.zoo() / 'gpt2.yaml', z.plays(), sep='\\n')"
+    code = "import composer, composer.package_data as z; print(composer.__file__, z.zoo() / 'gpt2.yaml', z.plays(), sep='\\n')"
     files = [Path(line) for line in environment.run("python", "-c", code, folder=tmp_path).stdout.splitlines()]
     assert len(files) == 3
     assert all(file.is_file() and file.is_relative_to(environment.packages) for file in files)

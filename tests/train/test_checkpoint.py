@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from composer.train import Checkpoint, TrainingError
-from composer.train import checkpoint as checkpoints
+from composer.train.run import checkpoint as checkpoints
 
 
 def at(step: int) -> Checkpoint:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from composer.train import ByteTokeniser, TrainingError, characters_of, objective_of, read_text, split, tokenise, validate
-from composer.train.data import check_length, draw_batch, held_out_batches
+from composer.train.data.text import check_length, draw_batch, held_out_batches
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import composer
+from composer.train.errors import TrainingError
 from composer.train.losses import loss, target_count
-from composer.train.problem import TrainingError
 
 
 class Fixed(nn.Module):

@@ -24,7 +24,7 @@ from composer.train import (
     train,
     validate,
 )
-from composer.train import checkpoint as checkpoints
+from composer.train.run import checkpoint as checkpoints
 
 TEXT = "the cat sat on the mat and the dog lay on the log. " * 30
 TINY = {"d_model": 32, "n_layers": 1, "n_heads": 2, "hidden": 48, "dropout": 0}

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from composer.train import Interrupted, RunFolder, TrainingError, resume, train
-from composer.train import checkpoint as checkpoints
 from composer.train.interrupt import stop_requests
+from composer.train.run import checkpoint as checkpoints
 
 RECIPE = "composer: 1\nname: small\ntask: causal_lm\n"
 TIMES = ("seconds", "tokens_per_second")

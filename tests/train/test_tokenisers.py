@@ -17,7 +17,7 @@ from composer.train import (
     text_as_it_comes,
     train_bpe,
 )
-from composer.train.tokenisers import stretches
+from composer.train.data.tokenizers import stretches
 
 AWKWARD = "  Two spaces, a tab\t, naïve café — “quotes” 🦉🦉\r\n\n\n日本語 <|endoftext|> \\u0041 \x00 end "
 

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from composer.diagnostics import RecipeError
 from composer.weights import Checkpoint
-from composer.weights.checkpoint import type_of
+from composer.weights.published_files import type_of
 
 A, B = torch.arange(6.0).view(2, 3), torch.arange(4.0)
 

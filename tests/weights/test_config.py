@@ -34,8 +34,8 @@ from transformers import PreTrainedModel as Published
 import composer
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
+from composer.package_data import zoo
 from composer.weights import load_published
-from composer.zoo import zoo
 from tests.parity.reference import REFERENCE, perturbed
 
 LLAMA31 = {

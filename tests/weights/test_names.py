@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from composer.diagnostics import Diagnostic
-from composer.language.document import Scalar
-from composer.weights.names import folded, pattern
+from composer.language.yaml.nodes import Scalar
+from composer.weights.name_patterns import folded, pattern
 from tests.weights.written import named, written
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from composer.diagnostics import Source
-from composer.language.document import Mapping, Scalar
-from composer.language.read import read
+from composer.language.yaml.nodes import Mapping, Scalar
+from composer.language.yaml.reader import read
 from composer.weights import WeightMap, mapping
-from composer.weights.names import Pattern, pattern
+from composer.weights.name_patterns import Pattern, pattern
 
 
 def written(text: str) -> Mapping:

@@ -1,0 +1,121 @@
+"""Two flows of nodes laid side by side, so that like stands beside like and none overtakes another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Block
+from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
+
+if TYPE_CHECKING:
+    from composer.diff.matching import Pairing
+
+CELLS = 16_000_000
+"""Pairs that are weighed against one another; beyond it, nodes at the same path are the same."""
+KIND, FIELDS, FAMILY, NAME, PATH, HOLDER = 6.0, 2.0, 3.0, 2.0, 4.0, 1.0
+"""What two nodes gain by having each in common."""
+NEVER = -100.0
+ENOUGH = 6.0
+"""What they must gain to be one that was changed."""
+
+
+def align(pairing: Pairing, order: Sequence[int], other: Sequence[int]) -> None:
+    """Joins what is left of two models, in the order of their flows, so that all together have most in common."""
+    ours, theirs = pairing.before, pairing.after
+    left = [index for index in order if index not in pairing.there and ours.nodes[index].kind != INPUT]
+    right = [index for index in other if index not in pairing.back and theirs.nodes[index].kind != INPUT]
+    if not left or not right:
+        return
+    if len(left) * len(right) > CELLS:
+        places = {_identity(theirs.nodes[index]): index for index in right}
+        for index in left:
+            if (found := places.pop(_identity(ours.nodes[index]), None)) is not None:
+                pairing.join(index, found)
+        return
+    gains = _gains(ours, left, theirs, right)
+    for row, column in _best_path(gains):
+        pairing.join(left[row], right[column])
+
+
+def _identity(node: FlatNode) -> tuple[str, str, bool]:
+    return node.path, node.kind, node.fed is None
+
+
+def _gains(ours: FlatModel, left: Sequence[int], theirs: FlatModel, right: Sequence[int]) -> Any:
+    """What each pair gains by being one node."""
+    import numpy as np
+
+    (rows, kinds), (columns, others) = (_sorts(model, nodes) for model, nodes in ((ours, left), (theirs, right)))
+    table: Any = np.array([[_alike(one, other) for other in others] for one in kinds])
+    gains = table[np.ix_(rows, columns)]
+    for worth, name in ((NAME, _last_name), (PATH, _whole_path), (HOLDER, _holder)):
+        numbers: dict[str, int] = {}
+        a, b = (
+            np.array([numbers.setdefault(name(model, index), len(numbers)) for index in nodes])
+            for model, nodes in ((ours, left), (theirs, right))
+        )
+        gains = gains + worth * (a[:, None] == b[None, :])
+    return np.where(gains >= ENOUGH, gains, 0.0)
+
+
+def _sorts(model: FlatModel, nodes: Sequence[int]) -> tuple[list[int], list[FlatNode]]:
+    """For each node its sort, and a node of each sort: those of one block with the same fields are weighed once."""
+    known: dict[int, int] = {}
+    numbers = [known.setdefault(id(model.nodes[index].fields), len(known)) for index in nodes]
+    firsts = {number: model.nodes[index] for number, index in reversed(list(zip(numbers, nodes, strict=True)))}
+    return numbers, [firsts[number] for number in range(len(known))]
+
+
+def _alike(one: FlatNode, other: FlatNode) -> float:
+    if (one.fed is None) != (other.fed is None):
+        return NEVER
+    if one.kind == other.kind:
+        keys = [{name: form.key(bool) for name, form in node.fields.items()} for node in (one, other)]
+        same = sum(keys[1].get(name, KIND) == key for name, key in keys[0].items())
+        return KIND + FIELDS * float(same) / max(1, len(keys[0]))
+    family = _family(one)
+    return FAMILY if family is _family(other) and family is not Block else 0.0
+
+
+def _family(node: FlatNode) -> type:
+    """The direct subclass of `Part` that a block belongs to, such as the norms."""
+    if node.block is None:
+        return Block
+    line = type(node.block.part).__mro__
+    return line[[base.__name__ for base in line].index("Part") - 1]
+
+
+def _last_name(model: FlatModel, index: int) -> str:
+    return model.nodes[index].path.rpartition(".")[2]
+
+
+def _whole_path(model: FlatModel, index: int) -> str:
+    return model.nodes[index].path
+
+
+def _holder(model: FlatModel, index: int) -> str:
+    """The kind of the group around a node."""
+    above = model.places.get(model.nodes[index].path.rpartition(".")[0])
+    return above.kind if above is not None else ""
+
+
+def _best_path(gains: Any) -> list[tuple[int, int]]:
+    """Pairs of rows and columns, both rising, whose gains sum to the most."""
+    import numpy as np
+
+    rows, columns = gains.shape
+    best = np.zeros((rows + 1, columns + 1))
+    for row in range(rows):
+        taken = np.maximum(best[row, 1:], best[row, :-1] + gains[row])
+        best[row + 1, 1:] = np.maximum.accumulate(taken)
+    found, row, column = [], rows, columns
+    while row and column:
+        if best[row, column] == best[row - 1, column]:
+            row -= 1
+        elif best[row, column] == best[row, column - 1]:
+            column -= 1
+        else:
+            row, column = row - 1, column - 1
+            found.append((row, column))
+    return found[::-1]

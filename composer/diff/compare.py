@@ -1,0 +1,164 @@
+"""Two typed programs to what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from composer.cost.costs import costs
+from composer.cost.lengths import axes, lengths_of
+from composer.diff import model_changes as whole
+from composer.diff.difference import Added, Altered, Change, Difference, FieldChange, Removed, Replaced, Rewired
+from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
+from composer.diff.flatten import flatten
+from composer.diff.fold_passes import Names, folded
+from composer.diff.input_changes import Reads
+from composer.diff.matching import Pairing, by_structure, pairings
+from composer.diff.normal_forms import Form, PartForm, Value, shown
+from composer.graph.typed import TypedProgram
+
+NOTHING = Value(None, None)
+
+
+def compare(before: TypedProgram, after: TypedProgram) -> Difference:
+    """All that differs between two models; empty exactly where they are one model, whatever its parts are called."""
+    ours, theirs = flatten(before), flatten(after)
+    pairing, changes = _best(ours, theirs)
+    same_axes = list(zip(axes(before), axes(after), strict=False))
+    lengths = lengths_of(before, {mine: 1 for mine, other in same_axes if other == "batch"})
+    there = {other: lengths[mine] for mine, other in same_axes}
+    return Difference(
+        before.name,
+        after.name,
+        tuple(changes),
+        costs(before, lengths),
+        costs(after, there),
+        (before, after),
+        tuple(_renamed(pairing)),
+        tuple(_params(before, after)),
+    )
+
+
+def paired(before: TypedProgram, after: TypedProgram) -> Pairing:
+    """Which block of one model is which of the other."""
+    return _best(flatten(before), flatten(after))[0]
+
+
+def _best(ours: FlatModel, theirs: FlatModel) -> tuple[Pairing, list[Change]]:
+    """The pairing that leaves the fewest changes; the first of them."""
+    equal = by_structure(ours, theirs)
+    found = [(equal, list(_changes(equal)))] if equal is not None else []
+    if not found or found[0][1]:
+        found += [(pairing, list(_changes(pairing))) for pairing in pairings(ours, theirs)]
+    return min(found, key=lambda one: len(one[1]))
+
+
+def _params(before: TypedProgram, after: TypedProgram) -> Iterator[FieldChange]:
+    for name, value in before.program.params.items():
+        other = after.program.params.get(name, value)
+        if other != value:
+            yield FieldChange(name, shown(value), shown(other))
+
+
+def _renamed(pairing: Pairing) -> Iterator[tuple[str, str]]:
+    names = Names(pairing.before), Names(pairing.after)
+    pairs = (
+        (pairing.before.nodes[one].path, pairing.after.nodes[other].path)
+        for one, other in sorted(pairing.there.items())
+        if pairing.before.nodes[one].kind != INPUT
+    )
+    found = ((one, other) for one, other in pairs if one != other)
+    for _, ours, theirs in folded((("", one, other) for one, other in found), *names):
+        yield names[0].called(ours), names[1].called(theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class _What:
+    """What is found at a node: a kind of change and what is told of it beside its nodes."""
+
+    kind: Callable[..., Change]
+    payload: tuple[Hashable, ...] = ()
+    alike: Hashable = None
+    """What else must be equal for findings to be told as one."""
+
+
+def _changes(pairing: Pairing) -> Iterator[Change]:
+    """Everything that differs, once a pairing says which nodes are the same."""
+    names, reads = (Names(pairing.before), Names(pairing.after)), Reads(pairing)
+    yield from whole.stated(pairing, reads.same)
+    for what, ours, theirs in folded(_found(pairing, reads, names), *names):
+        sides = [side.nodes(paths) for side, paths in zip(names, (ours, theirs), strict=True) if paths]
+        yield what.kind(*sides, *what.payload)
+    yield from whole.learned(pairing)
+
+
+def _found(pairing: Pairing, reads: Reads, names: tuple[Names, Names]) -> Iterator[tuple[_What, str, str]]:
+    """Everything that differs in nodes, one by one, with its path in either model."""
+    for fields, one, other in whole.inputs(pairing):
+        yield _What(Altered, (fields,)), one, other
+    for path in _alone(pairing.before, pairing.there):
+        yield _What(Removed, alike=(pairing.before.places[path].kind, names[0].detail(path))), path, ""
+    for index, partner in sorted(pairing.there.items()):
+        mine, its = pairing.before.nodes[index], pairing.after.nodes[partner]
+        if mine.kind != its.kind:
+            alike = mine.kind, names[0].detail(mine.path), its.kind, names[1].detail(its.path)
+            yield _What(Replaced, alike=alike), mine.path, its.path
+        elif changed := tuple(_fields(mine, its, reads, names)):
+            yield _What(Altered, (changed,)), mine.path, its.path
+    for port, one, other in reads.changes(names):
+        yield _What(Rewired, ((port,),)), one, other
+    for path in _alone(pairing.after, pairing.back):
+        yield _What(Added, alike=(pairing.after.places[path].kind, names[1].detail(path))), "", path
+
+
+def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
+    """What a model has alone: the outermost places in which no node has a partner."""
+    covered = 0
+    alone = [0]
+    for index in range(len(model.nodes)):
+        alone.append(alone[-1] + (index not in paired))
+    for path, place in model.places.items():
+        size = place.end - place.start
+        if place.start >= covered and size and alone[place.end] - alone[place.start] == size:
+            covered = place.end
+            yield path
+
+
+# -- fields
+
+
+def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: tuple[Names, Names]) -> Iterator[FieldChange]:
+    def image(port: str) -> Any:
+        """What a port of a mask reads, in terms of the second model."""
+        return reads.there(one.edges[port]) or ("only in the first model", one.edges[port])
+
+    for name in dict.fromkeys([*one.fields, *two.fields]):
+        ours, theirs = one.fields.get(name, NOTHING), two.fields.get(name, NOTHING)
+        if isinstance(ours, Value) and isinstance(theirs, Value) and ours.follows and theirs.follows:
+            continue
+        if _meant(ours, image) != _meant(theirs, two.edges.__getitem__):
+            texts = [_text(form, node, side) for form, node, side in zip((ours, theirs), (one, two), names, strict=True)]
+            yield from _fine(name, ours, theirs, texts)
+    if not one.commutes:
+        ways = ((str(mine.way), str(its.way)) for mine, its in zip(one.reads, two.reads, strict=False))
+        yield from (FieldChange("axes", mine, its) for mine, its in ways if mine != its)
+
+
+def _meant(form: Form, source: Callable[[str], Any]) -> Any:
+    return (type(form.meant) is bool, form.meant) if isinstance(form, Value) else form.key(source)
+
+
+def _text(form: Form, node: FlatNode, names: Names) -> str:
+    return form.shown({port: names.source(source, node.path) for port, source in node.edges.items()})
+
+
+def _fine(name: str, one: Form, other: Form, texts: Sequence[str]) -> Iterator[FieldChange]:
+    """A change of a field; of two parts of one kind, only what differs in them."""
+    if not (isinstance(one, PartForm) and isinstance(other, PartForm) and one.kind == other.kind):
+        yield FieldChange(name, texts[0], texts[1])
+        return
+    for key in dict.fromkeys([*one.fields, *other.fields]):
+        ours, theirs = one.fields.get(key, NOTHING), other.fields.get(key, NOTHING)
+        if _meant(ours, str) != _meant(theirs, str):
+            yield from _fine(f"{name}.{key}", ours, theirs, [ours.shown({}), theirs.shown({})])

@@ -1,0 +1,1 @@
+"""A difference as a figure or a page: both drawings, marked, with notes."""

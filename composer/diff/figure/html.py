@@ -1,0 +1,169 @@
+"""Two models as one HTML page without a network: both drawings, the changes as a list, and both recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from composer.diff.compare import paired
+from composer.diff.difference import Change, Difference
+from composer.diff.figure.comparison import SIGNS, Bare, Comparison, bare, draw
+from composer.diff.figure.places import HAPPENED, Found, path_of
+from composer.diff.figure.sides import SIDES
+from composer.diff.matching import Pairing
+from composer.diff.render import figures, notes, told, unchanged, verdict
+from composer.draw.build.levels import LEVELS
+from composer.draw.build.node_paths import above
+from composer.draw.build.source_files import File, elsewhere, file_of, source
+from composer.draw.export.html import Pictures, View, closing, document, openable, web
+from composer.draw.export.node_facts import facts, implied
+from composer.draw.figure import plain
+from composer.draw.scene import Box, Frame, Merge, Scene, Wire
+from composer.draw.style.palette import DARK, LIGHT, Palette
+from composer.draw.style.themes import CHANGES, change_rules
+
+T = TypeVar("T")
+
+
+def html(comparison: Comparison) -> str:
+    """The page; the comparison's own level is what it shows first."""
+    difference = comparison.difference
+    pages = {level: bare(difference, level) for level in LEVELS}
+    pairing = paired(*difference.models)
+    shown = (View(level, (), page, more=marked(page, pairing)) for level, page in pages.items())
+    views = {view.key: view for view in shown}
+    for level, deeper in pairwise(LEVELS):
+        inside = {box.about.path for box in views[deeper].figure.scene.boxes}
+        inner = openable(views[level].figure.scene, {path for one in inside for path in above(one)})
+        views[level].opens = {path: deeper for path in inner if path not in inside}
+    for view in views.values():
+        view.closes |= closing(view, views)
+        view.copied = draw(difference, view.level).svg()
+    told_of = {
+        "sides": SIDES,
+        "models": [difference.before, difference.after],
+        "facts": by_side(facts(one.model) for one in pages["full"].pictures),
+        "changes": list(map(change, difference.changes)),
+    }
+    unwritten = by_side(implied(one.model) for one in pages["full"].pictures)
+    return document(
+        comparison.scene.name,
+        Pictures(list(views.values()), comparison.level, comparison.theme, unwritten),
+        {side: one.model for side, one in zip(SIDES, pages["full"].pictures, strict=True)},
+        told_of,
+        changed=changed(difference, pages["full"]),
+        panel=panel(difference),
+        hint=" Click a change, or <kbd>n</kbd> for the next and <kbd>p</kbd> for the one before, to see it in both.",
+        style=web("changes.css") + signs(LIGHT) + f"html[data-theme=dark]{{{signs(DARK)}#picture{{{change_rules(DARK)}}}}}",
+        scripts=("page.js", "changes.js"),
+    )
+
+
+def by_side(maps: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    """What is known of the nodes of either model, by paths that say which."""
+    return {side + path: value for side, one in zip(SIDES, maps, strict=True) for path, value in one.items()}
+
+
+# -- what the script is told
+
+
+def change(one: Change) -> dict[str, str]:
+    """A change in words."""
+    where, what = told(one)
+    happened = HAPPENED[type(one)]
+    return {"happened": happened, "sign": SIGNS[happened], "where": where, "what": what}
+
+
+def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
+    """Of a picture: each change by its number, with the paths and the wires that show it; and which things are one."""
+    return {
+        "changes": [
+            {
+                "change": number,
+                "places": list(dict.fromkeys(places(one, page))),
+                "wires": list(dict.fromkeys(wires(one, page))),
+            }
+            for one, number in zip(page.found, page.order, strict=True)
+        ],
+        "partners": dict(partners(pairing, page)),
+    }
+
+
+def places(found: Found, page: Bare) -> Iterator[str]:
+    """Paths of what shows a change; with a border, of all that is in it."""
+    for side, spots, picture in zip(SIDES, found.spots, page.pictures, strict=True):
+        for spot in spots or ():
+            if isinstance(spot, Wire):
+                continue
+            yield side + path_of(spot)
+            if isinstance(spot, Frame):
+                inside = f"{path_of(spot)}."
+                yield from (side + one.about.path for one in blocks(picture.scene) if one.about.path.startswith(inside))
+
+
+def blocks(scene: Scene) -> tuple[Box | Merge, ...]:
+    """All that stands for a node."""
+    return (*scene.boxes, *scene.merges)
+
+
+def wires(found: Found, page: Bare) -> Iterator[int]:
+    """The wires that show a change, by their numbers in the picture of both."""
+    first = 0
+    for spots, picture in zip(found.spots, page.pictures, strict=True):
+        drawn = picture.scene.wires
+        yield from (first + drawn.index(spot) for spot in spots or () if isinstance(spot, Wire))
+        first += len(drawn)
+
+
+def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
+    """What is drawn of the same node on both sides; of what is in a block, or holds several, that which has the same name."""
+    before, after = (one.model.names.called for one in page.pictures)
+    nodes = ((pairing.before.nodes[one].path, pairing.after.nodes[other].path) for one, other in pairing.there.items())
+    there = {plain(before(one)): plain(after(other)) for one, other in nodes}
+    ours, theirs = ([one.about.path for one in blocks(picture.scene)] for picture in page.pictures)
+    taken = set(there.values())
+    for path in dict.fromkeys(ours):
+        head = next((one for one in reversed(above(path)) if one in there), "")
+        other = there[head] + path.removeprefix(head) if head else path
+        if other in theirs and (head or other not in taken):
+            yield SIDES[0] + path, SIDES[1] + other
+
+
+# -- what stands beside the picture
+
+
+def panel(difference: Difference) -> str:
+    """The verdict, the costs, and where the list of changes goes."""
+    costs = [*figures(difference), *((what, f"{text}, unchanged") for what, text in unchanged(difference))]
+    rows = "".join(f"<tr><th>{escape(what)}<td>{escape(text)}" for what, text in costs)
+    said = "".join(f"<p>{escape(note)}" for note in notes(difference))
+    return (
+        '<section id="differences" aria-label="What differs" tabindex="0"><details>'
+        f'<summary>{escape(verdict(difference))}</summary><table>{rows}</table>{said}</details><ol id="changes"></ol></section>'
+    )
+
+
+def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
+    """The lines where something is written that differs."""
+    found: dict[File, set[int]] = {}
+    for number, picture in enumerate(page.pictures):
+        model, own = picture.model, source(picture.model.typed)
+        other = elsewhere(model)
+        things = [one.about for one in blocks(picture.scene)]
+        written = {one.path: (own, *one.lines) if one.lines else other.get(one.path) for one in things}
+        for one in page.found:
+            for lines in filter(None, map(written.get, map(path_of, one.spots[number] or ()))):
+                found.setdefault(lines[0], set()).update(range(lines[1], lines[2] + 1))
+        names = {param.name for param in difference.params}
+        for param in model.typed.program.recipe.params:
+            if param.name in names:
+                found.setdefault(file_of(param.span), set()).add(param.span.line)
+    return found
+
+
+def signs(palette: Palette) -> str:
+    """The colours of the list's signs."""
+    colours = (f".c-{happened}{{background:{palette.hues[hue].stroke}}}" for happened, (hue, _) in CHANGES.items())
+    return f"#changes{{{''.join(colours)}}}"

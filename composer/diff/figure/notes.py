@@ -1,0 +1,82 @@
+"""Notes on changes: a few lines each, in columns between two drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import TypeAlias
+
+from composer.draw.scene import FONTS, Role
+from composer.draw.style.text_metrics import text_width
+
+NOTE = 236.0
+"""Width of what is noted between the drawings."""
+LINE = 14.0
+"""From one line of a note to the next."""
+APART = 11.0
+"""Between two notes."""
+INDENT = 36.0
+"""Of a note's text, which stands beside its badge."""
+Note: TypeAlias = list[tuple[str, Role]]
+"""Lines of text."""
+
+
+def note(name: str, words: str) -> Note:
+    """A change in lines that are as wide as the notes."""
+    said: Note = [(name, "row"), (words, "detail")]
+    return [(line, role) for text, role in said for line in wrapped(text, role)]
+
+
+def wrapped(text: str, role: Role) -> list[str]:
+    """A text in lines."""
+    font, room = FONTS[role], NOTE - INDENT
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, font.size, bold=font.bold) <= room:
+            lines[-1] = longer
+            continue
+        while text_width(word, font.size, bold=font.bold) > room:  # a path: broken at a dot
+            end = max(cut for cut in range(1, len(word)) if text_width(word[:cut], font.size, bold=font.bold) <= room)
+            end = word.rfind(".", 1, end) if word.rfind(".", 1, end) > 0 else end
+            lines.append(word[:end])
+            word = word[end:]
+        lines.append(word)
+    return lines
+
+
+def high(lines: Note) -> float:
+    """How high a note is."""
+    return LINE * len(lines)
+
+
+# -- where they stand
+
+
+def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
+    """Notes in as few columns as there is room for, all about as high."""
+    if not heights:
+        return []
+    share = sum(heights) / ceil(sum(heights) / room)
+    columns: list[list[int]] = []
+    above = 0.0
+    for number, height in enumerate(heights):
+        if not columns or above + height / 2 > share * len(columns):
+            columns.append([])
+        columns[-1].append(number)
+        above += height
+    return columns
+
+
+def spread(heights: Sequence[float], wanted: Sequence[float], top: float, foot: float) -> list[float]:
+    """The upper ends of notes in a column, each as near to where it is wanted as the others let it."""
+    tops: list[float] = []
+    y = top
+    for want, height in zip(wanted, heights, strict=True):
+        tops.append(max(y, want))
+        y = tops[-1] + height + APART
+    limit = foot
+    for index in reversed(range(len(tops))):
+        tops[index] = min(tops[index], limit - heights[index])
+        limit = tops[index] - APART
+    return tops

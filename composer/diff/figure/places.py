@@ -1,0 +1,266 @@
+"""Where in the drawings of two models each of their changes is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from composer.diff.compare import paired
+from composer.diff.difference import (
+    Added,
+    Altered,
+    Change,
+    Difference,
+    Learned,
+    Nodes,
+    PortChange,
+    Removed,
+    Replaced,
+    Rewired,
+    Stated,
+    Tied,
+)
+from composer.diff.flat_graph import FlatModel
+from composer.draw.build.node_paths import lies_in
+from composer.draw.figure import Figure, plain
+from composer.draw.scene import Box, Chip, Frame, Happened, Merge, Scene, Wire
+from composer.graph.passes.roll_layers.rolled_names import Names
+
+Thing: TypeAlias = Box | Merge | Frame | Chip
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often a repeat is passed through, as its frame says."""
+
+    frame: Frame
+
+
+Spot: TypeAlias = Thing | Wire | Count
+HAPPENED: dict[type[Change], Happened] = {
+    Added: "added",
+    Removed: "removed",
+    Replaced: "replaced",
+    Altered: "altered",
+    Rewired: "rewired",
+    Tied: "shared",
+    Learned: "altered",
+    Stated: "altered",
+}
+"""What a drawing tells apart."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the models as it is drawn."""
+
+    scene: Scene
+    model: FlatModel
+    names: Names
+
+    def at(self, path: str) -> str:
+        """What the drawing calls a node of the model."""
+        return plain(self.names.called(path))
+
+    @cached_property
+    def things(self) -> tuple[Thing, ...]:
+        """All that stands for a node."""
+        return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.chips)
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """For each block what its stream comes from, by their paths without passes."""
+        nodes = self.model.nodes
+        flows = ((node.path, node.primary) for node in nodes)
+        return {self.at(path): self.at(nodes[one.node].path) for path, one in reversed(list(flows)) if one and one.node >= 0}
+
+    def nodes(self, path: str, *, whole: bool = False) -> list[Thing]:
+        """What shows a node: itself, or what is drawn of it, or the box around it; `whole` with all that is inside.
+
+        A node that is not drawn, as a dropout is not, is shown by what its stream comes from."""
+        path = plain(path)
+        if found := self._drawn(path, whole):
+            return found
+        above = path.rpartition(".")[0]
+        while above:
+            own = self._own(above)
+            if any(isinstance(one, Box | Merge) for one in own):
+                return own
+            if own:
+                break
+            above = above.rpartition(".")[0]
+        own = self._own(above)
+        source = self.sources.get(path, "")
+        if source and (not above or source.startswith(f"{above}.")):
+            return self._own(source) or self.nodes(source) or own
+        return own
+
+    def _own(self, path: str) -> list[Thing]:
+        return [one for one in self.things if path and (path == one.about.path or path in one.about.covers)]
+
+    def _drawn(self, path: str, whole: bool) -> list[Thing]:
+        own = self._own(path)
+        if any(isinstance(one, Frame) for one in own):
+            return [one for one in own if isinstance(one, Frame)]
+        below = [one for one in self.things if one.about.path.startswith(f"{path}.")]
+        around = [f"{one.about.path}." for one in below if isinstance(one, Frame)]
+        below = [one for one in below if not one.about.path.startswith(tuple(around))]
+        if not own:
+            return below
+        if whole:
+            return [*own, *below]
+        inside: list[Thing] = [one for one in below if isinstance(one, Box)]
+        return inside if inside and all(isinstance(one, Merge) for one in own) else own
+
+    def fields(self, path: str, names: Iterable[str]) -> list[Thing]:
+        """What shows fields of a node: the box of a field that has one, and the node's for all others."""
+        found: list[Thing] = []
+        for name in names:
+            field = re.compile(rf"{re.escape(plain(path))}\.(\w+_)?{re.escape(name.partition('.')[0])}")  # `q_positions`, too
+            part = [one for one in self.things if field.fullmatch(one.about.path)]
+            found += [one for one in part or self.nodes(path) if one not in found]
+        return found
+
+    def reads(self, path: str, port: str, sources: Sequence[str]) -> Sequence[Spot]:
+        """The wires and names by which a node reads something at a port; where they are not drawn, what shows the node."""
+        path = plain(path)
+        wires: list[Spot] = [one for one in self.scene.wires if one.target == path and one.port in ("", port)]
+        wires += [one for one in self.scene.chips if one.target == path and one.port in ("", port)]
+        meant = [self.at(named(one)) for one in sources]
+
+        def from_(wire: Spot, *, around: bool) -> bool:
+            source = wire.source if isinstance(wire, Wire | Chip) else ""
+            return any(lies_in(one, source) if around else one == source for one in meant)
+
+        exact = [one for one in wires if from_(one, around=False)]
+        return exact or [one for one in wires if from_(one, around=True)] or wires or self.nodes(path)
+
+    def stated(self, what: str, value: str) -> list[Thing]:
+        """What shows an output or a loss, by its name or by what gives it; nothing for the task."""
+        kind, _, name = what.removeprefix("name of the ").partition(" ")
+        if kind not in ("output", "loss"):
+            return []
+        ends = {"output": "outputs", "loss": "losses"}
+        return self._own(f"{ends[kind]}.{name or value}") or (self.nodes(self.at(named(value))) if value != "none" else [])
+
+
+def named(source: str) -> str:
+    """A source as it is told, `layers.(*-1).ffn.add`, as the path of what is drawn."""
+    return re.sub(r"\.(\*|\(\*-1\)|\d+)(?=\.|$)", "", source)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A change, and what shows it in either drawing."""
+
+    change: Change
+    before: tuple[Spot, ...] | None
+    """Nothing where it is a change of the model as a whole; none where the change is in the other drawing alone."""
+    after: tuple[Spot, ...] | None
+
+    @property
+    def spots(self) -> tuple[tuple[Spot, ...] | None, tuple[Spot, ...] | None]:
+        """On either side."""
+        return self.before, self.after
+
+    @property
+    def happened(self) -> Happened:
+        """What a drawing says of it."""
+        return HAPPENED[type(self.change)]
+
+    def node(self, spot: Spot, side: int) -> str | None:
+        """Which of the nodes of the change a thing shows, or a part of it; none where it shows something around it."""
+        nodes, path = getattr(self.change, ("before", "after")[side], None), path_of(spot)
+        names = map(plain, nodes.paths) if isinstance(nodes, Nodes) else ()
+        return next((name for name in names if lies_in(path, name)), None)
+
+    def weight(self, spot: Spot, side: int) -> int:
+        """How many of the nodes that a thing stands for have changed so; none where the change is inside it."""
+        nodes = getattr(self.change, ("before", "after")[side], None)
+        return len(nodes.paths) if isinstance(nodes, Nodes) and self.node(spot, side) is not None else 0
+
+    def ring(self, spot: Spot, side: int) -> Happened:
+        """What became of a thing: one that holds a change, and is no part of it, has other values."""
+        shown = self.node(spot, side) is not None or isinstance(spot, Count) or self.happened == "shared"
+        return self.happened if shown else "altered"
+
+
+def path_of(spot: Spot) -> str:
+    """The path that a thing stands for; of a wire, where it leads."""
+    match spot:
+        case Wire(target=target):
+            return target
+        case Count(frame=frame):
+            return frame.about.path
+    return spot.about.path
+
+
+def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[Found]:
+    """Every change with its places."""
+    pairing = paired(*difference.models)
+    flat = pairing.before, pairing.after
+    ours, theirs = (Side(one.scene, model, one.model.names) for one, model in zip(pictures, flat, strict=True))
+    partners: dict[str, list[str]] = {}
+    for one, other in pairing.there.items():
+        partners.setdefault(ours.at(pairing.before.nodes[one].path), []).append(theirs.at(pairing.after.nodes[other].path))
+    for written in difference.changes:
+        change = as_drawn(written, ours, theirs)
+        match change:
+            case Added(after=nodes):
+                yield Found(change, None, _whole(theirs, nodes))
+            case Removed(before=nodes):
+                yield Found(change, _whole(ours, nodes), None)
+            case Replaced(before=before, after=after):
+                yield Found(change, _whole(ours, before), _whole(theirs, after))
+            case Altered(before=before, after=after, fields=fields):
+                names = [one.name for one in fields]
+                shown = (_once(side.fields(path, names) for path in _plain(at)) for side, at in ((ours, before), (theirs, after)))
+                yield Found(change, *shown)
+            case Rewired(before=before, after=after, ports=ports):
+                yield Found(change, _reads(ours, before, ports, "before"), _reads(theirs, after, ports, "after"))
+            case Tied(parameters=parameters) | Learned(parameters=parameters):
+                paths = list(dict.fromkeys(_owner(name, partners, ours) for name in parameters))
+                right = [path for one in paths for path in dict.fromkeys(partners[one])]
+                yield Found(change, _once(map(ours.nodes, paths)), _once(map(theirs.nodes, right)))
+            case Stated(what=what, before=value, after=its):
+                yield Found(change, tuple(ours.stated(what, value)), tuple(theirs.stated(what, its)))
+
+
+def as_drawn(change: Change, *sides: Side) -> Change:
+    """A change whose nodes have the paths of the drawings."""
+    found = dict(zip(("before", "after"), sides, strict=True))
+    nodes = {name: getattr(change, name, None) for name in found}
+    moved = {
+        name: replace(one, paths=tuple(map(found[name].at, one.paths))) for name, one in nodes.items() if isinstance(one, Nodes)
+    }
+    return replace(change, **moved)  # type: ignore[arg-type]  # of changes that have nodes
+
+
+def _plain(nodes: Nodes) -> list[str]:
+    return list(dict.fromkeys(map(plain, nodes.paths)))
+
+
+def _once(found: Iterable[Sequence[Spot]]) -> tuple[Spot, ...]:
+    return tuple(dict.fromkeys(spot for spots in found for spot in spots))
+
+
+def _whole(side: Side, nodes: Nodes) -> tuple[Spot, ...]:
+    if nodes.kind == "pass":
+        found = _once(side.nodes(path) for path in _plain(nodes))
+        return tuple(Count(one) if isinstance(one, Frame) and one.pill else one for one in found)
+    return _once(side.nodes(path, whole=True) for path in _plain(nodes))
+
+
+def _reads(side: Side, nodes: Nodes, ports: Sequence[PortChange], when: str) -> tuple[Spot, ...]:
+    return _once(side.reads(path, port.port, getattr(port, when)) for path in _plain(nodes) for port in ports)
+
+
+def _owner(parameter: str, partners: dict[str, list[str]], side: Side) -> str:
+    """The node that a parameter belongs to, `layers.*.attn.body.out.weight` to `layers.attn.body`."""
+    path = side.at(parameter.replace(".*", ""))
+    while path not in partners:
+        path = path.rpartition(".")[0]
+    return path

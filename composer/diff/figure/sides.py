@@ -1,0 +1,38 @@
+"""The things of two drawings on one page: their paths say which drawing they are of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from composer.draw.layout.pieces import Pieces
+from composer.draw.scene import Scene
+
+SIDES = "before:", "after:"
+"""What paths of either drawing begin with."""
+
+
+def sided(scene: Scene, side: str) -> Pieces:
+    """The things of a drawing, whose paths say which one they are of."""
+    texts = [text for text in scene.texts if text.role not in ("heading", "facts")]
+    return Pieces(
+        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.frames],
+        [replace(one, source=of(side, one.source), target=of(side, one.target)) for one in scene.wires],
+        list(scene.dots),
+        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.boxes],
+        [replace(one, about=replace(one.about, path=side + one.about.path)) for one in scene.merges],
+        [
+            replace(
+                one,
+                about=replace(one.about, path=side + one.about.path),
+                source=of(side, one.source),
+                target=of(side, one.target),
+            )
+            for one in scene.chips
+        ],
+        texts,
+    )
+
+
+def of(side: str, path: str) -> str:
+    """A path that says of which drawing it is, if it leads anywhere."""
+    return side + path if path else ""

@@ -1,0 +1,232 @@
+"""Typed program to flat graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from blocks.core import Init
+from composer.diagnostics import Diagnostic, RecipeError, Span
+from composer.diff.flat_graph import (
+    HELD,
+    INPUT,
+    RENEWAL,
+    SLOT,
+    STATE,
+    STEP,
+    FlatModel,
+    FlatNode,
+    Learned,
+    Place,
+    Read,
+    Source,
+    Values,
+    commutes,
+    readers,
+)
+from composer.diff.normal_forms import Form, forms
+from composer.graph.describe import kind_of
+from composer.graph.ir import Ref, Wire
+from composer.graph.parameters import parameters
+from composer.graph.passes.expand.scope import Declaration
+from composer.graph.state_update import SUFFIX
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.language.patterns import matches
+
+MOST = 100_000
+"""Blocks of a model that is compared, every pass counted."""
+
+
+def flatten(typed: TypedProgram) -> FlatModel:
+    """The flat graph of a model.
+
+    Raises:
+        RecipeError: where it has more than `MOST` blocks.
+    """
+    if (count := size(typed.root, {})) > MOST:
+        message = f"{typed.name} has {count:,} blocks; models of at most {MOST:,} are compared"
+        raise RecipeError([Diagnostic("too-many-nodes", message, typed.program.recipe.name_scalar.span)])
+    return _Flattener(typed).model()
+
+
+def size(graph: TypedGraph, known: dict[int, int]) -> int:
+    """How many blocks there are in a graph, every pass counted; equal graphs are looked at once."""
+    if id(graph) not in known:
+        known[id(graph)] = sum(_size(node, known) for node in graph.nodes)
+    return known[id(graph)]
+
+
+def _size(node: TypedNode, known: dict[int, int]) -> int:
+    match node:
+        case TypedBlock(slots=slots):
+            return 1 + sum(_size(filled, known) for filled in slots.values() if filled is not None)
+        case TypedGroup(graph=graph) | TypedScan(graph=graph):
+            return size(graph, known)
+        case TypedRepeat(passes=passes):
+            return sum(size(graph, known) for graph in passes)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a node stands."""
+
+    path: str
+    home: str
+    """The same in the `state_dict`, where passes that share their weights are one."""
+    span: Span | None
+
+    def below(self, name: str) -> Spot:
+        """The place of a node or of what fills a slot, right below."""
+        above = self.path and f"{self.path}."
+        return Spot(above + name, (self.home and f"{self.home}.") + name, self.span)
+
+
+@dataclass(slots=True)
+class _Flattener:
+    typed: TypedProgram
+    nodes: list[FlatNode] = field(default_factory=list)
+    places: dict[str, Place] = field(default_factory=dict)
+    forms: dict[int, Mapping[str, Form]] = field(default_factory=dict)
+    learned: dict[str, list[Learned]] = field(default_factory=dict)
+    top: Mapping[str, list[Values]] = field(default_factory=dict)
+    """What the nodes of the outermost graph return."""
+    positions: dict[str, Source] = field(default_factory=dict)
+    """The nodes that give axes their positions, by axis."""
+    fed: list[Source] = field(default_factory=list)
+    """What the blocks are fed in whose slots stands what is being flattened, outermost first."""
+
+    def model(self) -> FlatModel:
+        self._parameters()
+        given: dict[str, tuple[Source, ...]] = {}
+        spans = {item.name: item.span for item in self.typed.program.inputs}
+        for name in self.typed.inputs:
+            given[name] = (Source(len(self.nodes), 0),)
+            self.places[name] = Place(INPUT, spans[name], len(self.nodes), len(self.nodes) + 1)
+            self.nodes.append(FlatNode(name, INPUT, {}, (), {}, (), None))
+        count = len(self.nodes)
+        outputs = self.graph(self.typed.root, given, Spot("", "", None))
+        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.typed.program.losses.items()}
+        return FlatModel(self.typed, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
+
+    def _parameters(self) -> None:
+        """Each parameter under its node's path, with what the recipe says of it."""
+        table = parameters(self.typed)
+        starts: dict[str, tuple[Init, bool]] = {}
+        for entry in table:
+            if not entry.tied_to:
+                rules = [Init(how, value) for glob, how, value, _ in self.typed.program.init if matches(glob, entry.name)]  # type: ignore[arg-type]  # one of three words
+                starts[entry.name] = (rules[-1], True) if rules else (entry.parameter.init, False)
+        for entry in table:
+            start, ruled = starts[entry.owner]
+            path = entry.name.removesuffix(f".{entry.parameter.name}")
+            one = Learned(entry.parameter.name, entry.name, entry.owner, entry.trainable, start, ruled)
+            self.learned.setdefault(path, []).append(one)
+
+    # -- graphs
+
+    def graph(self, graph: TypedGraph, given: Values, around: Spot) -> Values:
+        """The nodes of a graph; returns what it returns."""
+        inside: dict[str, list[Values]] = {}
+        for node in graph.nodes:
+            inside[node.name] = self.node(node, given, inside, around.below(node.name))
+            if not around.path:
+                self.top = inside
+                self._positions(given)
+        return {name: self.resolved(ref, given, inside) for name, ref in graph.graph.outputs}
+
+    def _positions(self, given: Values) -> None:
+        for axis, ref in self.typed.program.positions:
+            if axis not in self.positions and (ref.node in given or ref.node in self.top):
+                (self.positions[axis],) = self.resolved(ref, given, self.top)
+
+    def resolved(self, ref: Ref, given: Values, inside: Mapping[str, list[Values]]) -> tuple[Source, ...]:
+        """The values that a reference in a graph names."""
+        if ref.node not in inside:
+            return given[ref.node]
+        outputs = inside[ref.node][-1 if ref.index is None else ref.index]
+        return outputs[ref.port] if ref.port else next(iter(outputs.values()))
+
+    def node(self, node: TypedNode, given: Values, inside: dict[str, list[Values]], spot: Spot) -> list[Values]:
+        """What a node returns, pass by pass; one pass for all but a repeat."""
+        read = self._wired(node.node.wires, given, inside) if not isinstance(node, TypedRepeat) else {}
+        if node.node.dropped:
+            through = next(iter(read.values()))
+            return [dict.fromkeys(node.outputs, through)]
+        start, path = len(self.nodes), spot.path
+        span = spot.span if isinstance(node.node.name_span.source, Declaration) else node.node.name_span
+        spot = Spot(path, spot.home, span)
+        self.places[path] = Place("", span, start, start)  # a node stands before what is in it
+        passes = 0
+        match node:
+            case TypedBlock():
+                if is_renewal(node):
+                    read = {**read, STATE: self.resolved(Ref(node.name.removesuffix(SUFFIX)), given, inside)}
+                returned: list[Values] = [self.block(node, read, spot)]
+            case TypedGroup(graph=graph):
+                returned = [self.graph(graph, read, spot)]
+            case TypedScan():
+                returned = [self.scan(node, read, spot)]
+            case TypedRepeat():
+                returned, passes = inside.setdefault(node.name, []), len(node.passes)
+                for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+                    first = len(self.nodes)
+                    self.places[f"{path}.{index}"] = Place("pass", span, first, first, index)
+                    read = self._wired(one.wires, given, inside)
+                    home = f"{spot.home}.{node.prefix(index)}".removesuffix(".")
+                    returned.append(self.graph(graph, read, Spot(f"{path}.{index}", home, span)))
+                    self.places[f"{path}.{index}"] = Place("pass", span, first, len(self.nodes), index)
+        self.places[path] = Place(kind_of(node), span, start, len(self.nodes), passes=passes)
+        return returned
+
+    def _wired(self, wires: Iterable[Wire], given: Values, inside: Mapping[str, list[Values]]) -> Values:
+        return {wire.port: tuple(s for ref in wire.refs for s in self.resolved(ref, given, inside)) for wire in wires}
+
+    def scan(self, scan: TypedScan, read: Values, spot: Spot) -> Values:
+        """A scan as what each step begins with, the nodes of one step, and what comes of them."""
+        begin, walked = len(self.nodes), [*scan.steps, *scan.carried]
+        ports = {port: f"step {scan.steps[port]}" if port in scan.steps else "start" for port in walked}
+        reads = tuple(Read(ports[port], read[port][0]) for port in walked)
+        self.places[f"{spot.path}.{STEP}"] = Place(STEP, spot.span, begin, begin + 1)
+        self.nodes.append(FlatNode(f"{spot.path}.{STEP}", STEP, {}, reads, {}, (), None))
+        returned = self.graph(scan.graph, {**read, **{port: (Source(begin, k),) for k, port in enumerate(walked)}}, spot)
+        ends = [Read(f"output {k}", sources[0]) for k, sources in enumerate(returned.values())]
+        back = [Read("carried", returned[output][0]) for output in scan.carried.values()]
+        self.nodes.append(FlatNode(spot.path, "scan", {}, (*ends, *back, Read(STEP, Source(begin, 0))), {}, (), None))
+        return {port: (Source(len(self.nodes) - 1, k),) for k, port in enumerate(returned)}
+
+    # -- blocks
+
+    def block(self, block: TypedBlock, read: Values, spot: Spot) -> Values:
+        """One block, after what fills its slots."""
+        slots: list[Read] = []
+        for name, filled in block.slots.items():
+            if filled is not None:
+                first = next((sources[0] for sources in read.values()), HELD)
+                self.fed.append(self.fed[-1] if first == HELD and self.fed else first)
+                (outputs,) = self.node(filled, {INPUT: (HELD,)}, {}, spot.below(name))
+                self.fed.pop()
+                slots.append(Read(f"{SLOT}{name}", next(iter(outputs.values()))[0]))
+        if id(block) not in self.forms:
+            self.forms[id(block)] = forms(block)
+        masked = {port for form in self.forms[id(block)].values() for port in form.ports()}
+        reads = [Read(port, source) for port, sources in read.items() for source in sources if port not in masked]
+        for port, axis in type(block.part).counts.items():
+            source = self.positions.get(str(block.sizes.get(axis)))
+            if port not in read and source is not None:
+                reads.append(Read(port, source))
+        if any(way != tuple(range(len(way))) for way in block.expansions):
+            reads = [Read(one.port, one.source, way) for one, way in zip(reads, block.expansions, strict=True)]
+        edges = {port: sources[0] for port, sources in read.items() if port in masked}
+        node = FlatNode(
+            spot.path,
+            RENEWAL if is_renewal(block) else block.part.kind,
+            self.forms[id(block)],
+            (*reads, *slots),
+            edges,
+            tuple(self.learned.get(spot.home, ())),
+            block,
+            commutes(block),
+            self.fed[-1] if self.fed else None,
+        )
+        self.nodes.append(node)
+        return {port: (Source(len(self.nodes) - 1, index),) for index, port in enumerate(block.outputs)}

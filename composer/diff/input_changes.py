@@ -1,0 +1,120 @@
+"""What nodes read in either model, and where that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from composer.diff.difference import PortChange
+from composer.diff.flat_graph import HELD, SLOT, FlatModel, FlatNode, Read, Source, ports
+from composer.diff.fold_passes import Names
+from composer.diff.matching import Pairing
+
+Unequal = tuple[str, tuple[Read, ...], tuple[Read, ...]]
+"""A port, and what it reads in one model only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """The edges of two models, the nodes of which are paired."""
+
+    pairing: Pairing
+
+    def there(self, source: Source) -> Source | None:
+        """A value of the first model in the second."""
+        other = self.pairing.there.get(source.node)
+        return None if other is None else Source(other, source.port)
+
+    def same(self, one: Source, other: Source) -> bool:
+        """Whether two values are the same, or one is the other after it went through nodes that only one model has."""
+        if HELD in (one, other) or self.there(one) == other:
+            return one == other or self.there(one) == other
+        ours = _upstream(self.pairing.before, one, self.pairing.there)
+        theirs = _upstream(self.pairing.after, other, self.pairing.back)
+        return ours is not None and theirs is not None and (ours, theirs) != (one, other) and self.there(ours) == theirs
+
+    def changes(self, names: tuple[Names, Names]) -> Iterator[tuple[PortChange, str, str]]:
+        """Nodes that read something else; a group all of whose readers of a value read another one stands for them."""
+        moved: dict[tuple[Source, Source], dict[int, str]] = {}
+        for index, other in sorted(self.pairing.there.items()):
+            one, two = self.pairing.before.nodes[index], self.pairing.after.nodes[other]
+            for port, ours, theirs in self._ports(one, two):
+                if len(ours) == len(theirs) == 1:
+                    moved.setdefault((ours[0].source, theirs[0].source), {})[index] = port
+                else:
+                    before = tuple(names[0].source(read.source, one.path) for read in ours)
+                    after = tuple(names[1].source(read.source, two.path) for read in theirs)
+                    yield PortChange(port, before, after), one.path, two.path
+        readers = self.pairing.before.readers
+        for (source, target), places in moved.items():
+            everyone = {index for index, read in readers[source.node] if read.source == source} if source != HELD else set()
+            for (path, its), port in self._holders(source, target, places, everyone - places.keys()).items():
+                yield PortChange(port, (names[0].source(source, path),), (names[1].source(target, its),)), path, its
+
+    def _holders(
+        self, source: Source, target: Source, places: Mapping[int, str], staying: set[int]
+    ) -> dict[tuple[str, str], str]:
+        """For nodes that all read `target` in place of `source` the outermost groups that hold none that stays, and the port."""
+        found: dict[tuple[str, str], str] = {}
+        for index, port in places.items():
+            path, levels = self.pairing.before.nodes[index].path, 0
+            while (above := path.rpartition(".")[0]) and not _holds(self.pairing.before, above, {source.node, *staying}):
+                path, levels = above, levels + 1
+            other = self.pairing.after.nodes[self.pairing.there[index]].path
+            for _ in range(levels):
+                above = other.rpartition(".")[0]
+                other = other if not above or _holds(self.pairing.after, above, {target.node}) else above
+            found.setdefault((path, other), "in" if levels else port)
+        return found
+
+    def _ports(self, one: FlatNode, two: FlatNode) -> Iterator[Unequal]:
+        """The ports that read different things; a slot that is filled in one model only is told by what fills it."""
+        ours, theirs = dict(ports(one.reads)), dict(ports(two.reads))
+        for port in dict.fromkeys([*ours, *theirs]):
+            mine, other = ours.get(port, ()), theirs.get(port, ())
+            if port.startswith(SLOT) and self._renewed(mine, other):
+                continue
+            if one.commutes and two.commutes:
+                mine, other = self._rest(mine, other)
+                if mine or other:
+                    yield port, mine, other
+            elif len(mine) != len(other):
+                yield port, mine, other
+            else:
+                pairs = zip(mine, other, strict=True)
+                yield from ((port, (a,), (b,)) for a, b in pairs if not self.same(a.source, b.source))
+
+    def _renewed(self, mine: Sequence[Read], other: Sequence[Read]) -> bool:
+        """Whether what fills a slot in either model has no partner in the other."""
+        return not any(read.source.node in self.pairing.there for read in mine) and not any(
+            read.source.node in self.pairing.back for read in other
+        )
+
+    def _rest(self, mine: Sequence[Read], other: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[Read, ...]]:
+        """What only one of two sums reads: first without what is the very same, then without what is the same further up."""
+        rest = list(other)
+        for same in (lambda one, two: self.there(one) == two, self.same):
+            left = []
+            for read in mine:
+                equal = (one for one in rest if one.way == read.way and same(read.source, one.source))
+                if (found := next(equal, None)) is not None:
+                    rest.remove(found)
+                else:
+                    left.append(read)
+            mine = left
+        return tuple(mine), tuple(rest)
+
+
+def _holds(model: FlatModel, path: str, nodes: set[int]) -> bool:
+    place = model.places.get(path)  # none for `losses`, in whose names it stands
+    return place is None or any(place.start <= node < place.end for node in nodes)
+
+
+def _upstream(model: FlatModel, source: Source, paired: Mapping[int, int]) -> Source | None:
+    """What a value was before it went through nodes that only this model has; none where it comes from there."""
+    while source.node not in paired:
+        above = model.nodes[source.node].primary
+        if above is None or above == HELD:
+            return None
+        source = above
+    return source

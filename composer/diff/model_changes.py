@@ -1,0 +1,163 @@
+"""What differs between two models as wholes: inputs, outputs, the task, and what is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from composer.diff.difference import Change, FieldChange, Learned, Stated, Tied
+from composer.diff.flat_graph import FlatModel, Source, Values
+from composer.diff.flat_graph import Learned as Parameter
+from composer.diff.fold_passes import Names
+from composer.diff.matching import Pairing
+from composer.graph.dims import Dim, Symbolic, symbol
+from composer.language.expressions.evaluator import evaluate
+
+Same = Callable[[Source, Source], bool]
+
+
+def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
+    """Task and outputs; an output whose value only went through added or removed nodes is the same."""
+    ours, theirs = (model.typed.program.recipe for model in (pairing.before, pairing.after))
+    if ours.task != theirs.task:
+        yield Stated("task", ours.task or "none", theirs.task or "none")
+    before, after = pairing.before, pairing.after
+    yield from _returned("output", before.outputs, after.outputs, pairing, same)
+    common = (
+        [name for name in before.outputs if name in after.outputs],
+        [name for name in after.outputs if name in before.outputs],
+    )
+    if common[0] != common[1]:
+        yield Stated("order of the outputs", ", ".join(common[0]), ", ".join(common[1]))
+    yield from _returned("loss", before.losses, after.losses, pairing, same)
+
+
+def _returned(what: str, before: Values, after: Values, pairing: Pairing, same: Same) -> Iterator[Change]:
+    """Values that the model gives under a name."""
+    names = Names(pairing.before), Names(pairing.after)
+    left = [name for name in before if name not in after]
+    right = [name for name in after if name not in before]
+    for name in left[:]:
+        other = next((new for new in right if same(before[name][0], after[new][0])), None)
+        if other is not None:
+            yield Stated(f"name of the {what}", name, other)
+            left.remove(name)
+            right.remove(other)
+    for name in before:
+        if name in after and not same(before[name][0], after[name][0]):
+            yield Stated(f"{what} {name}", names[0].source(before[name][0], ""), names[1].source(after[name][0], ""))
+    yield from (Stated(f"{what} {name}", names[0].source(before[name][0], ""), "none") for name in left)
+    yield from (Stated(f"{what} {name}", "none", names[1].source(after[name][0], "")) for name in right)
+
+
+def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str]]:
+    """What differs in inputs that both models have: their names, their order, their types but for the names of axes."""
+    before, after = pairing.before, pairing.after
+    pairs = [(index, pairing.there[index]) for index in before.inputs if index in pairing.there]
+    ours, theirs = dict[str, Symbolic](), dict[str, Symbolic]()
+    ranks = {index: place for place, index in enumerate(sorted(other for _, other in pairs))}
+    for place, (index, other) in enumerate(pairs):
+        one, two = _declared(before, index), _declared(after, other)
+        changes = []
+        if one["name"] != two["name"]:
+            changes.append(FieldChange("name", one["name"], two["name"]))
+        if _type(before, index, ours) != _type(after, other, theirs):
+            shown = [one["type"], two["type"]]
+            changes.append(FieldChange("type", *(shown if shown[0] != shown[1] else [f"{text} of its own" for text in shown])))
+        if one["default"] != two["default"]:
+            changes.append(FieldChange("default", one["default"], two["default"]))
+        if ranks[other] != place:
+            changes.append(FieldChange("place", str(place + 1), str(ranks[other] + 1)))
+        if changes:
+            yield tuple(changes), before.nodes[index].path, after.nodes[other].path
+
+
+def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
+    name = model.nodes[index].path
+    item = next(one for one in model.typed.program.inputs if one.name == name)
+    default = "none" if item.default is None else str(evaluate(item.default.expression, model.typed.program.params))
+    return {"name": name, "type": f"{model.typed.inputs[name]}{'?' if item.optional else ''}", "default": default}
+
+
+def _type(model: FlatModel, index: int, known: dict[str, Symbolic]) -> Any:
+    """A type with the axes numbered as they come up in the inputs."""
+    type_ = model.typed.inputs[model.nodes[index].path]
+    return type_.dtype, tuple(numbered(size, known) for size in type_.sizes), type_.optional
+
+
+def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
+    """A size with the names of its axes replaced by numbers."""
+    if isinstance(size, int):
+        return size
+    total: Dim = 0
+    for monomial, coefficient in size.terms:
+        product: Dim = coefficient
+        for atom in monomial:
+            if isinstance(atom, str):
+                factor: Dim = known.setdefault(atom, symbol(f"a{len(known)}"))
+            else:
+                over, under = numbered(atom.numerator, known), numbered(atom.denominator, known)
+                assert isinstance(over, Symbolic)  # its axes have other names, and no lengths yet
+                factor = over // under if atom.operator == "//" else over % under
+            product = product * factor
+        total = total + product
+    return total
+
+
+# -- what is learned
+
+
+def learned(pairing: Pairing) -> Iterator[Change]:
+    """What starts otherwise, is trained otherwise, or is shared otherwise, among the parameters that both models have."""
+    pairs = list(_parameters(pairing))
+    names = Names(pairing.before)
+    for what, text in (("starts", _start), ("trained", lambda one: "true" if one.trainable else "false")):
+        found: dict[tuple[str, str], list[str]] = {}
+        for path, one, other in pairs:
+            if _unlike(what, one, other):
+                found.setdefault((text(one), text(other)), []).append(_starred(names, path, one))
+        yield from (Learned(what, *values, tuple(dict.fromkeys(full))) for values, full in found.items())
+    yield from _ties(pairing, pairs, names)
+
+
+def _unlike(what: str, one: Parameter, other: Parameter) -> bool:
+    if what == "trained":
+        return one.trainable != other.trainable
+    return one.start != other.start and (one.ruled or other.ruled)
+
+
+def _start(one: Parameter) -> str:
+    return f"{one.start.how} {one.start.value:.6g}" if one.ruled else "as the block says"
+
+
+def _parameters(pairing: Pairing) -> Iterator[tuple[str, Parameter, Parameter]]:
+    """Every parameter of nodes that both models have, with its node's path in the first."""
+    for index, other in pairing.there.items():
+        theirs = {one.name: one for one in pairing.after.nodes[other].learned}
+        for one in pairing.before.nodes[index].learned:
+            if one.name in theirs:
+                yield pairing.before.nodes[index].path, one, theirs[one.name]
+
+
+def _starred(names: Names, path: str, one: Parameter) -> str:
+    return f"{names.pattern(path)}.{one.name}"
+
+
+def _ties(pairing: Pairing, pairs: list[tuple[str, Parameter, Parameter]], names: Names) -> Iterator[Change]:
+    """Tensors with several names in one model: each name with the first of them that both models have."""
+    first: dict[str, tuple[str, Parameter]] = {}
+    other_first: dict[str, tuple[str, Parameter]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
+    for path, one, other in pairs:
+        mine, its = first.setdefault(one.owner, (path, one)), other_first.setdefault(other.owner, (path, one))
+        if (mine[0], mine[1].name) != (its[0], its[1].name):
+            own = path, one.name
+            seen = ["" if (home, each.name) == own else _seen(names, path, home, each) for home, each in (mine, its)]
+            found.setdefault((seen[0], seen[1]), []).append(_starred(names, path, one))
+    yield from (Tied(*values, tuple(dict.fromkeys(full))) for values, full in found.items())
+
+
+def _seen(names: Names, path: str, home: str, one: Parameter) -> str:
+    """A tensor seen from a node, starred where it is that of the same pass."""
+    same_pass = names.passes(home) and names.passes(home) == names.passes(path)
+    return _starred(names, home, one) if same_pass else f"{home}.{one.name}"

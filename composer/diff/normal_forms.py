@@ -1,0 +1,138 @@
+"""Normal forms of what is written for a block: values that mean the same are equal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from blocks.core import Own, Part, fields
+from blocks.core.fields import AxisName, Field, FlagsBy, SlotOf, Text
+from blocks.masks.mask import Mask
+from composer.diff.mask_normal_forms import MaskForm
+from composer.graph.describe import number, phrase
+from composer.graph.ir import SlotNode
+from composer.graph.typed import TypedBlock
+
+Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number, a flag, a word, or a list of them."""
+
+    meant: Plain
+    """What is compared."""
+    written: Plain
+    """What is shown."""
+    follows: bool = False
+    """Whether nothing was written, and it was computed from the sizes of what flows in."""
+
+    def ports(self) -> Iterator[str]:
+        yield from ()
+
+    def key(self, source: Callable[[str], Any]) -> Any:
+        """Equal where the values mean the same; nothing for one that follows from other things."""
+        return None if self.follows else (type(self.meant) is bool, self.meant)
+
+    def shown(self, edges: Mapping[str, str]) -> str:
+        """As it would be written."""
+        return shown(self.written)
+
+
+@dataclass(frozen=True, slots=True)
+class PartForm:
+    """A part that is no node, such as rotary positions."""
+
+    part: Part
+    fields: Mapping[str, Form]
+
+    @property
+    def kind(self) -> str:
+        """The name that recipes use."""
+        return self.part.kind
+
+    def ports(self) -> Iterator[str]:
+        for form in self.fields.values():
+            yield from form.ports()
+
+    def key(self, source: Callable[[str], Any]) -> Any:
+        """Equal where kind and fields are."""
+        return self.kind, tuple((name, form.key(source)) for name, form in self.fields.items())
+
+    def shown(self, edges: Mapping[str, str]) -> str:
+        """In a few words."""
+        return phrase("", self.part, edges).strip()
+
+
+Form: TypeAlias = Value | PartForm | MaskForm
+
+
+def forms(block: TypedBlock) -> dict[str, Form]:
+    """The fields of a block; slots that hold nodes are nodes of their own."""
+    written = dict(block.node.fields)
+    found: dict[str, Form] = {}
+    for name, field in fields(type(block.part)).items():
+        value = getattr(block.part, name)
+        if isinstance(written.get(name), SlotNode) or name == block.part.named_by:
+            continue
+        follows = bool(field.derived) and name not in written
+        found |= _axis(block, name, field) or _forms(name, field, value, follows)
+    return found
+
+
+def _forms(name: str, field: Field, value: Any, follows: bool) -> dict[str, Form]:
+    match value:
+        case Mask():
+            return {name: MaskForm(value)}
+        case Own():
+            return {name: Value("own", "its own")}
+        case Part():
+            inner = {key: getattr(value, key) for key in type(value).model_fields}
+            return {name: PartForm(value, _below(type(value), inner))}
+        case None if isinstance(field.form, SlotOf):
+            return {}  # an empty slot is a node less
+    if isinstance(field.form, FlagsBy):
+        flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
+        chosen = ", ".join(key for key, flag in flags.items() if flag)
+        return {name: Value(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
+    if isinstance(field.form, Text) and isinstance(value, str) and "->" in value:
+        return {name: Value(alphabetic(value), value)}
+    return {name: Value(value, value, follows)}
+
+
+def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, Form]:
+    found: dict[str, Form] = {}
+    for name, field in fields(part).items():
+        found |= _forms(name, field, values[name], follows=False)
+    return found
+
+
+def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, Form]:
+    """An axis by its place, since its name may be any."""
+    value = getattr(block.part, name)
+    named = isinstance(field.form, AxisName) or (isinstance(field.form, Text) and "->" not in value)
+    place = block.sizes.get("dim")
+    return {name: Value(place, value)} if named and isinstance(place, int) else {}
+
+
+def alphabetic(pattern: str) -> str:
+    """A pattern over axes with its names replaced in the order in which they come up."""
+    names: dict[str, str] = {}
+    text = re.sub(r"[A-Za-z_]\w*", lambda found: names.setdefault(found[0], f"a{len(names)}"), pattern)
+    return re.sub(r"\s*(->|,|\(|\))\s*", r"\1", " ".join(text.split()))
+
+
+def shown(value: Any) -> str:
+    """A plain value as it would be written."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return number(value)
+        case tuple():
+            return f"[{', '.join(map(shown, value))}]"
+    return str(value)

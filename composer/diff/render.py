@@ -1,0 +1,180 @@
+"""A difference as text for a terminal, and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from composer.cost.costs import Costs
+from composer.cost.units import in_bytes, in_flops, short
+from composer.diff.difference import (
+    Added,
+    Altered,
+    Change,
+    Difference,
+    Learned,
+    Nodes,
+    Removed,
+    Replaced,
+    Rewired,
+    Stated,
+    Tied,
+)
+
+WIDTH = 100
+SIGNS = {Added: "+", Removed: "-", Replaced: "~", Altered: "~", Rewired: ">", Tied: "=", Learned: "~", Stated: "~"}
+SHOWN = 4
+"""Parameters of one change that are named."""
+
+
+def render(difference: Difference) -> str:
+    """The verdict, the changes, and what they do to the costs."""
+    lines = [verdict(difference)]
+    found = [(SIGNS[type(change)], *told(change)) for change in difference.changes]
+    if found:
+        name = min(max(len(names) for _, names, _ in found), WIDTH // 2)
+        lines.append("")
+        for sign, names, words in found:
+            first, *more = textwrap.wrap(words, max(WIDTH - name - 6, 30)) or [""]
+            lines.append(f"{sign} {names:<{name}}  {first}".rstrip())
+            lines.extend(f"{'':<{name + 4}}{rest}" for rest in more)
+    if costs := dict(figures(difference)):
+        wide = max(map(len, costs))
+        lines += ["", *(f"{what:<{wide}}  {text}" for what, text in costs.items())]
+    if said := list(notes(difference)):
+        lines += ["", *(line for note in said for line in textwrap.wrap(note, WIDTH, subsequent_indent="  "))]
+    return "\n".join(lines)
+
+
+def verdict(difference: Difference) -> str:
+    """The first line: whether the two are the same model."""
+    head = f"{difference.before} → {difference.after}"
+    if difference.equal:
+        return f"{head}: the same model"
+    count = len(difference.changes)
+    before, after = difference.costs_before.parameters, difference.costs_after.parameters
+    return f"{head}: {count} change{'s' * (count != 1)}, {_growth(before, after) or 'as many'} parameters"
+
+
+def _growth(before: int, after: int) -> str:
+    """`+0.5 %`, or `× 65` where it is more than doubled; nothing where it is the same."""
+    if before == after:
+        return ""
+    if not before or after >= 2 * before:
+        return f"× {after / before:.3g}" if before else f"{short(after)}"
+    percent = 100 * (after - before) / before
+    return f"{percent:+.2g} %" if percent > -99.5 else f"{percent:.0f} %"
+
+
+def figures(difference: Difference) -> Iterator[tuple[str, str]]:
+    """Costs that differ; FLOPs at the lengths of the first model."""
+    at = ", ".join(f"{axis} {length:,}" for axis, length in difference.costs_before.lengths.items())
+    for what, before, after, unit in _costs_of(difference):
+        if before != after:
+            notes = [_growth(before, after), f"at {at}" * (what.startswith("FLOPs") and bool(at))]
+            yield what, f"{unit(before)} → {unit(after)} ({', '.join(filter(None, notes))})"
+
+
+def unchanged(difference: Difference) -> Iterator[tuple[str, str]]:
+    """Costs that are the same in both."""
+    for what, before, after, unit in _costs_of(difference):
+        if before == after != 0:
+            yield what, unit(before)
+
+
+def _costs_of(difference: Difference) -> Iterator[tuple[str, int, int, Callable[[int], str]]]:
+    """Each cost in either model; how much is trained only where that is not all."""
+    one, other = difference.costs_before, difference.costs_after
+    yield "parameters", one.parameters, other.parameters, "{:,}".format
+    if (one.trainable, other.trainable) != (one.parameters, other.parameters):
+        yield "trained", one.trainable, other.trainable, "{:,}".format
+    yield "FLOPs per token" if _per_token(one, other) else "FLOPs", *_flops(one, other), in_flops
+    yield "KV cache per token", one.cache_per_token("bf16"), other.cache_per_token("bf16"), in_bytes
+
+
+def _per_token(one: Costs, other: Costs) -> bool:
+    return one.flops_per_token is not None and other.flops_per_token is not None
+
+
+def _flops(one: Costs, other: Costs) -> tuple[int, int]:
+    """Where masked pairs are skipped, so that a mask counts."""
+    if one.flops_per_token is not None and other.flops_per_token is not None:
+        return one.flops_per_token.masked, other.flops_per_token.masked
+    return one.flops.masked, other.flops.masked
+
+
+def notes(difference: Difference) -> Iterator[str]:
+    """What is no change by itself: params, from which changes follow, and names."""
+    if difference.params:
+        yield "params: " + ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
+    if count := len(difference.renamed):
+        listed = ", ".join(f"{one} → {other}" for one, other in difference.renamed[:SHOWN])
+        more = f" and {count - SHOWN} more" if count > SHOWN else ""
+        yield f"called otherwise: {listed}{more}"
+
+
+# -- changes
+
+
+def told(change: Change) -> tuple[str, str]:
+    """Where a change is, and what it is, in words."""
+    match change:
+        case Added(after=nodes) | Removed(before=nodes):
+            return _times(nodes), f"{nodes.kind}: {nodes.detail}" if nodes.detail else nodes.kind
+        case Replaced(before=before, after=after):
+            return _times(before), f"{_described(before)} → {_described(after)}"
+        case Altered(before=before, fields=fields):
+            return _times(before), ", ".join(f"{field.name} {field.before} → {field.after}" for field in fields)
+        case Rewired(before=before, ports=ports):
+            return _times(before), "; ".join(
+                f"{port.port} reads {_listed(port.after)} instead of {_listed(port.before)}" for port in ports
+            )
+        case Tied(before=before_, after=after_, parameters=parameters):
+            first = f"shared with {before_}" if before_ else "not shared"
+            return _listed(parameters[:SHOWN]), f"{first} → {f'shared with {after_}' if after_ else 'not shared'}"
+        case Learned(what=what, before=before_, after=after_, parameters=parameters):
+            more = f" and {len(parameters) - SHOWN} more" if len(parameters) > SHOWN else ""
+            return "initial values" if what == "starts" else what, f"{before_} → {after_}: {_listed(parameters[:SHOWN])}{more}"
+        case Stated(what=what, before=before_, after=after_):
+            return what, f"{before_} → {after_}"
+
+
+def _described(nodes: Nodes) -> str:
+    return f"{nodes.kind} ({nodes.detail})" if nodes.detail else nodes.kind
+
+
+def _times(nodes: Nodes) -> str:
+    return f"{nodes.name} ({len(nodes.paths)}×)" if len(nodes.paths) > 1 else nodes.name
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return ", ".join(texts) or "nothing"
+
+
+# -- for programs
+
+
+def as_json(difference: Difference) -> dict[str, Any]:
+    """With every path, so that a drawing can mark the nodes."""
+    return {
+        "before": difference.before,
+        "after": difference.after,
+        "equal": difference.equal,
+        "changes": [{"change": type(change).__name__.lower(), **asdict(change)} for change in difference.changes],
+        "costs": {"before": _costs(difference.costs_before), "after": _costs(difference.costs_after)},
+        "renamed": [{"before": one, "after": other} for one, other in difference.renamed],
+        "params": [asdict(param) for param in difference.params],
+    }
+
+
+def _costs(costs: Costs) -> dict[str, Any]:
+    return {
+        "parameters": costs.parameters,
+        "trainable": costs.trainable,
+        "lengths": dict(costs.lengths),
+        "flops": asdict(costs.flops),
+        "flops_per_token": None if costs.flops_per_token is None else asdict(costs.flops_per_token),
+        "cache_bytes_per_token": {"fp32": costs.cache_per_token("fp32"), "bf16": costs.cache_per_token("bf16")},
+    }

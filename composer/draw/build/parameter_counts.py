@@ -1,0 +1,50 @@
+"""How many parameters stand where, and which are another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from composer.cost.costs import numbers
+from composer.draw.build.wording import counted
+from composer.graph.parameters import NamedParameter
+
+
+class Counts:
+    """Parameters by the names of what holds them."""
+
+    def __init__(self, table: Iterable[NamedParameter], *, said: bool = True) -> None:
+        self.said = said
+        """Whether blocks tell how many parameters they have."""
+        self.owned: dict[str, int] = {}
+        """Path to all that is owned at it or below."""
+        self.frozen: dict[str, int] = {}
+        """The same of what is not trained."""
+        self.tied: dict[str, str] = {}
+        """Path to the name of another's tensor that stands at it or below."""
+        for entry in table:
+            steps = entry.name.split(".")
+            for end in range(len(steps) + 1):
+                above = ".".join(steps[:end])
+                if entry.tied_to:
+                    self.tied.setdefault(above, entry.tied_to)
+                else:
+                    self.owned[above] = self.owned.get(above, 0) + numbers(entry)
+                    if not entry.trainable:
+                        self.frozen[above] = self.frozen.get(above, 0) + numbers(entry)
+
+    def total(self, paths: Iterable[str]) -> int:
+        """All that is owned at some paths."""
+        return sum(self.owned.get(path, 0) for path in paths)
+
+    def shown(self, path: str) -> str:
+        """What a block says of its parameters: how many, or that they are another's."""
+        return self.shown_of([path])
+
+    def shown_of(self, paths: Sequence[str]) -> str:
+        """The same of a piece of a block, whose parameters stand at some paths."""
+        if not self.said:
+            return ""
+        if count := self.total(paths):
+            frozen = sum(self.frozen.get(path, 0) for path in paths)
+            return counted(count) + ("" if not frozen else " frozen" if frozen == count else ", some frozen")
+        return "tied" if any(path in self.tied for path in paths) else ""

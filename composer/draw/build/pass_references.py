@@ -1,0 +1,85 @@
+"""Passes of a repeat: how a reference names them, and where what an earlier one gave comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from composer.draw.diagram import Edge, Fan, Flow, Group, Item, Leaf, Source
+from composer.graph.ir import Ref
+
+
+def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
+    """References in order, those to consecutive passes of a repeat together."""
+    same: list[Ref] = []
+    for ref in refs:
+        last = same[-1] if same else None
+        if last and last.index is not None and ref == replace(last, index=last.index + 1):
+            same.append(ref)
+            continue
+        if same:
+            yield tuple(same)
+        same = [ref]
+    if same:
+        yield tuple(same)
+
+
+def named(same: Sequence[Ref]) -> str:
+    """How a recipe names some passes: `layers(1:3).attn`."""
+    first, last = same[0], same[-1]
+    if len(same) == 1 or first.index is None or last.index is None:
+        return str(first)
+    return f"{first.node}({first.index}:{last.index + 1}){'.' if first.port else ''}{first.port}"
+
+
+def earlier(same: Sequence[Ref], index: int, path: str) -> Source:
+    """A value of passes before; where it comes from is known when one has been read."""
+    first, last = same[0], same[-1]
+    port = f": {first.port}" if first.port else ""
+    if len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index):
+        which = "earlier passes"
+    else:
+        which = "previous pass" if first.index == index - 1 else f"pass {first.index}"
+    return Source(f"{path}|{first.port}", chip=f"{which}{port}")
+
+
+def without_parameters(flow: Flow) -> Flow:
+    """The flow as another kind of pass of which all have the same weights."""
+    return replace(flow, items=tuple(map(_without_parameters, flow.items)))
+
+
+def _without_parameters(item: Item) -> Item:
+    about = replace(item.about, parameters=0)
+    match item:
+        case Leaf():
+            return replace(item, about=about)
+        case Group():
+            return replace(item, about=about, flows=tuple(map(without_parameters, item.flows)))
+        case Fan(router=router, shared=shared):
+            one = replace(router, about=replace(router.about, parameters=0))
+            every = shared and replace(shared, about=replace(shared.about, parameters=0))
+            return replace(item, about=about, router=one, shared=every)
+    return item
+
+
+def with_earlier(flow: Flow, mark: str, ports: Mapping[str, tuple[Source, ...]], own: Sequence[str] = ()) -> Flow:
+    """The flow in which values of passes before come from where each pass makes them: by a wire that leads back where that is
+    one of its blocks.
+    """
+    own = own or [item.about.path for item in flow.items]
+    items = tuple(
+        replace(item, flows=tuple(with_earlier(inner, mark, ports, own) for inner in item.flows))
+        if isinstance(item, Group)
+        else item
+        for item in flow.items
+    )
+    edges: list[Edge] = []
+    for edge in flow.edges:
+        if not edge.source.path.startswith(mark):
+            edges.append(edge)
+            continue
+        for one in ports.get(edge.source.path.removeprefix(mark), ()):
+            back = edge.source.chip.startswith("previous") and one.path in own and not one.port and not one.chip
+            source = one if back else replace(one, chip=edge.source.chip)
+            edges.append(replace(edge, source=source, back=back))
+    return replace(flow, items=items, edges=tuple(edges))

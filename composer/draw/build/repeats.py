@@ -1,0 +1,115 @@
+"""Passes of a repeat: which are alike, what each kind is given, and what is said of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from composer.draw.build.parameter_counts import Counts
+from composer.draw.build.pass_references import earlier, runs
+from composer.draw.build.value_sources import Sources, Values, sources
+from composer.draw.build.wording import counted, spoken
+from composer.draw.diagram import Edge, Fan, Flow, Leaf, Source
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
+
+
+def alike(node: TypedRepeat) -> list[list[int]]:
+    """The passes of each kind, the most frequent kind first."""
+    kinds: dict[int, list[int]] = {}
+    for index, graph in enumerate(node.passes):
+        kinds.setdefault(id(graph), []).append(index)
+    return sorted(kinds.values(), key=lambda passes: (-len(passes), passes[0]))
+
+
+def kind_of_each(kinds: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The number of each pass's kind; nothing where all are alike."""
+    of = {index: number for number, passes in enumerate(kinds) for index in passes}
+    return tuple(of[index] for index in range(len(of))) if len(kinds) > 1 else ()
+
+
+def mixed(node: TypedRepeat, kinds: Sequence[Sequence[int]], path: str) -> set[str]:
+    """Paths of blocks in whose place other passes have another block."""
+    found = [dict(blocks(node.passes[passes[0]], f"{path}.")) for passes in kinds]
+    return {one for known in found for one, kind in known.items() if {other.get(one) for other in found} != {kind}}
+
+
+def blocks(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
+    """The kind of every block of a pass, by its path."""
+    for node in graph.nodes:
+        match node:
+            case TypedBlock(part=part):
+                yield path + node.name, part.kind
+            case TypedGroup() | TypedScan():
+                yield from blocks(node.graph, f"{path}{node.name}.")
+
+
+def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
+    """What follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
+    return f".{repeat.prefix(index)}" if first else f".{index}."
+
+
+# -- what is read
+
+
+def given(node: TypedRepeat, passes: Sequence[int], values: Values, path: str) -> dict[str, Sources]:
+    """What some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
+    found: dict[str, dict[Source, None]] = {}
+    for index in passes:
+        for wire in node.node.passes[index].wires:
+            read = found.setdefault(wire.port, {})
+            for same in runs(wire.refs):
+                if same[0].node == node.name and node.name not in values:
+                    read[earlier(same, index, path)] = None
+                else:
+                    read.update(dict.fromkeys(sources(same, values)))
+    return {port: tuple(read) for port, read in found.items()}
+
+
+def edges(node: TypedRepeat, values: Values, path: str, *, all_inputs: bool) -> Iterator[Edge]:
+    """The edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
+    for index, one in enumerate(node.passes[0].graph.inputs):
+        if (index == 0 and not one.captured) or all_inputs:
+            refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
+            outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
+            main = index == 0
+            yield from (Edge(source, path, "" if main else one.name, main) for source in sources(outside, values))
+
+
+# -- what is said
+
+
+def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
+    """What one pass of a repeat is called."""
+    if not re.fullmatch(r"(layers?|blocks?|encoder|decoder)(_\d+)?", node.name):
+        return spoken(node.name)
+    looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
+    masks = [seen.mask for seen in looks if seen.mask and not seen.double]
+    if node.name == "decoder" or any(seen.double for seen in looks) or any("causal" in mask for mask in masks):
+        return "Decoder layer"
+    return "Encoder layer" if node.name == "encoder" or masks else "Layer"
+
+
+def parameters(node: TypedRepeat, counts: Counts, place: str) -> list[int]:
+    """How many each pass has."""
+    return [counts.owned.get(f"{place}.{node.prefix(index)}"[:-1], 0) for index in range(len(node.passes))]
+
+
+def said_of_parameters(
+    node: TypedRepeat, each: Sequence[int], kinds: Sequence[Sequence[int]], flows: Sequence[Flow], places: int
+) -> Iterator[str]:
+    """How many parameters a pass has, and how many of them a token meets."""
+    if not max(each):
+        return
+    most = counted(max(each))
+    how = "shared" if node.node.share is not None else "each" if len(set(each)) == 1 else ""
+    yield f"{most} {how}" if how else f"up to {most}"
+    if any(map(unvisited, flows)):
+        pairs = zip(flows, kinds, strict=True)
+        active = {each[passes[0]] - unvisited(flow) // (places * len(passes)) for flow, passes in pairs}
+        yield f"{'up to ' if len(active) > 1 else ''}{counted(max(active))} active"
+
+
+def unvisited(flow: Flow) -> int:
+    """How many parameters a token does not meet, in experts that it does not visit."""
+    fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
+    return sum(fan.pool * (fan.experts - fan.visited) // fan.experts for fan in fans)

@@ -1,0 +1,1 @@
+"""A scene as a file: SVG, HTML, PNG, PDF, DOT, Mermaid."""

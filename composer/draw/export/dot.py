@@ -1,0 +1,267 @@
+"""A drawing as a DOT file in which everything has its place: `neato -n2` draws it, and any program for graphs reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import graphviz
+
+from composer.draw.export.node_links import Cluster, Graph, Link, Node
+from composer.draw.layout.polylines import CORNER, n, shortened
+from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
+from composer.draw.style.palette import DARK, LIGHT, Palette
+from composer.draw.style.text_metrics import text_width
+from composer.draw.style.themes import THEMES, WIDTHS, wire_colour
+
+FONT = "Arial"
+"""Not Helvetica, which Graphviz takes to be narrower than it draws it."""
+INCH = 72
+
+
+def dot(scene: Scene, theme: str = "light") -> str:
+    """The text of a `.dot` file. Beside the nodes of the graph, dots, pills and free texts are nodes of the class `mark`."""
+    return _Writer(scene, DARK if theme == "dark" else LIGHT, theme).text()
+
+
+class _Writer:
+    def __init__(self, scene: Scene, palette: Palette, theme: str) -> None:
+        self.scene, self.palette = scene, palette
+        self.graph = Graph(scene)
+        self.stroke = THEMES[theme].stroke
+        self.out = graphviz.Digraph(
+            "model",
+            engine="neato",
+            graph_attr={
+                "bb": f"0,0,{n(scene.width)},{n(scene.height)}",
+                "bgcolor": palette.paper if THEMES[theme].paper else "transparent",
+                "fontname": FONT,
+                "pad": "0.2",
+                "notranslate": "true",
+                "outputorder": "edgesfirst",
+            },
+            node_attr={"fontname": FONT, "fixedsize": "true", "label": "", "margin": "0"},
+            edge_attr={"fontname": FONT, "arrowsize": "0.7"},
+        )
+
+    def text(self) -> str:
+        nodes, clusters = self.graph.top
+        self.held(self.out, nodes, clusters)
+        for node in self.graph.nodes:
+            if node.thing is None:
+                self.by_name(node)
+        for link in self.graph.ways:
+            self.link(link)
+        for number, spot in enumerate(self.scene.dots):
+            size = {"width": f"{5.2 / INCH:.3f}", "height": f"{5.2 / INCH:.3f}"}
+            look = {"shape": "circle", "style": "filled", "color": self.palette.wire}
+            self.mark(f"dot {number}", {"pos": self.at(spot.x, spot.y)} | size | look)
+        chips = [chip.text for chip in self.scene.chips if not self.is_node(chip.text)]
+        strips = [tick for frame in self.scene.frames if frame.strip for tick in frame.strip.ticks]
+        for number, text in enumerate([*self.scene.texts, *chips, *strips]):
+            self.free(f"text {number}", text)
+        return str(self.out.source)
+
+    def at(self, x: float, y: float) -> str:
+        """A place, counted from the lower left corner as Graphviz does."""
+        return f"{n(x)},{n(self.scene.height - y)}"
+
+    # -- nodes and clusters
+
+    def held(self, out: graphviz.Digraph, nodes: Sequence[Node], clusters: Sequence[Cluster]) -> None:
+        for cluster in clusters:
+            self.cluster(out, cluster)
+        for node in nodes:
+            match node.thing:
+                case Box():
+                    self.box(out, node, node.thing)
+                case Merge():
+                    self.merge(out, node, node.thing)
+
+    def cluster(self, out: graphviz.Digraph, cluster: Cluster) -> None:
+        frame = cluster.frame
+        number = next(index for index, one in enumerate(self.scene.frames) if one is frame)
+        low, high = self.at(frame.x, frame.y + frame.height), self.at(frame.x + frame.width, frame.y)
+        with out.subgraph(name=f"cluster_{number}") as inner:
+            paint = self.palette.frame
+            inner.attr(
+                bb=f"{low},{high}",
+                style="rounded,filled",
+                fillcolor=paint.fill,
+                color=paint.stroke,
+                penwidth=f"{1.2 * self.stroke:g}",
+                tooltip=quoted(frame.about.tip),
+            )
+            self.held(inner, cluster.nodes, cluster.clusters)
+        if frame.strip is not None:
+            self.strip(number, frame.strip)
+        for index, text in enumerate(frame.texts):
+            self.free(f"header {number} {index}", text)
+        if frame.pill is not None:
+            area = frame.pill.area.grown(9)
+            pill = {"shape": "box", "style": "rounded,filled", "fillcolor": self.palette.pill.fill, "penwidth": "0"}
+            size = {"width": f"{(area.right - area.left) / INCH:.3f}", "height": f"{20 / INCH:.3f}"}
+            place = {"pos": self.at(frame.pill.x, frame.pill.y - 4.5)}
+            label = {"label": self.lines([frame.pill], self.palette.pill.stroke)}
+            self.mark(f"pill {number}", pill | size | place | label)
+
+    def strip(self, number: int, strip: Strip) -> None:
+        """A cell for each layer, the first one below."""
+        high = strip.height / len(strip.kinds)
+        size = {"width": f"{strip.width / INCH:.3f}", "height": f"{high / INCH:.3f}"}
+        for index, kind in enumerate(strip.kinds):
+            place = {"pos": self.at(strip.x + strip.width / 2, strip.y + strip.height - high * (index + 0.5))}
+            paint = self.palette.hues["attn"]
+            fill = paint.stroke if kind else paint.fill
+            look = {"shape": "box", "style": "filled", "fillcolor": fill, "color": paint.stroke, "penwidth": "0.7"}
+            self.mark(f"layer {number} {index}", place | size | look)
+
+    def box(self, out: graphviz.Digraph, node: Node, box: Box) -> None:
+        paint = self.palette.hues[box.hue]
+        second = 8 if box.double else 0  # Graphviz draws another border outside
+        out.node(
+            quoted(node.key),
+            label=self.label(box),
+            shape="box",
+            style="rounded,filled,dashed" if box.dashed else "rounded,filled",
+            pos=self.at(box.x + box.width / 2, box.y + box.height / 2),
+            width=f"{(box.width - second) / INCH:.3f}",
+            height=f"{(box.height - second) / INCH:.3f}",
+            fillcolor=paint.fill,
+            color=paint.stroke,
+            penwidth=f"{1.4 * self.stroke:g}",
+            peripheries="2" if box.double else "1",
+            tooltip=quoted(box.about.tip),
+        )
+
+    def label(self, box: Box) -> str:
+        """Title and detail in the middle, the mask left of them, the parameters right of them, rows below."""
+        slots = [text for text in box.texts if text.role == "params"]
+        rest = [text for text in box.texts if text.role != "params"]
+        mask = next((icon.icon for icon in box.icons if isinstance(icon.icon, Cells)), None)
+        wide = max([34.0 if mask else 0.0, *(text_width(text.text, 10) + 2 for text in slots)])
+        side = f'<TD WIDTH="{wide:.0f}" ALIGN="{{}}">{{}}</TD>' if wide else ""
+        left = side.format("LEFT", self.mask(mask, self.palette.hues[box.hue].stroke) if mask else "")
+        right = side.format("RIGHT", self.lines(slots)[1:-1] if slots else "")
+        free = box.width - 18 - 2 * wide
+        middle = f'<TD WIDTH="{max(free, 1):.0f}">{self.lines(rest)[1:-1]}</TD>'
+        return f'<<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{left}{middle}{right}</TR></TABLE>>'
+
+    def lines(self, texts: Sequence[Text], colour: str = "") -> str:
+        """Texts below each other, as a label."""
+        said = []
+        for text in texts:
+            font = text.font
+            ink = colour or (self.palette.title if font.bold else self.palette.muted)
+            inner = escape(text.text)
+            inner = f"<B>{inner}</B>" if font.bold else inner
+            said.append(f'<FONT POINT-SIZE="{font.size:g}" COLOR="{ink}">{inner}</FONT>')
+        return f"<{'<BR/>'.join(said)}>"
+
+    def mask(self, cells: Cells, colour: str) -> str:
+        """A mask as a table of cells."""
+        rows = "".join(
+            f"<TR>{''.join(self.cell(colour if seen else self.palette.paper) for seen in row)}</TR>" for row in cells.seen
+        )
+        size = 'FIXEDSIZE="TRUE" WIDTH="34" HEIGHT="34"'
+        return f'<TABLE {size} BORDER="1" COLOR="{colour}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{rows}</TABLE>'
+
+    def cell(self, colour: str) -> str:
+        return f'<TD FIXEDSIZE="TRUE" WIDTH="4" HEIGHT="4" BGCOLOR="{colour}"></TD>'
+
+    def merge(self, out: graphviz.Digraph, node: Node, merge: Merge) -> None:
+        paint = self.palette.hues["merge"]
+        out.node(
+            quoted(node.key),
+            label=f'<<FONT POINT-SIZE="14" COLOR="{paint.stroke}">{merge.sign}</FONT>>',
+            shape="circle",
+            style="filled",
+            pos=self.at(merge.x, merge.y),
+            width=f"{2 * RADIUS / INCH:.3f}",
+            height=f"{2 * RADIUS / INCH:.3f}",
+            fillcolor=paint.fill,
+            color=paint.stroke,
+            tooltip=quoted(merge.about.tip),
+        )
+
+    def by_name(self, node: Node) -> None:
+        """An input or output that is only a name on the page."""
+        chip = next(chip for chip in self.scene.chips if node.about.path in (chip.source, chip.target))
+        self.out.node(quoted(node.key), **self.placed(chip.text), label=self.lines([chip.text]), shape="plaintext")
+
+    def is_node(self, text: Text) -> bool:
+        """Whether a name on the page stands for an input or an output."""
+        names = [node.about.path for node in self.graph.nodes if node.thing is None]
+        firsts = [next(chip for chip in self.scene.chips if name in (chip.source, chip.target)) for name in names]
+        return any(chip.text is text for chip in firsts)
+
+    # -- wires and what else is on the page
+
+    def link(self, link: Link) -> None:
+        colour = wire_colour(self.palette, link.style)
+        dash = "dashed" if link.style in DASHED else "dotted" if link.partial or link.style in DOTTED else "solid"
+        *before, last = link.wires
+        pieces = [wire.points if wire.curved else cubic(wire.points) for wire in before]
+        pieces.append(shortened(last.points) if last.curved else cubic(shortened(last.points)))
+        controls = joined(pieces)
+        spline = " ".join(self.at(*point) for point in controls)
+        self.out.edge(
+            quoted(link.source),
+            quoted(link.target),
+            pos=f"e,{self.at(*last.points[-1])} {spline}",
+            color=colour,
+            style=dash,
+            penwidth=f"{WIDTHS[link.style] * self.stroke:g}",
+            tooltip=quoted(link.port),
+        )
+
+    def free(self, name: str, text: Text) -> None:
+        self.mark(name, self.placed(text) | {"label": self.lines([text]), "shape": "plaintext"})
+
+    def placed(self, text: Text) -> dict[str, str]:
+        """Where a text is."""
+        area = text.area
+        room = text.font.size * 1.6  # what Graphviz wants around a line, which nothing shows
+        size = {"width": f"{(area.right - area.left + room) / INCH:.3f}", "height": f"{room / INCH:.3f}"}
+        return {"pos": self.at((area.left + area.right) / 2, (area.top + area.bottom) / 2), **size}
+
+    def mark(self, name: str, attributes: dict[str, str]) -> None:
+        self.out.node(name, **{"class": "mark"}, **attributes)
+
+
+def quoted(text: str) -> str:
+    """A text in which Graphviz finds no escapes of its own."""
+    return str(graphviz.escape(text))
+
+
+def joined(pieces: Sequence[Sequence[Point]]) -> list[Point]:
+    """Control points of several curves one after the other as those of one."""
+    found = list(pieces[0])
+    for piece in pieces[1:]:
+        gap = [] if found[-1] == piece[0] else [found[-1], piece[0], piece[0]]
+        found += [*gap, *piece[1:]]
+    return found
+
+
+def cubic(points: Sequence[Point]) -> list[Point]:
+    """A line with round corners as control points, of which each three lead to the next place."""
+    found: list[Point] = [points[0]]
+
+    def straight(end: Point) -> None:
+        (x, y), (a, b) = found[-1], end
+        found.extend([(x + (a - x) / 3, y + (b - y) / 3), (x + 2 * (a - x) / 3, y + 2 * (b - y) / 3), end])
+
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        enters, leaves = _towards(corner, before), _towards(corner, after)
+        straight(enters)
+        found += [_towards(corner, before, 1 / 3), _towards(corner, after, 1 / 3), leaves]
+    straight(points[-1])
+    return found
+
+
+def _towards(corner: Point, other: Point, share: float = 1.0) -> Point:
+    """A place near a corner, on the way to another."""
+    dx, dy = other[0] - corner[0], other[1] - corner[1]
+    length = abs(dx) + abs(dy)
+    step = share * min(CORNER, length / 2) / length if length else 0
+    return corner[0] + dx * step, corner[1] + dy * step

@@ -1,0 +1,77 @@
+"""Marks as a picture that Graphviz draws without laying anything out: the background of a graph of two corners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from composer.draw.export.vector_paths import Curve, Ink, Mark, Shape, Words
+from composer.draw.scene import Point
+
+FONT = "Arial"
+CLEAR = "#ffffff00"
+LONGEST = 4000
+"""Signs of a string."""
+
+
+def xdot(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0) -> str:
+    """A DOT text of `width` × `height` points, times `scale`, for `neato -n2`."""
+    drawing = _quoted(" ".join(part for mark in marks for part in _mark(mark, height, scale)))
+    corner = 'shape=point width=0 height=0 style=invis label=""'
+    return (
+        f'digraph {{ graph [pad=0 margin=0 bgcolor=transparent bb="0,0,{width * scale:.2f},{height * scale:.2f}" '
+        f"_background={drawing}];\n"
+        f'a [{corner} pos="0,0!"]; b [{corner} pos="{width * scale:.2f},{height * scale:.2f}!"]; }}\n'
+    )
+
+
+def _quoted(text: str) -> str:
+    """A string of DOT in pieces, of which older programs take no long ones."""
+    pieces = [text[start : start + LONGEST] for start in range(0, len(text), LONGEST)]
+    return " + ".join('"' + piece.replace("\\", "\\\\").replace('"', '\\"') + '"' for piece in pieces)
+
+
+def _mark(mark: Mark, height: float, scale: float) -> Iterator[str]:
+    match mark:
+        case Words():
+            yield f"F {mark.size * scale:.2f} {_counted(FONT)}"
+            yield f"c {_counted(_colour(mark.ink))} t {int(mark.bold)}"
+            anchor = {"start": -1, "middle": 0, "end": 1}[mark.anchor]
+            yield f"T {mark.x * scale:.2f} {(height - mark.y) * scale:.2f} {anchor} 0 {_counted(mark.text)}"
+        case Shape():
+            style = f"setlinewidth({mark.width * scale:.2f})"
+            yield f"S {_counted(style)}"
+            dash = "solid" if not mark.dash else "dotted" if mark.dash[0] <= 2 else "dashed"
+            yield f"S {_counted(dash)}"
+            yield f"c {_counted(_colour(mark.stroke))} C {_counted(_colour(mark.fill))}"
+            for curve in mark.curves:
+                yield _curve(curve, mark.fill is not None, height, scale)
+
+
+def _curve(curve: Curve, filled: bool, height: float, scale: float) -> str:
+    places = [(x * scale, (height - y) * scale) for x, y in curve.points]
+    corners = places[::3]
+    if not _straight(curve.points):
+        return f"{'b' if filled else 'B'} {_points(places)}"
+    if filled or curve.closed:
+        return f"{'P' if filled else 'p'} {_points(corners[:-1] if curve.closed else corners)}"
+    return f"L {_points(corners)}"
+
+
+def _straight(points: Sequence[Point]) -> bool:
+    """Whether every control point is one of the two ends of its piece."""
+    return all(
+        points[i + 1] in (points[i], points[i + 3]) and points[i + 2] == points[i + 3] for i in range(0, len(points) - 1, 3)
+    )
+
+
+def _points(points: Sequence[Point]) -> str:
+    return f"{len(points)} " + " ".join(f"{x:.2f} {y:.2f}" for x, y in points)
+
+
+def _colour(ink: Ink | None) -> str:
+    return CLEAR if ink is None else f"{ink.colour}{round(ink.cover * 255):02x}"
+
+
+def _counted(text: str) -> str:
+    """A text with the number of its bytes before it."""
+    return f"{len(text.encode())} -{text}"

@@ -1,0 +1,236 @@
+"""A drawing as one HTML page without a network: every level, what is in each block, and the recipe beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from composer.draw.build.levels import LEVELS, Level
+from composer.draw.build.node_paths import above
+from composer.draw.build.source_files import File, elsewhere, files, source
+from composer.draw.export.formats import ThemeName
+from composer.draw.export.node_facts import facts, implied
+from composer.draw.export.node_links import Graph
+from composer.draw.export.packed import packed
+from composer.draw.scene import Box, Scene, Wire
+from composer.draw.style.palette import DARK
+from composer.draw.style.themes import rules
+from composer.graph.passes.roll_layers.roll_layers import Model
+
+if TYPE_CHECKING:
+    from composer.draw.figure import Figure
+
+WEB = Path(__file__).parent / "web"
+MOST_VIEWS = 16
+"""Pictures in a page: what lies deeper than so many is not opened."""
+
+
+class Picture(Protocol):
+    """What a page shows."""
+
+    @property
+    def scene(self) -> Scene:
+        """What is on it."""
+
+    def svg(self) -> str:
+        """Its text."""
+
+
+@dataclass(slots=True)
+class View:
+    """One picture of the page: a level with some nodes opened."""
+
+    level: Level
+    opened: tuple[str, ...]
+    figure: Picture
+    opens: dict[str, str] = field(default_factory=dict)
+    """Path of a block to the view in which it is open."""
+    closes: dict[str, str] = field(default_factory=dict)
+    """The same for what is open here."""
+    copied: str = ""
+    """The SVG that is copied, where it is not the one that is shown."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What else the script is told."""
+
+    @property
+    def key(self) -> str:
+        """What the script calls it."""
+        return "+".join((self.level, *self.opened))
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures of a page."""
+
+    views: Sequence[View]
+    first: Level
+    """What is shown at first."""
+    theme: ThemeName
+    unwritten: Mapping[str, Sequence[str]]
+    """Ports of blocks for which the recipe writes nothing, by the blocks' paths."""
+
+
+def html(figure: Figure) -> str:
+    """The page; the figure's own level is what it shows first."""
+    told = {"sides": [""], "facts": facts(figure.model)}
+    pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
+    return document(figure.scene.name, pictures, {"": figure.model}, told)
+
+
+def document(
+    title: str,
+    pictures: Pictures,
+    models: Mapping[str, Model],
+    told: Mapping[str, Any],
+    *,
+    changed: Mapping[File, Container[int]] = MappingProxyType({}),
+    panel: str = "",
+    hint: str = "",
+    style: str = "",
+    scripts: Sequence[str] = ("page.js",),
+) -> str:
+    """A page of some pictures, with the files in which their models are written beside them.
+
+    `models` are known by what their paths begin with, `told` is whatever else the script needs, and `changed` lines stand out."""
+    sources = files(list(models.values()))
+    where = [(side, *one) for side, model in models.items() for one in elsewhere(model).items()]
+    views, first = pictures.views, pictures.first
+    svgs = packed([svg for view in views for svg in (view.figure.svg(), view.copied)])
+    data = {
+        **told,
+        "files": [one.name for one in sources],
+        "own": [sources.index(source(model.typed)) for model in models.values()],
+        "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
+        "first": first,
+        "words": svgs.words,
+        "phrases": svgs.phrases,
+        "things": svgs.things,
+        "views": {
+            view.key: {"picture": shown, "copied": copied, **view_data(view, pictures.unwritten)}
+            for view, shown, copied in zip(views, svgs.pictures[::2], svgs.pictures[1::2], strict=True)
+        },
+    }
+    parts = {
+        "title": escape(title),
+        "style": web("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
+        "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
+        "panel": panel,
+        "hint": hint,
+        "recipes": "".join(recipe(one, changed.get(one, ())) for one in sources),
+        "picture": next(view for view in views if view.key == first).figure.svg(),
+        "data": as_json(data),
+        "script": "".join(map(web, scripts)),
+        "theme": "dark" if pictures.theme == "dark" else "",
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], web("page.html"))
+
+
+def web(name: str) -> str:
+    """A file of the page."""
+    return (WEB / name).read_text(encoding="utf-8")
+
+
+def recipe(file: File, changed: Container[int]) -> str:
+    """A file as a list of its lines."""
+    name, lines = escape(file.name), file.text.split("\n")
+    items = "".join(
+        f"<li{' class=changed' * (number in changed)}>{escape(line) or ' '}</li>"
+        for number, line in enumerate(lines[: len(lines) - (lines[-1] == "")], 1)
+    )
+    return f'<h2>{name}</h2><ol class="recipe" tabindex="0" aria-label="{name}">{items}</ol>'
+
+
+def as_json(told: Any) -> str:
+    """JSON that a script may hold: it neither ends there nor turns into a comment."""
+    return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(told, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
+
+
+def all_views(figure: Figure) -> list[View]:
+    """The three levels, and what opens from them; each picture once."""
+    found: dict[str, View] = {level: View(level, (), figure.at(level, ())) for level in LEVELS}
+    whole = {path for box in found["full"].figure.scene.boxes for path in above(box.about.path)}
+    waiting = [found["block"], found["overview"]]
+    while waiting:
+        view = waiting.pop(0)
+        for path in openable(view.figure.scene, whole):
+            around = [one for one in view.opened if path.startswith(f"{one}.")]
+            opened = (*around, path)
+            if (key := "+".join((view.level, *opened))) in found:
+                view.opens[path] = key
+                continue
+            if len(found) >= MOST_VIEWS and view.opened:
+                continue
+            deeper = View(view.level, opened, figure.at(view.level, opened))
+            if path in {box.about.path for box in deeper.figure.scene.boxes}:
+                continue  # it has nothing inside after all
+            if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
+                view.opens[path] = "block"
+                continue
+            if len(found) < MOST_VIEWS:
+                found[key] = deeper
+                waiting.append(deeper)
+                view.opens[path] = key
+    for view in found.values():
+        view.closes |= closing(view, found)
+    return list(found.values())
+
+
+def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
+    """Paths of what is open in a view, with the view in which it is not."""
+    if view.level == "overview":
+        for path in view.opened:
+            rest = tuple(one for one in view.opened if one != path and not one.startswith(f"{path}."))
+            yield path, "+".join(("overview", *rest))
+        return
+    if view.opened:
+        yield view.opened[-1], view.level
+    upper = "block" if view.level == "full" else "overview"
+    shown = {box.about.path for box in found[upper].figure.scene.boxes}
+    for box in view.figure.scene.boxes:
+        for path in above(box.about.path):
+            if path in shown and path != box.about.path and path not in view.opened:
+                yield path, upper
+
+
+def openable(scene: Scene, whole: set[str]) -> list[str]:
+    """Blocks of a picture that have something inside."""
+    inner = {path.rpartition(".")[0] for path in whole}
+    return [path for path in dict.fromkeys(box.about.path for box in scene.boxes) if path in inner]
+
+
+def frames(scene: Scene) -> set[str]:
+    """What is drawn from inside."""
+    return {frame.about.path for frame in scene.frames}
+
+
+def unsaid(wire: Wire, graph: Graph, unwritten: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a wire is there by the order of the nodes alone; one that leaves a border is, where all that read it do so."""
+    if not wire.source.startswith(f"{wire.target}."):
+        return wire.port in unwritten.get(wire.target, ())
+    through = [link for link in graph.links if wire in link.wires[:-1]]
+    return bool(through) and all(link.port in unwritten.get(link.target, ()) for link in through)
+
+
+def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What the script has to know of a picture: which wires each link goes through, and which wires the recipe does not write."""
+    scene = view.figure.scene
+    graph = Graph(scene)
+    numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
+    merges_first = sorted(graph.nodes, key=lambda node: (node.thing is None, isinstance(node.thing, Box)))
+    names = {node.key: number for number, node in enumerate(merges_first)}
+    links = [[names[one.source], names[one.target], [numbers[id(wire)] for wire in one.wires]] for one in graph.links]
+    return {
+        "level": view.level,
+        "named": [node.about.path for node in merges_first if node.thing is None],
+        "links": links,
+        "implied": [number for number, wire in enumerate(scene.wires) if unsaid(wire, graph, unwritten)],
+        "opens": view.opens,
+        "closes": view.closes,
+        **view.more,
+    }

@@ -1,0 +1,76 @@
+"""A drawing as Mermaid, which GitHub shows in a README."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from composer.draw.export.node_links import Cluster, Graph, Node
+from composer.draw.scene import DASHED, DOTTED, Box, Merge, Scene
+from composer.draw.style.palette import DARK, LIGHT, Hue, Palette
+
+LONGEST = 90
+"""Letters of a line: the whole text has a limit that one endless name must not use up."""
+
+
+def mermaid(scene: Scene, theme: str = "light") -> str:
+    """The text of a `.mmd` file. Mermaid lays it out by itself; side inputs and merges keep their colours."""
+    return "\n".join(_lines(Graph(scene), DARK if theme == "dark" else LIGHT)) + "\n"
+
+
+def _lines(graph: Graph, palette: Palette) -> Iterator[str]:
+    names = {node.key: f"n{number}" for number, node in enumerate(graph.nodes)}
+    title = next((text.text for text in graph.scene.texts if text.role == "heading"), graph.scene.name)
+    facts = " · ".join(text.text for text in graph.scene.texts if text.role == "facts")
+    yield f"%% {' — '.join(_plain(part) for part in (title, facts) if part)}"
+    yield "flowchart BT"
+    nodes, clusters = graph.top
+    numbers = {id(frame): number for number, frame in enumerate(graph.scene.frames)}
+    yield from _held(nodes, clusters, names, numbers, "  ")
+    for link in graph.links:
+        arrow = "-.->" if link.partial or link.style in DOTTED | DASHED else "-->"
+        port = f'|"{escaped(link.port)}"|' if link.port and link.style != "main" else ""
+        yield f"  {names[link.source]} {arrow}{port} {names[link.target]}"
+    hues: dict[Hue, list[str]] = {}
+    for node in graph.nodes:
+        hues.setdefault(_hue(node), []).append(names[node.key])
+    for hue, members in hues.items():
+        paint = palette.hues[hue]
+        yield f"  classDef {hue} fill:{paint.fill},stroke:{paint.stroke},color:{palette.title}"
+        yield f"  class {','.join(members)} {hue}"
+    if numbers:
+        yield f"  classDef frame fill:{palette.frame.fill},stroke:{palette.frame.stroke},color:{palette.detail}"
+        yield f"  class {','.join(f'c{number}' for number in numbers.values())} frame"
+
+
+def _held(
+    nodes: tuple[Node, ...], clusters: tuple[Cluster, ...], names: dict[str, str], numbers: dict[int, int], indent: str
+) -> Iterator[str]:
+    for node in nodes:
+        text = "<br/>".join(escaped(line) for line in node.lines)
+        left, right = ("((", "))") if isinstance(node.thing, Merge) else ("(", ")")
+        yield f'{indent}{names[node.key]}{left}"{text}"{right}'
+    for cluster in clusters:
+        yield f'{indent}subgraph c{numbers[id(cluster.frame)]}["{escaped(cluster.header) or " "}"]'
+        yield from _held(cluster.nodes, cluster.clusters, names, numbers, indent + "  ")
+        yield f"{indent}end"
+
+
+def _hue(node: Node) -> Hue:
+    match node.thing:
+        case Box(hue=hue):
+            return hue
+        case Merge():
+            return "merge"
+    return "io"
+
+
+def _plain(text: str) -> str:
+    """A text in a comment, which ends with its line and must not look like a directive."""
+    return re.sub(r"[{}%]|\s+", " ", text)[: 4 * LONGEST]
+
+
+def escaped(text: str) -> str:
+    """A text that Mermaid and the page around it show as it is: everything but letters and harmless signs by its number."""
+    short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return "".join(sign if sign.isalnum() or sign in " .,·×→+-/=()…−√‖Σ\u00a0" else f"#{ord(sign)};" for sign in short)

@@ -1,0 +1,1 @@
+"""Diagram to scene: everything gets its place on the page."""

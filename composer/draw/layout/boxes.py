@@ -1,0 +1,128 @@
+"""A block as a box: how wide and high it is for what it says, and where in it each line stands."""
+
+from __future__ import annotations
+
+from composer.draw.diagram import Leaf, Row
+from composer.draw.scene import FONTS, ICON, SWATCH, Box, PlacedIcon, Swatch, Text
+from composer.draw.style.text_metrics import enlarged, fitted, text_width
+
+WIDTH, WIDEST = 268.0, 430.0
+"""Of the boxes of a column: usually, and at most."""
+NARROW = 132.0
+"""The least width of boxes that stand side by side."""
+LEAST = 104.0
+"""The least width of a box beside another."""
+PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
+LINE = 14.0
+"""From one line to the next, where there are several."""
+ROW, PLAIN_ROW = 32.0, 18.0
+"""Of several kinds of a block, one below the other: with an icon or a detail, and without."""
+PLAIN_MASKS = {"causal": "causal", "full": "bidirectional"}
+"""Those that are known by their pictures."""
+
+
+def needed(leaf: Leaf, *, narrow: bool = False) -> float:
+    """The width that a block's texts want; a narrow one has its parameters behind the detail."""
+    look = leaf.look
+    icon = ICON_ROOM if look.icon is not None else PAD
+    if leaf.lines:
+        return max(text_width(line, FONTS[role].size, bold=FONTS[role].bold) for role, line in leaf.lines) + icon + PAD
+    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else text_width(leaf.params, 10) + PAD + 8
+    title = text_width(look.title, 13, bold=True) + 2 * max(icon, params)
+    detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + icon + PAD
+    rows = [ICON_ROOM + 6 + swatches(row) + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
+    rows += [ICON_ROOM + 6 + swatches(row) + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
+    return min(max(title, detail, *rows) + 1, WIDEST)
+
+
+def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
+    """The line below the title."""
+    said = [leaf.look.detail] if leaf.look.detail else []
+    if leaf.look.mask not in ("", *PLAIN_MASKS):
+        said.append(leaf.look.mask)
+    if narrow and leaf.params and said:
+        said.append(leaf.params)
+    return " · ".join(said)
+
+
+def with_mask(leaf: Leaf, detail: str, room: float) -> str:
+    """The line below the title, with a mask that its picture already tells in words where there is room for them."""
+    word = PLAIN_MASKS.get(leaf.look.mask, "") if leaf.look.hue != "cross" and not leaf.look.double else ""
+    longer = f"{detail} · {word}"
+    return longer if word and text_width(longer, 10.5) <= room else detail
+
+
+def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
+    """How high a block is."""
+    if leaf.lines:
+        least = 34 if leaf.look.icon is not None else 28
+        return max(LINE * enlarged.get() * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
+    detail = bool(detail_of(leaf, narrow=narrow))
+    if leaf.rows:
+        return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
+    return 42 if detail else 34 if leaf.look.icon is not None else 28
+
+
+def row_height(leaf: Leaf) -> float:
+    """How high each row of a block is."""
+    return ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
+
+
+def swatches(row: Row) -> float:
+    """How much room the cells of a row take before its texts."""
+    return SWATCH * len(row.kinds) + 6 if row.kinds else 0.0
+
+
+def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: bool = False) -> Box:
+    """A block as a box around a middle x, its lower edge at y."""
+    look, top = leaf.look, y - height
+    left, right = x - width / 2, x + width / 2
+    own = box_height(leaf, narrow=narrow)
+    icons = []
+    if look.icon is not None and not leaf.rows:
+        icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
+    row_high = row_height(leaf)
+    middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
+    icon = ICON_ROOM if icons else PAD
+    texts = line_by_line(leaf, x + (icon - PAD) / 2, middle) if leaf.lines else headed(leaf, x, middle, width, icon, narrow)
+    for number, row in enumerate(leaf.rows):
+        upper = top + own - row_high * (len(leaf.rows) - number) - 3
+        start = left + PAD
+        above = any(one.look.icon is not None for one in leaf.rows)
+        if row.look.icon is not None:
+            icons.append(PlacedIcon(row.look.icon, start, upper))
+        start += ICON + 9 if above else 0
+        if row.kinds:
+            icons.append(PlacedIcon(Swatch(row.kinds), start, upper + (2.5 if row.look.detail else row_high / 2 - 5.5)))
+            start += swatches(row)
+        space = right - PAD - start
+        below = row.look.detail
+        line = 11 if below else row_high / 2 + 3 * enlarged.get()
+        texts.append(Text(start, upper + line, fitted(row.share, 10.5, space, bold=True), "row", "start"))
+        if below:
+            texts.append(Text(start, upper + 22 + 2 * enlarged.get(), fitted(below, 10.5, space), "detail", "start"))
+    return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
+
+
+def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool) -> list[Text]:
+    """Title, detail and parameters around a height."""
+    detail = detail_of(leaf, narrow=narrow)
+    params = "" if narrow and detail else leaf.params
+    room = width - 2 * max(icon, text_width(params, 10) + PAD + 8 if params else 0)
+    size = enlarged.get()
+    texts = [Text(x, middle - 3 if detail else middle + 4.5 * size, fitted(leaf.look.title, 13, room, bold=True), "title")]
+    if detail:
+        free = width - icon - PAD
+        said = fitted(with_mask(leaf, detail, free), 10.5, free)
+        aside = max(0.0, text_width(said, 10.5) / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
+        texts.append(Text(x + aside, middle + 9 + 3.5 * size, said, "detail"))
+    if params:
+        texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end"))
+    return texts
+
+
+def line_by_line(leaf: Leaf, x: float, middle: float) -> list[Text]:
+    """All that a block says on a narrow page."""
+    line_height = LINE * enlarged.get()
+    first = middle - line_height * (len(leaf.lines) - 1) / 2 + 4
+    return [Text(x, first + line_height * number, line, role) for number, (role, line) in enumerate(leaf.lines)]

@@ -1,0 +1,138 @@
+"""Pieces of a drawing while it is put together: what they cover, and where wires go in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from composer.draw.diagram import Edge, Net
+from composer.draw.layout.pieces import Pieces, moved
+from composer.draw.scene import Area, Box, Frame, Merge, Point, Text
+
+CLEAR = 6.0
+"""Between a wire beside a fragment and the end of what stands below or above it there."""
+
+
+@dataclass(slots=True)
+class Fragment:
+    """A piece of the drawing around a spine: x counts from it, y from the lower end upwards, which is negative."""
+
+    pieces: Pieces = field(default_factory=Pieces)
+    left: float = 0.0
+    right: float = 0.0
+    height: float = 0.0
+    foot: float = 0.0
+    """Where the stream comes in, from below."""
+    top: float = 0.0
+    """Where it goes out."""
+    out: tuple[Point, ...] = ()
+    """How the output of a flow goes to the upper end; nobody has drawn it."""
+    ends: dict[Edge, tuple[Point, ...]] = field(default_factory=dict)
+    """How wires that come from outside go on, from the border to what they end at."""
+    taps: dict[Net, tuple[Point, ...]] = field(default_factory=dict)
+    """Where wires start that leave at a side, by path and port, up to the border."""
+
+
+def widen(found: Fragment, side: int, reach: float) -> None:
+    """Makes room at a side."""
+    if side < 0:
+        found.left = max(found.left, reach)
+    else:
+        found.right = max(found.right, reach)
+
+
+def upright(found: Fragment) -> None:
+    """Moves a fragment so that nothing of it lies below its lower end, and its height covers all."""
+    areas = [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
+    areas += [chip.text.area for chip in found.pieces.chips]
+    low, high = max(area.bottom for area in areas), min(area.top for area in areas)
+    found.height = max(found.height, -high)
+    if low > 0:
+        found.height += low
+        shift(found, 0, -low)
+
+
+def shift(found: Fragment, dx: float, dy: float) -> None:
+    """Moves all of a fragment."""
+    pieces = Pieces()
+    pieces.take(found.pieces, dx, dy)
+    found.pieces = pieces
+    found.foot, found.top = found.foot + dy, found.top + dy
+    found.out = moved(found.out, dx, dy)
+    found.ends = {edge: moved(points, dx, dy) for edge, points in found.ends.items()}
+    found.taps = {key: moved(points, dx, dy) for key, points in found.taps.items()}
+
+
+def areas(found: Fragment) -> list[Area]:
+    """What a fragment covers, piece by piece."""
+    pieces = found.pieces
+    solid: list[Box | Merge | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
+    solid += [chip.text for chip in pieces.chips]
+    strips = [frame.strip for frame in pieces.frames if frame.strip]
+    solid += [tick for strip in strips for tick in strip.ticks]
+    covered = [thing.area for thing in solid]
+    covered += [Area(one.x, one.y, one.x + one.width, one.y + one.height) for one in strips]
+    for wire in pieces.wires:
+        covered += [Area(min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in pairwise(wire.points)]
+    return covered
+
+
+def extent(found: Fragment, side: int, high: float, low: float) -> float:
+    """How far a fragment reaches to a side between two heights."""
+    near = [area for area in areas(found) if area.top < low + CLEAR and area.bottom > high - CLEAR]
+    return max([0.0, *(area.reach(side) for area in near)])
+
+
+def turn_over(found: Fragment) -> None:
+    """Lets a column without frames flow downwards; what is written stays upright."""
+    high = found.height
+    pieces = found.pieces
+
+    def over(y: float) -> float:
+        return -high - y
+
+    def text(one: Text) -> Text:
+        middle = one.y - 0.35 * one.font.size  # of its letters
+        return replace(one, y=one.y + over(middle) - middle)
+
+    def points(old: Sequence[Point]) -> tuple[Point, ...]:
+        return tuple((x, over(y)) for x, y in old)
+
+    def box(one: Box) -> Box:
+        dy = over(one.y + one.height) - one.y
+        icons = tuple(replace(icon, y=icon.y + dy) for icon in one.icons)
+        return replace(one, y=one.y + dy, texts=tuple(replace(t, y=t.y + dy) for t in one.texts), icons=icons)
+
+    pieces.boxes = [box(one) for one in pieces.boxes]
+    pieces.merges = [replace(one, y=over(one.y)) for one in pieces.merges]
+    pieces.dots = [replace(one, y=over(one.y)) for one in pieces.dots]
+    pieces.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
+    pieces.texts = [text(one) for one in pieces.texts]
+    pieces.chips = [replace(one, text=text(one.text)) for one in pieces.chips]
+    found.ends = {edge: points(old) for edge, old in found.ends.items()}
+    found.taps = {key: points(old) for key, old in found.taps.items()}
+
+
+def stretch(found: Fragment, y: float, by: float) -> None:
+    """Moves everything above a height further up; wires that cross it become longer."""
+
+    def moved(old: float) -> float:
+        return old - by if old <= y else old
+
+    def points(old: Sequence[Point]) -> tuple[Point, ...]:
+        return tuple((a, moved(b)) for a, b in old)
+
+    above, rest = Pieces(), Pieces()
+    pieces = found.pieces
+    for box in pieces.boxes:
+        (above if box.y + box.height <= y else rest).boxes.append(box)
+    rest.take(above, 0, -by)
+    rest.merges = [replace(one, y=moved(one.y)) for one in pieces.merges]
+    rest.dots = [replace(one, y=moved(one.y)) for one in pieces.dots]
+    rest.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
+    rest.texts = [replace(one, y=moved(one.y)) for one in pieces.texts]
+    rest.chips = [replace(one, text=replace(one.text, y=moved(one.text.y))) for one in pieces.chips]
+    found.pieces = rest
+    found.taps = {key: points(old) for key, old in found.taps.items()}
+    found.height += by

@@ -1,0 +1,144 @@
+"""Frames around flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from composer.draw.diagram import Edge, Flow, Group, Leaf, Net
+from composer.draw.layout.boxes import NARROW, needed
+from composer.draw.layout.fragment import Fragment, widen
+from composer.draw.layout.outgoing_edges import Leaving, leave_at, room
+from composer.draw.layout.parallel_flows import BUS, abreast
+from composer.draw.layout.pieces import straightened
+from composer.draw.layout.stations import stacked
+from composer.draw.passes.merge_kinds import MAPPED
+from composer.draw.scene import FONTS, Frame, Point, Strip, Text, Wire
+from composer.draw.style.text_metrics import enlarged, fitted, text_width, wrapped
+
+PADDING = 16.0
+LINE = 13.0
+FIRST = "layer 1"
+STRIP, STRIP_GAP = 12.0, 12.0
+
+LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
+Through: TypeAlias = Collection[Net]
+"""Values from inside, by path and port, that wires lead out of a frame."""
+
+
+def frame(
+    group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int, through: Through = ()
+) -> Fragment:
+    """A group with its border, its header, and the pill that says how often it is passed through; what leaves through the
+    border starts where it is made.
+    """
+    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay)
+    pill = f"× {group.count}" if group.count else ""
+    pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
+    left = max(inner.left + PADDING, width / 2 + PADDING)
+    right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
+    lines = header_lines(group.header, left - 14 - 10)
+    line_height = LINE * enlarged.get()
+    head = 30.0 + line_height * (len(lines) - 1)
+    height = inner.height + head
+    texts = tuple(
+        Text(14 - left, 19 - height + line_height * number, line, "header", "start") for number, line in enumerate(lines)
+    )
+    label = Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * enlarged.get() - height, pill, "pill") if pill else None
+    found = Fragment(left=left, right=right, height=height, top=-height)
+    found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
+    few = group.kinds and max(group.kinds) < MAPPED
+    out = {net: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for net, points in inner.taps.items()}
+    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()]) if few else None
+    found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
+    found.pieces.take(inner.pieces)
+    if inner.out:
+        outlet = group.flows[0].outlet
+        source = outlet.path if len(group.flows) == 1 and outlet else ""
+        found.pieces.wires.append(Wire(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
+    found.taps = {net: straightened(out.get(net, ((right, -height / 2),))) for net in through}
+    begun = sorted((leave for leave in leaving if leave.net in out), key=lambda leave: out[leave.net][-1][1])
+    taken = -height
+    for number, leave in enumerate(begun):
+        (x, y) = out[leave.net][-1]
+        level = max(y, taken + room(leave) / 2)
+        turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
+        bend = () if level == y else ((turn, y), (turn, level))
+        leave_at(found, leave, straightened((*out[leave.net], *bend)))
+        taken = level + room(leave) / 2 + 8
+    rest = [leave for leave in leaving if leave.net not in out]
+    middle = max(-height / 2, taken + sum(map(room, rest)) / 2) if begun else -height / 2
+    for leave, y in zip(rest, stacked(list(map(room, rest)), middle), strict=True):
+        leave_at(found, leave, ((right, y),))
+    return found
+
+
+def header_lines(parts: Sequence[str], room: float) -> list[str]:
+    """Parts of a header in as few lines as have room for them."""
+    size = FONTS["header"].size
+    return [fitted(line, size, room) for line in wrapped(parts, " · ", lambda said: text_width(said, size) <= room)]
+
+
+def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point] = ()) -> Strip:
+    """A cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
+    crossing = [*(points[0] for points in found.ends.values()), *out]
+    lefts = [y for x, y in crossing if x < 0]
+    rights = [y for x, y in crossing if x > 0]
+    side = 1 if len(lefts) > len(rights) else -1
+    wires = rights if side > 0 else lefts
+    gap = max(STRIP_GAP, (text_width(FIRST, FONTS["tick"].size) - STRIP) / 2 + 1)
+    x = right + gap if side > 0 else -left - gap - STRIP
+    count = len(group.kinds)
+    bounds = sorted([-height - 2, *wires, 2])
+    above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
+    foot = below - (8 if below == bounds[-1] else 22)  # the name of the first layer stands above a wire
+    high = foot - above - 8
+    cell = high / count
+    rare = [index for index, kind in enumerate(group.kinds) if kind]
+    wanted = sorted({count - 1, *rare} - {0})
+    ticks = [Text(x + STRIP / 2, foot + 7 + 4 * enlarged.get(), FIRST, "tick")]
+    for index in wanted:
+        y = foot - cell * (index + 0.5) + 3.5
+        if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
+            at = x + STRIP + 5 if side > 0 else x - 5
+            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end"))
+    widen(found, side, max([abs(x) + STRIP, *(text.area.reach(side) for text in ticks)]))
+    return Strip(x, foot - high, STRIP, high, group.kinds, tuple(ticks))
+
+
+def alternatives(group: Group, lay: LayInside) -> Fragment:
+    """Flows of which each pass takes one."""
+    found = Fragment()
+    columns = []
+    for flow, header in zip(group.flows, group.headers, strict=True):
+        far = replace(flow, edges=tuple(by_name(edge, flow) for edge in flow.edges))
+        width = max([NARROW, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        if len(flow.items) > 1:
+            one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1)
+            one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
+        else:
+            one = lay(far, width, False, 1)
+            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start"))
+            inner = flow.outlet.path if flow.outlet and not flow.owner.endswith("|") else ""
+            one.pieces.wires.append(Wire(inner, inner and group.about.path, one.out, arrow=False))
+        columns.append(one)
+    places, total = abreast(columns)
+    top = -2 * BUS - max(one.height for one in columns)
+    for one, middle in zip(columns, places, strict=True):
+        found.pieces.take(one.pieces, middle, -2 * BUS)
+        low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
+        high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))
+        found.pieces.wires += [Wire("", "", points, arrow=False, partial=True) for points in (low, high)]
+    found.left = found.right = total / 2
+    found.height = -top + 2 * BUS
+    found.top = -found.height
+    found.out = ((0.0, found.top), (0.0, found.top))
+    return found
+
+
+def by_name(edge: Edge, flow: Flow) -> Edge:
+    """An edge from outside of a flow, as the name of its value."""
+    inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
+    return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path), back=False)

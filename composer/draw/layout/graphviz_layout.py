@@ -1,0 +1,179 @@
+"""The same drawing laid out by Graphviz: our blocks and frames, its places and its wires."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import graphviz
+
+from composer.draw.export.dot import INCH, quoted
+from composer.draw.export.node_links import Cluster, Graph, Link, Node
+from composer.draw.layout.graphviz_programs import graphviz as run
+from composer.draw.layout.page import MARGIN
+from composer.draw.layout.pieces import Pieces
+from composer.draw.scene import Area, Box, Chip, Frame, Merge, Point, Scene, Strip, Text, Wire
+from composer.draw.style.text_metrics import enlarged, text_width
+
+HEAD, LINE = 30.0, 13.0
+"""Height of a frame's header, and of each more line."""
+INSIDE, BESIDE_STRIP = 16.0, 52.0
+"""Between a frame and what it holds; where a map of layers stands in it."""
+
+
+def laid_out_by_graphviz(scene: Scene) -> Scene:
+    """A scene with the same nodes, frames and links; every value goes by a wire, none by its name.
+
+    Raises:
+        Missing: where there is no Graphviz.
+    """
+    graph = Graph(scene)
+    told = json.loads(run(problem(graph), "json", "-Kdot"))
+    return _Answer(graph, told).scene()
+
+
+# -- what is asked
+
+
+def problem(graph: Graph) -> str:
+    """Nodes, clusters and edges as a DOT text without places."""
+    out = graphviz.Digraph(
+        "model",
+        graph_attr={"nodesep": "0.32", "ranksep": "0.38", "notranslate": "true"},
+        node_attr={"shape": "box", "fixedsize": "true", "label": ""},
+        edge_attr={"arrowhead": "none"},
+    )
+    _held(out, graph, *graph.top)
+    for number, link in enumerate(graph.links):
+        weight = "8" if link.style == "main" else "1"
+        above = "false" if link.style == "loop" else "true"
+        out.edge(quoted(link.source), quoted(link.target), id=str(number), weight=weight, constraint=above)
+    return str(out.source)
+
+
+def _held(out: graphviz.Digraph, graph: Graph, nodes: Sequence[Node], clusters: Sequence[Cluster]) -> None:
+    for node in nodes:
+        area = area_of(graph.scene, node)
+        size = {"width": f"{(area.right - area.left) / INCH:.3f}", "height": f"{(area.bottom - area.top) / INCH:.3f}"}
+        out.node(quoted(node.key), **size)
+    for cluster in clusters:
+        frame = cluster.frame
+        with out.subgraph(name=name_of(graph.scene, frame)) as inner:
+            wide, high = header_size(frame)
+            table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{high:.0f}"><TR><TD></TD></TR></TABLE>'
+            inner.attr(label=f"<{table}>", margin=f"{BESIDE_STRIP if frame.strip else INSIDE:g}", labelloc="b")
+            _held(inner, graph, cluster.nodes, cluster.clusters)
+
+
+def name_of(scene: Scene, frame: Frame) -> str:
+    """What a frame is called as a cluster."""
+    return f"cluster_{next(number for number, one in enumerate(scene.frames) if one is frame)}"
+
+
+def area_of(scene: Scene, node: Node) -> Area:
+    """How large a node is, wherever it stands."""
+    return node.thing.area if node.thing is not None else chip_of(scene, node).text.area.grown(3)
+
+
+def chip_of(scene: Scene, node: Node) -> Chip:
+    """The name on the page that stands for an input or an output."""
+    return next(chip for chip in scene.chips if node.about.path in (chip.source, chip.target))
+
+
+def header_size(frame: Frame) -> tuple[float, float]:
+    """Of the texts at the upper border of a frame, the pill beside them."""
+    lines = [text_width(text.text, 11) for text in frame.texts]
+    pill = text_width(frame.pill.text, 12.5, bold=True) + 46 if frame.pill else 0
+    return max([0.0, *lines]) + pill, HEAD - 8 + LINE * enlarged.get() * max(len(lines) - 1, 0)
+
+
+# -- what is answered
+
+
+class _Answer:
+    """Reads places. Graphviz lets the data flow down and counts upwards; a page counts downwards, so there it flows up."""
+
+    def __init__(self, graph: Graph, told: Any) -> None:
+        self.graph, self.given = graph, graph.scene
+        self.objects = {one["name"]: one for one in told["objects"]}
+        self.ways = {int(edge["id"]): edge["pos"] for edge in told.get("edges", [])}
+        _, _, self.wide, self.high = map(float, told["bb"].split(","))
+        self.head = [text for text in self.given.texts if text.role in ("heading", "facts")]
+        self.top = max([0.0, *(text.y for text in self.head)]) + MARGIN
+        self.width = max([self.wide + 2 * MARGIN, *(text.area.right + MARGIN for text in self.head)])
+
+    def scene(self) -> Scene:
+        pieces = Pieces()
+        for node in self.graph.nodes:
+            self.node(node, pieces)
+        frames = tuple(self.frame(frame) for frame in self.given.frames)
+        wires = [self.wire(link, self.ways[number]) for number, link in enumerate(self.graph.links)]
+        return replace(
+            self.given,
+            width=self.width,
+            height=self.top + self.high + MARGIN,
+            texts=tuple(self.head),
+            frames=frames,
+            wires=tuple(wires),
+            dots=(),
+            boxes=tuple(pieces.boxes),
+            merges=tuple(pieces.merges),
+            chips=tuple(pieces.chips),
+        )
+
+    def place(self, text: str) -> Point:
+        """A pair of coordinates on the page."""
+        x, y = map(float, text.split(","))
+        return x + (self.width - self.wide) / 2, self.top + y
+
+    def node(self, node: Node, pieces: Pieces) -> None:
+        x, y = self.place(self.objects[node.key]["pos"])
+        area = area_of(self.given, node)
+        moved = Pieces()
+        match node.thing:
+            case Box():
+                moved.boxes.append(node.thing)
+            case Merge():
+                moved.merges.append(node.thing)
+            case None:
+                moved.chips.append(chip_of(self.given, node))
+        pieces.take(moved, x - (area.left + area.right) / 2, y - (area.top + area.bottom) / 2)
+
+    def frame(self, frame: Frame) -> Frame:
+        low_x, low_y, high_x, high_y = self.objects[name_of(self.given, frame)]["bb"].split(",")
+        (left, top), (right, bottom) = self.place(f"{low_x},{low_y}"), self.place(f"{high_x},{high_y}")
+        texts = tuple(
+            Text(left + 14, top + 19 + LINE * enlarged.get() * number, text.text, "header", "start")
+            for number, text in enumerate(frame.texts)
+        )
+        pill = frame.pill and Text(
+            right - 23 - text_width(frame.pill.text, 12.5, bold=True) / 2, top + 19.5, frame.pill.text, "pill"
+        )
+        strip = frame.strip and self.strip(frame.strip, left + 30, top + HEAD + 8, bottom - 10)
+        return replace(
+            frame,
+            x=left,
+            y=top,
+            width=right - left,
+            height=bottom - top,
+            texts=texts,
+            pill=pill or None,
+            strip=strip or None,
+            icons=(),
+        )
+
+    def strip(self, strip: Strip, x: float, top: float, bottom: float) -> Strip:
+        high = (bottom - top) / len(strip.kinds)
+        ticks = tuple(
+            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end")
+            for tick in strip.ticks
+        )
+        return replace(strip, x=x, y=top, height=bottom - top, ticks=ticks)
+
+    def wire(self, link: Link, way: str) -> Wire:
+        points = tuple(map(self.place, way.split()))
+        source, target = (end.partition("#")[0] for end in (link.source, link.target))
+        style = "main" if link.style == "far" else link.style
+        return Wire(source, target, points, link.port, style, curved=True, partial=link.partial)

@@ -1,0 +1,269 @@
+"""Blocks of an irreducible part: Graphviz says which stand beside each other and where, the wires between them are ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from composer.draw.diagram import Edge, Leaf, Web
+from composer.draw.layout.boxes import NARROW, needed
+from composer.draw.layout.fragment import Fragment, shift
+from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
+from composer.draw.layout.pieces import straightened
+from composer.draw.layout.stations import Named, block, circle
+from composer.draw.passes.series_parallel import ranks
+from composer.draw.scene import RADIUS, Dot, Point, Wire
+
+TRACK, ARROW, RISE = 9.0, 15.0, 12.0
+"""From one horizontal wire to the next; from the highest to the blocks above; from the blocks below to the lowest."""
+APART = 7.0
+"""Between wires that stand side by side."""
+SIDE = 20.0
+"""From the middle of a circle to a wire that comes in at its side."""
+PASSING = 18.0
+"""Room for a wire that goes past a block."""
+BENT = 10.0
+"""So far a wire on its way may be moved to stay straight."""
+WIDEST_WEB = 2400.0
+"""What is wider is no figure."""
+POINTS = 72.0
+"""Of Graphviz to an inch."""
+
+Name = tuple[str, int]
+"""A block and its rank; or the value of a block on its way through a rank above it."""
+
+
+@dataclass(slots=True)
+class Knot:
+    """A place in a rank: a block, or a wire on its way."""
+
+    net: str
+    """The block whose value starts or passes here."""
+    width: float
+    fragment: Fragment | None = None
+    x: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Where a wire comes in from below."""
+
+    net: str
+    x: float
+    edge: Edge | None
+    """None for a wire that only passes."""
+    end: tuple[Point, ...] = ()
+    """How it goes on from the height of the block's foot, seen from there."""
+
+
+def laid_out(item: Web) -> Fragment | None:
+    """The part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz is not
+    there, since any other would draw other bytes."""
+    try:
+        found = _Layout(item).fragment() if pure() else None
+    except Missing:
+        return None
+    return found if found is not None and found.left + found.right <= WIDEST_WEB else None
+
+
+class _Layout:
+    def __init__(self, item: Web) -> None:
+        self.item = item
+        paths = [item.fork.path, *(one.about.path for one in item.flow.items)]
+        place = {path: number for number, path in enumerate(paths)}
+        self.edges = [e for e in dict.fromkeys(item.flow.edges) if e.upward]
+        wires = sorted({(place[e.source.path], place[e.target]) for e in self.edges})
+        self.rank = dict(zip(paths, ranks(0, len(paths) - 1, wires), strict=True))
+        self.top = self.rank[paths[-1]]
+        self.knots: dict[Name, Knot] = {(item.fork.path, 0): Knot(item.fork.path, PASSING)}
+        for leaf in item.flow.items:
+            assert isinstance(leaf, Leaf)
+            fragment = self.block(leaf)
+            room = 2 * max(fragment.left, fragment.right)
+            wide = room if fragment.pieces.boxes else max(room, 2 * (SIDE + APART))
+            self.knots[leaf.about.path, self.rank[leaf.about.path]] = Knot(leaf.about.path, wide, fragment)
+        for path in paths:
+            highest = max((self.rank[e.target] for e in self.edges if e.source.path == path), default=0)
+            for rank in range(self.rank[path] + 1, highest):
+                self.knots[path, rank] = Knot(path, PASSING)
+
+    def reading(self, path: str) -> list[Edge]:
+        """The wires into a block."""
+        return [e for e in self.edges if e.target == path]
+
+    def block(self, leaf: Leaf) -> Fragment:
+        """A block: a circle where a merge has room for all that it reads, else a box."""
+        chips = [Named(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.chip]
+        count = len(self.reading(leaf.about.path))
+        if leaf.look.sign and count <= 3 and not chips:
+            return circle(leaf, (), ())
+        leaf = replace(leaf, look=leaf.look.spelled)
+        return block(leaf, max(NARROW, needed(leaf, narrow=True), (count + 1) * 2 * APART), chips, narrow=True)
+
+    # -- where everything stands
+
+    def fragment(self) -> Fragment:
+        """Everything in its place."""
+        self.place()
+        found = Fragment()
+        y = 0.0
+        pins: dict[int, list[Pin]] = {}
+        tracks: dict[int, dict[str, float]] = {}
+        tops: dict[str, float] = {self.item.fork.path: 0.0}
+        for rank in range(1, self.top + 1):
+            below, above = self.at(rank - 1), self.at(rank)
+            pins[rank] = list(self.pins(rank, below))
+            numbers = assigned({knot.net: knot.x for knot in below}, pins[rank])
+            tracks[rank] = {net: y - RISE - TRACK * number for net, number in numbers.items()}
+            found.pieces.dots += self.forks(below, pins[rank], tracks[rank])
+            y -= RISE + TRACK * max(numbers.values(), default=0) + ARROW
+            high = max(knot.fragment.height for knot in above if knot.fragment)
+            for knot in above:
+                if knot.fragment:
+                    foot = y - (high - knot.fragment.height) / 2
+                    shift(knot.fragment, knot.x, foot)
+                    found.pieces.take(knot.fragment.pieces)
+                    found.left = max(found.left, knot.fragment.left - knot.x)
+                    found.right = max(found.right, knot.fragment.right + knot.x)
+                    tops[knot.net] = knot.fragment.top
+            y -= high
+        for edge in self.edges:
+            found.pieces.wires.append(self.wire(edge, tops, pins, tracks))
+        xs = [x for wire in found.pieces.wires for x, _ in wire.points]
+        found.left, found.right = max(found.left, -min(xs)), max(found.right, max(xs))
+        found.top, found.height = tops[self.item.join.about.path], -y
+        return found
+
+    def at(self, rank: int) -> list[Knot]:
+        """What stands in a rank, from the left."""
+        return sorted((knot for (_, at), knot in self.knots.items() if at == rank), key=lambda knot: knot.x)
+
+    def place(self) -> None:
+        """Asks Graphviz how far to the right everything stands; the fork and the join on the spine."""
+        names = {name: f"n{number}" for number, name in enumerate(self.knots)}
+        lines = [f'{names[name]} [width="{knot.width / POINTS:.3f}"]' for name, knot in self.knots.items()]
+        links: dict[tuple[Name, Name], int] = {}
+        for edge in self.edges:
+            path, target = edge.source.path, (edge.target, self.rank[edge.target])
+            for rank in range(self.rank[path], target[1] - 1):
+                links[(path, rank), (path, rank + 1)] = 4
+            links[(path, target[1] - 1), target] = 1
+        lines += [f"{names[a]} -> {names[b]} [weight={weight}]" for (a, b), weight in links.items()]
+        head = 'node [shape=box fixedsize=true label="" height=0.5] nodesep=0.3 splines=false'
+        told = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
+        places = {one["name"]: float(one["pos"].split(",")[0]) for one in told["objects"]}
+        middle = places[names[self.item.join.about.path, self.top]]
+        for name, knot in self.knots.items():
+            knot.x = round(places[names[name]] - middle, 1)
+        self.knots[self.item.fork.path, 0].x = 0.0
+
+    # -- wires
+
+    def pins(self, rank: int, below: Sequence[Knot]) -> Iterator[Pin]:
+        """Where wires come in at a rank, no two of them above each other by chance."""
+        start = {knot.net: knot.x for knot in below}
+        for (path, at), knot in self.knots.items():
+            if at != rank:
+                continue
+            if knot.fragment is None:
+                wanted = start[path] if abs(start[path] - knot.x) <= BENT else knot.x
+                knot.x = next(x for x in around(wanted) if clear(x, path, start))
+                yield Pin(path, knot.x, None)
+            else:
+                edges = sorted(self.reading(path), key=lambda e: (start[e.source.path], e.port))
+                yield from self.into(knot, edges, start)
+
+    def into(self, knot: Knot, edges: Sequence[Edge], start: Mapping[str, float]) -> Iterator[Pin]:
+        """The wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
+        assert knot.fragment is not None
+        if knot.fragment.pieces.merges:
+            straight = next((e for e in edges if len(edges) == 1 or abs(start[e.source.path] - knot.x) < 1), None)
+            if straight is None and len(edges) == 3:
+                straight = edges[1]
+            rest = [e for e in edges if e is not straight]
+            if straight is not None:
+                yield Pin(straight.source.path, knot.x, straight)
+            sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].source.path] < knot.x else (1,)
+            for side, edge in zip(sides, rest, strict=False):
+                below = start[edge.source.path]
+                straight_up = SIDE - APART <= side * (below - knot.x) <= SIDE + APART
+                x = below if straight_up else next(x for x in outwards(knot.x, side) if clear(x, edge.source.path, start))
+                yield Pin(edge.source.path, x, edge, ((x, -RADIUS), (knot.x + side * RADIUS, -RADIUS)))
+            return
+        half = knot.fragment.pieces.boxes[0].width / 2 - 2 * APART
+        left, taken = knot.x - half, list[float]()
+        for number, edge in enumerate(edges):
+            least = taken[-1] + 2 * APART if taken else left
+            most = knot.x + half - 2 * APART * (len(edges) - 1 - number)
+            wanted = min(max(start[edge.source.path], least), most)
+            x = next((x for x in around(wanted) if least <= x <= most and clear(x, edge.source.path, start)), wanted)
+            taken.append(x)
+            yield Pin(edge.source.path, x, edge)
+
+    def forks(self, below: Sequence[Knot], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:
+        """Dots where a value goes three ways."""
+        for knot in below:
+            ups = {pin.x for pin in pins if pin.net == knot.net}
+            xs = ups | {knot.x}
+            if knot.net in tracks:
+                for x in sorted(xs):
+                    if (x == knot.x) + (x in ups) + (x > min(xs)) + (x < max(xs)) > 2:
+                        yield Dot(x, tracks[knot.net])
+
+    def wire(
+        self, edge: Edge, tops: Mapping[str, float], pins: Mapping[int, Sequence[Pin]], tracks: Mapping[int, Mapping[str, float]]
+    ) -> Wire:
+        """A wire through all ranks between."""
+        path, last = edge.source.path, self.rank[edge.target]
+        x = self.knots[path, self.rank[path]].x
+        points: list[Point] = [(x, tops[path])]
+        for rank in range(self.rank[path] + 1, last + 1):
+            pin = next(p for p in pins[rank] if (p.edge == edge if rank == last else p.edge is None and p.net == path))
+            if pin.x != x:
+                points += [(x, tracks[rank][path]), (pin.x, tracks[rank][path])]
+            x = pin.x
+        knot = self.knots[edge.target, last]
+        assert knot.fragment is not None
+        foot = knot.fragment.top + knot.fragment.height
+        points += [(a, foot + b) for a, b in pin.end] or [(x, foot)]
+        return Wire(path, edge.target, straightened(points), edge.port)
+
+
+def around(x: float) -> Iterator[float]:
+    """Places beside a place, the nearest first."""
+    yield from (x + sign * step * APART / 2 for step in range(200) for sign in (1, -1))
+
+
+def outwards(x: float, side: int) -> Iterator[float]:
+    """Places at one side of a circle."""
+    yield from (x + side * (SIDE + step * APART / 2) for step in range(200))
+
+
+def clear(x: float, net: str, start: Mapping[str, float]) -> bool:
+    """Whether no other value rises from just below."""
+    return all(abs(x - other) >= APART - 1 for name, other in start.items() if name != net)
+
+
+def assigned(start: Mapping[str, float], pins: Sequence[Pin]) -> dict[str, int]:
+    """For each value that turns between two ranks, at which height from below: where one rises above another's end, lower."""
+    ends: dict[str, list[float]] = {}
+    for pin in pins:
+        ends.setdefault(pin.net, [start[pin.net]]).append(pin.x)
+    spans = {net: (min(xs), max(xs)) for net, xs in ends.items() if max(xs) > min(xs)}
+    lower = {
+        net: {pin.net for pin in pins if pin.net != net and abs(pin.x - start[net]) < APART - 1 and pin.net in spans}
+        for net in spans
+    }
+    found: dict[str, int] = {}
+    left = sorted(spans, key=lambda net: (spans[net][1] - spans[net][0], net))
+    while left:
+        free = [net for net in left if not any(net in lower[other] for other in left if other != net)]
+        net = (free or left)[0]
+        left.remove(net)
+        number = 1 + max((found[other] for other in found if net in lower[other]), default=-1)
+        (low, high) = spans[net]
+        while any(found[other] == number and spans[other][0] < high + APART and low < spans[other][1] + APART for other in found):
+            number += 1
+        found[net] = number
+    return found

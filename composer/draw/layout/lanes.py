@@ -1,0 +1,187 @@
+"""The wires of a column: straight from a block to the next, and all others in lanes beside what they pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+from composer.draw.build.outer_inputs import CLEAR, Standing
+from composer.draw.diagram import Branches, Edge, Fan, Group, Leaf, Net, Source, Web
+from composer.draw.layout.fragment import extent, widen
+from composer.draw.layout.pieces import straightened
+from composer.draw.layout.spine import Spine, Station
+from composer.draw.scene import Dot, Point, Style, Wire
+
+LANE, LANES = 20.0, 13.0
+"""From the blocks to the first lane, and from lane to lane."""
+NEAR, CLOSE = 15.0, 9.0
+"""The same on a narrow page."""
+FAR = 1000.0
+"""A lane that is nowhere."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """A wire beside the column: from where its value starts to where it is read."""
+
+    net: Net
+    side: int
+    start: tuple[Point, ...]
+    stops: list[tuple[float, Edge, tuple[Point, ...]]] = field(default_factory=list)
+    """For each reader the height at which it turns off, and how it goes on."""
+    x: float = 0.0
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From the upper end to the lower."""
+        ys = [self.start[-1][1], *(stop[0] for stop in self.stops)]
+        return min(ys), max(ys)
+
+
+def wire(spine: Spine) -> None:
+    """Draws all wires between stations that stand where they belong."""
+    lanes = Lanes(spine)
+    for station in spine.stations:
+        for edge, points in station.fragment.ends.items():
+            if spine.local(edge.source):
+                lanes.stop(edge, points)
+            else:
+                spine.found.ends[edge] = points
+        if station.fed is not None:
+            lanes.stop(station.fed, ((0, station.feed_y), (0, station.fragment.foot)))
+    lanes.route()
+    for below, above in zip(spine.stations, spine.stations[1:], strict=False):
+        if above.straight is not None:
+            draw_straight(spine, below, above, above.straight)
+
+
+class Lanes:
+    """The lanes at both sides of a column."""
+
+    def __init__(self, spine: Spine) -> None:
+        self.spine, self.found = spine, spine.found
+        self.lanes: dict[tuple[Net, int], Lane] = {}
+
+    def stop(self, edge: Edge, points: tuple[Point, ...]) -> None:
+        """Lets a wire out of a lane end in some points."""
+        side = self.spine.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
+        key = (edge.source.net, side)
+        if key not in self.lanes:
+            self.lanes[key] = Lane(edge.source.net, side, self.start(edge.source))
+        self.lanes[key].stops.append((points[0][1], edge, points))
+
+    def start(self, source: Source) -> tuple[Point, ...]:
+        """How a value leaves for a lane."""
+        if source.path in self.spine.standing:
+            return ((0, self.spine.standing[source.path].top),)
+        number = self.spine.number(source)
+        assert number is not None
+        station = self.spine.stations[number]
+        if source.port and station.item is not None:
+            return station.fragment.taps[source.net]
+        return ((0, station.fragment.top), (0, station.tap_y))
+
+    def route(self) -> None:
+        """Gives every lane its place, the shortest ones nearest to the blocks, and draws it."""
+        placed: list[Lane] = []
+        for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
+            self.place(lane, placed)
+            if one := self.spine.standing.get(lane.net[0]):
+                lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
+                self.spine.beside.append(self.found.pieces.boxes[-1].area)
+            placed.append(lane)
+            self.draw(lane)
+        for path, one in self.spine.standing.items():
+            if not any(lane.net[0] == path for lane in placed):  # those that read it call it by its name
+                side = -self.spine.shown.side
+                one.place(self.found, self.near(one, side), side * FAR)
+
+    def place(self, lane: Lane, placed: Sequence[Lane]) -> None:
+        """Puts a lane beside everything along its way, and beside shorter lanes."""
+        high, low = lane.span
+        first, apart = (NEAR, CLOSE) if self.spine.shown.alone else (LANE, LANES)
+        reach = 0.0
+        for station in self.spine.stations:
+            if station.y > high - 2 and station.y - station.fragment.height < low + 2:
+                reach = max(reach, extent(station.fragment, lane.side, high, low))
+        for area in self.spine.beside:
+            if area.top < low + 4 and area.bottom > high - 4:
+                reach = max(reach, area.reach(lane.side) - first + 8)
+        x = reach + first
+        for other in sorted(abs(one.x) for one in placed if one.side == lane.side and overlap(one, high, low)):
+            if abs(other - x) < apart:
+                x += ceil(other + apart - x)
+        lane.x = lane.side * x
+        widen(self.found, lane.side, x)
+
+    def near(self, one: Standing, side: int) -> float:
+        """How near to the spine a box may come."""
+        beside = [area for area in self.spine.beside if area.top < one.top + one.height and area.bottom > one.top]
+        return max([self.spine.width / 2, *(area.reach(side) for area in beside)]) + CLEAR
+
+    def draw(self, lane: Lane) -> None:
+        """A wire for each reader; forks where they part."""
+        start = lane.start
+        if self.forks(lane):
+            self.found.pieces.dots.append(Dot(*start[-1]))
+            start = start[-1:]
+        far = max(lane.stops, key=lambda stop: abs(stop[0] - lane.start[-1][1]))
+        for y, edge, points in lane.stops:
+            corner = ((lane.x, start[-1][1]), (lane.x, y))
+            whole = straightened((*start, *corner, *points))
+            if edge is self.spine.stations[-1].fed:
+                self.found.out = whole
+                continue
+            self.found.pieces.wires.append(
+                Wire(lane.net[0], target_of(edge), whole, port_of(edge), style_of(edge), partial=edge.partial)
+            )
+            if y != far[0]:
+                self.found.pieces.dots.append(Dot(lane.x, y))
+
+    def forks(self, lane: Lane) -> bool:
+        """Whether the value of a lane goes elsewhere too from where the lane starts."""
+        path, port = lane.net
+        if port:
+            return False
+        going_up = any(one.straight and one.straight.source.net == lane.net for one in self.spine.stations)
+        number = self.spine.number(Source(path))
+        leaves = bool(number and self.spine.stations[number].exit_y)
+        return going_up or (lane.net, -lane.side) in self.lanes or leaves
+
+
+def overlap(lane: Lane, high: float, low: float) -> bool:
+    """Whether a lane is beside some heights."""
+    upper, lower = lane.span
+    return upper < low + 6 and high < lower + 6
+
+
+def draw_straight(spine: Spine, below: Station, above: Station, edge: Edge) -> None:
+    """The wire from one station up to the next."""
+    points = ((0.0, below.fragment.top), (0.0, above.fragment.foot))
+    if above.item is None:
+        spine.found.out = points
+        return
+    arrow = not isinstance(above.item, Group | Fan | Branches | Web)
+    target = "" if edge.source.path.endswith("|") else target_of(edge)
+    source = edge.source.path.partition("|")[0]
+    spine.found.pieces.wires.append(Wire(source, target, points, port_of(edge), "main", arrow, partial=edge.partial))
+
+
+def target_of(edge: Edge) -> str:
+    """Where a wire is said to end: nowhere, if it forks into branches that go on."""
+    return "" if edge.port == "|" else edge.target
+
+
+def port_of(edge: Edge) -> str:
+    """The port that a wire is labelled with."""
+    return "" if edge.port == "|" else edge.port
+
+
+def style_of(edge: Edge, leaf: Leaf | None = None) -> Style:
+    """How a wire is drawn, by where it goes."""
+    if edge.back:
+        return "loop"
+    if edge.main:
+        return "main" if leaf is None or leaf.look.hue != "pos" else "side"
+    return "cross" if edge.port in ("memory", "k", "v", "query") else "side"

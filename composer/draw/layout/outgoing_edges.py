@@ -1,0 +1,94 @@
+"""What leaves a block at its side: a wire, an arrow to an output of the model, to a loss, to a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from composer.draw.diagram import Net, Sink
+from composer.draw.layout.boxes import LEAST, box, box_height, needed
+from composer.draw.layout.fragment import Fragment, widen
+from composer.draw.layout.references import SIDE_GAP, coming, going
+from composer.draw.scene import Area, Point, Text, Wire
+
+SLOT = 14.0
+"""From one wire at a side of a box to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A value that is an output of the model."""
+
+    net: Net
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """A value that goes on by a wire."""
+
+    net: Net
+    said: bool = True
+    """Whether the port's name stands at the wire."""
+
+
+Leaving: TypeAlias = Output | Tap | Sink
+
+
+def room(leave: Leaving) -> float:
+    """How much of the side it takes."""
+    return box_height(leave.leaf, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
+
+
+def leave_at(found: Fragment, leave: Leaving, start: tuple[Point, ...]) -> None:
+    """Lets it go on from where it is made, on whichever side of the spine that is."""
+    side = 1 if start[-1][0] > 0 else -1
+    match leave:
+        case Output():
+            widen(found, side, output_at(found, leave, start, side).reach(side))
+        case Tap():
+            _tap_at(found, leave, start, side)
+        case Sink():
+            sink_at(found, leave, start, side)
+
+
+def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int) -> Area:
+    """An arrow to the name of an output; gives what the name covers."""
+    (x, y), (source, port) = start[-1], output.net
+    wire = Wire(source, f"outputs/{output.name}", (*start, (x + side * SIDE_GAP, y)), port)
+    return going(found, wire, output.name, f"the model's output {output.name}")
+
+
+def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int) -> None:
+    """The start of a wire, up to the border of all that is here."""
+    (x, y), (_, port) = start[-1], tap.net
+    reach = abs(x)
+    if tap.said:
+        label = Text(x + side * 6, y - 3, port, "port", "start" if side > 0 else "end")
+        found.pieces.texts.append(label)
+        reach = label.area.reach(side)
+    widen(found, side, reach)
+    found.taps[tap.net] = (*start, (side * (found.right if side > 0 else found.left), y))
+
+
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1) -> None:
+    """An arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
+    (x, y), first = start[-1], sink.edges[0]
+    near = x + side * SIDE_GAP
+    wire = Wire(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
+    if sink.leaf is None:
+        widen(found, side, going(found, wire, sink.name, sink.name).reach(side))
+        return
+    width = max(0.0 if sink.leaf.lines else LEAST, needed(sink.leaf, narrow=True))
+    height = box_height(sink.leaf, narrow=True)
+    drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, narrow=True)
+    found.pieces.boxes.append(replace(drawn, dashed=True))
+    found.pieces.wires.append(wire)
+    far, reach = near + side * width, abs(near) + width
+    for number, edge in enumerate(sink.edges[1:]):
+        at = y + SLOT * (number - (len(sink.edges) - 2) / 2)
+        if edge.trains:
+            found.ends[edge] = ((far, at),)
+        else:
+            reach = max(reach, coming(found, edge, edge.named, side, at, ((far, at),)).reach(side))
+    widen(found, side, reach)

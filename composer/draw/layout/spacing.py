@@ -1,0 +1,198 @@
+"""How far apart the blocks of a column stand: there is room for all that is written and that crosses between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from composer.draw.build.outer_inputs import CLEAR
+from composer.draw.diagram import Branches, Leaf, Net, Sink, Web
+from composer.draw.layout import exits
+from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.outgoing_edges import Output, output_at, room, sink_at
+from composer.draw.layout.spine import Spine, Station
+from composer.draw.scene import Area, Dot, Text
+
+GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
+"""Between two things on a spine; where one is a circle; where the shape is written."""
+TAP, ARROW, STUB = 14.0, 15.0, 14.0
+"""From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
+APART = 8.0
+"""Between what stands beside two blocks."""
+
+
+def set_heights(spine: Spine) -> None:
+    """Gives every station its height, and finds where wires turn off in between."""
+    led, crossed = values_led(spine), leaving_across(spine)
+    y = 0.0
+    for number, station in enumerate(spine.stations):
+        if number:
+            y = Gap(spine, number, spine.stations[number - 1], station, led, crossed).end(y)
+        station.y = y
+        y -= station.fragment.height
+    spine.found.height = -y
+
+
+def values_led(spine: Spine) -> set[Net]:
+    """Values that are led beside the column, or out of it."""
+    straight = {station.straight for station in spine.stations}
+    wired = [e for e in spine.flow.edges if e not in straight and not e.source.chip and e.port != "|"]
+    ends = [e for station in spine.stations for e in station.fragment.ends]
+    fed = {station.fed.source.net for station in spine.stations if station.fed}
+    return {e.source.net for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
+
+
+def leaving_across(spine: Spine) -> set[str]:
+    """Paths of those that leave to the side where things stand beside blocks."""
+    ends = [(edge, points[0][0]) for station in spine.stations for edge, points in station.fragment.ends.items()]
+    return {edge.source.path for edge, x in ends if not edge.source.port and x * spine.shown.side < 0}
+
+
+@dataclass(slots=True)
+class Gap:
+    """What is between two stations."""
+
+    spine: Spine
+    number: int
+    """Of the station above."""
+    below: Station
+    above: Station
+    led: set[Net]
+    crossed: set[str]
+    offset: float = 0.0
+    """How far above the block below there is something, so far."""
+
+    @property
+    def top(self) -> float:
+        """Of the block below."""
+        return self.below.y + self.below.fragment.top
+
+    def end(self, y: float) -> float:
+        """The height at which the station above starts; all that belongs to the one below ends at `y`."""
+        label = self.label()
+        if label:
+            self.write(label)
+        self.tap()
+        self.leave()
+        self.send()
+        if self.above.fed is not None:
+            self.offset = max(self.offset + STUB, TAP)
+            self.above.feed_y = self.top - self.offset
+        if stands := self.number in self.spine.readers.values():
+            self.stand()
+        return self.close(y, self.least(label=bool(label), stands=stands))
+
+    # -- what is in it
+
+    def label(self) -> str:
+        """What is written above the block: the shape of what it gives, and the dropout of that."""
+        item = self.below.item.join if isinstance(self.below.item, Branches | Web) else self.below.item
+        if item is None:
+            return ""
+        flow, path = self.spine.flow, item.about.path
+        read = any(e.source.net == (path, "") for e in flow.edges)
+        if not read and not (flow.outlet and flow.outlet.path == path):
+            return item.after if (path, "") in self.spine.sent else ""  # the wire to another column tells the shape
+        shape = item.shape if self.spine.shown.shapes and isinstance(item, Leaf) else ""
+        return " · ".join(filter(None, (shape, item.after)))
+
+    def write(self, label: str) -> None:
+        """Writes it."""
+        text = Text(8, self.top - 9, label, "shape", "start")
+        self.spine.found.pieces.texts.append(text)
+        self.spine.keep(text.area)
+        self.offset = 18.0
+
+    def tapped(self) -> bool:
+        """Whether what the block gives is led beside the column too."""
+        return (self.below.path, "") in self.led and bool(self.below.path)
+
+    def tap(self) -> None:
+        """Makes room for the fork to a lane."""
+        if self.tapped():
+            self.offset = max(self.offset + 4, 18.0 if self.below.item is None else TAP)
+            self.below.tap_y = self.top - self.offset
+
+    def leave(self) -> None:
+        """Draws the arrows to outputs of the model, to losses and to states."""
+        names, sinks = exits.above(self.spine.flow, self.below.item) if self.below.item else ([], [])
+        for name in names:
+            self.offset = max(self.offset + STUB, TAP)
+            self.name_exit(name, self.top - self.offset)
+        for sink in sinks:
+            high = room(sink)
+            self.offset = max(self.offset + high / 2 + 4, TAP)
+            self.sink_exit(sink, high, self.top - self.offset)
+            self.offset += high / 2 - 6
+
+    def name_exit(self, name: str, y: float) -> None:
+        """An arrow to the name of an output."""
+        output = Output((self.below.path, ""), name)
+        self.spine.keep(output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.shown.side))
+        self.below.exit_y.append(y)
+
+    def sink_exit(self, sink: Sink, high: float, y: float) -> None:
+        """An arrow to what gives nothing; where others read the value too, it starts at a fork."""
+        drawn = Fragment()
+        if any(e.source.path == self.below.path and not e.source.chip for e in self.spine.flow.edges):
+            drawn.pieces.dots.append(Dot(0, y))
+            sink_at(drawn, sink, ((0, y),))
+        else:
+            sink_at(drawn, sink, ((0, self.top), (0, y)))
+        self.spine.found.pieces.take(drawn.pieces)
+        self.spine.keep(Area(0, y - high / 2, drawn.right, y + high / 2))
+        self.below.exit_y.append(y)
+
+    def send(self) -> None:
+        """Lets a value start for another column."""
+        net = self.below.path, ""
+        if net not in self.spine.sent or self.below.item is None:
+            return
+        self.offset = max(self.offset + STUB, TAP + 8)
+        y, found = self.top - self.offset, self.spine.found
+        if any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
+            found.pieces.dots.append(Dot(0, y))
+            found.taps[net] = ((0, y),)
+        else:
+            found.taps[net] = ((0, self.top), (0, y))
+
+    def stand(self) -> None:
+        """Finds a height for what stands below the block above, beside the value that goes up to it."""
+        for path, number in self.spine.readers.items():
+            if number != self.number:
+                continue
+            one = self.spine.standing[path]
+            measured = (e for e in one.reads if e.measured and e.upward and e.source.net == (self.below.path, ""))
+            one.measured = next(measured, None)
+            free = self.below.item is not None and self.spine.slender(self.below)
+            self.offset = max(self.offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
+            one.y = self.top - self.offset
+            self.offset += one.height / 2 + CLEAR
+
+    # -- how much room it takes
+
+    def least(self, *, label: bool, stands: bool) -> float:
+        """The least from block to block on the spine."""
+        below, above, owner = self.below, self.above, self.spine.flow.owner
+        busy = self.tapped() or below.exit_y or above.fed or (below.path, "") in self.spine.sent
+        if isinstance(above.item, Branches | Web) and above.item.fork is not None:
+            return max(6.0, self.offset + 4)
+        if above.item is None:
+            return max(8.0 if owner else 0.0, self.offset + 8 if busy else 0.0)
+        if below.item is None and owner == "" and not stands:
+            return 0.0
+        merge = (isinstance(below.item, Leaf) and below.fragment.pieces.merges) or above.fragment.pieces.merges
+        least = LABEL_GAP if label else MERGE_GAP if merge else GAP
+        return max(least, self.offset + ARROW if busy else 0.0, self.offset if stands else 0.0)
+
+    def close(self, y: float, least: float) -> float:
+        """Where the station above starts. What stands beside it may reach down into the gap, where nothing stands beside the one
+        below.
+        """
+        below, above = self.below, self.above
+        hangs = above.item is not None and not isinstance(above.item, Branches | Web) and below.path not in self.crossed
+        reach = -above.fragment.foot if hangs else 0.0
+        if y < self.top - 1:
+            y -= APART
+        if reach and (above.fragment.pieces.merges or not self.spine.slender(below)):
+            y, reach = y - APART, max(reach - APART, 0.0)
+        return min(y, self.top - least + reach)

@@ -1,0 +1,91 @@
+"""A column while it is laid out: its blocks in line, and what stands beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from composer.draw.build.outer_inputs import Standing
+from composer.draw.diagram import Edge, Flow, Item, Net, Source
+from composer.draw.layout.fragment import Fragment
+from composer.draw.scene import Area
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is written beside wires, and where these go."""
+
+    shapes: bool = True
+    narrow: bool = False
+    """Whether blocks stand in one of several columns."""
+    side: int = 1
+    """Where lanes go: to the right, or to the left with -1."""
+    alone: bool = False
+    """Whether no block stands beside another."""
+    out: int = 1
+    """Where what routers tell goes."""
+
+
+@dataclass(slots=True)
+class Station:
+    """A thing on the spine, and what is between it and the one below."""
+
+    path: str
+    """Of what it gives; of what comes in, that of the frame around the column."""
+    item: Item | None = None
+    """None for what comes in and what goes out."""
+    fragment: Fragment = field(default_factory=Fragment)
+    y: float = 0.0
+    """Of its lower end."""
+    straight: Edge | None = None
+    """What comes in straight from the station below."""
+    fed: Edge | None = None
+    """What comes in from below out of a lane."""
+    feed_y: float = 0.0
+    """Where that turns in."""
+    tap_y: float = 0.0
+    """Where what it gives first leaves for a lane."""
+    exit_y: list[float] = field(default_factory=list)
+    """Where it leaves for outputs of the model and for losses."""
+
+
+@dataclass(slots=True)
+class Spine:
+    """All stations from below, which begin with what comes in and end with what goes out."""
+
+    flow: Flow
+    width: float
+    """Of its boxes."""
+    shown: Shown
+    sent: frozenset[Net]
+    """Values that other columns read."""
+    standing: Mapping[str, Standing]
+    """What stands beside the way to its first reader, by path."""
+    readers: Mapping[str, int]
+    """Which station that is."""
+    numbers: Mapping[str, int]
+    """Which station an item is."""
+    stations: list[Station] = field(default_factory=list)
+    found: Fragment = field(default_factory=Fragment)
+    beside: list[Area] = field(default_factory=list)
+    """What stands beside the spine between two stations."""
+
+    def number(self, source: Source) -> int | None:
+        """Which station a value comes from; none for one from elsewhere."""
+        if source.path == self.flow.owner and not source.port and self.flow.owner:
+            return 0
+        return self.numbers.get(source.path)
+
+    def local(self, source: Source) -> bool:
+        """Whether a value comes from something in this column."""
+        return self.number(source) is not None or source.path in self.standing
+
+    def slender(self, station: Station) -> bool:
+        """Whether nothing stands beside a block."""
+        return station.item is None or station.fragment.left <= self.width / 2 + 1
+
+    def keep(self, area: Area) -> None:
+        """Keeps room for what stands beside the spine between two stations."""
+        self.beside.append(area)
+        self.found.right = max(self.found.right, area.right)
+        self.found.left = max(self.found.left, -area.left)

@@ -1,0 +1,1 @@
+"""Diagram to diagram: order, branches, columns, merged kinds."""

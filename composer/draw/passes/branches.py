@@ -1,0 +1,219 @@
+"""What stands side by side in a flow: blocks between a fork and a join."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations
+from typing import TypeAlias
+
+from composer.draw.build.node_paths import belongs
+from composer.draw.diagram import Branches, Edge, Flow, Group, Item, Leaf
+from composer.draw.passes.order import in_line, inner_edges
+
+MOST_BRANCHES = 4
+Steps: TypeAlias = Mapping[str, Sequence[str]]
+"""From blocks to blocks, by an edge each."""
+
+
+def branched(flow: Flow) -> Flow:
+    """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
+    items = {item.about.path: item for item in flow.items}
+    readers, read = _readers(flow, items)
+    if not any(len(sources) > 1 for sources in read.values()):
+        return flow
+    meeting = _meeting(items, readers, read) if not flow.owner else None
+    far = _foreign(flow, items, read)
+    tree = _dominators(flow, items, read, far)
+    for join in list(items):
+        for fork in _forks(join, read, far, tree, meeting) if len(set(read.get(join, ()))) > 1 else ():
+            between = _between(join, fork, read, tree, far)
+            found = _joined(flow, fork, join, items, _components(flow, [path for path in items if path in between]))
+            if found is not None:
+                flow = found
+                items = {item.about.path: item for item in flow.items}
+                readers, read = _readers(flow, items)
+                break
+    return flow
+
+
+@dataclass(frozen=True, slots=True)
+class Dominators:
+    """For each block the last one before it through which every way to it goes."""
+
+    before: Mapping[str, str]
+    depth: Mapping[str, int]
+
+    def common(self, one: str, other: str) -> str:
+        """The last one through which every way to both goes, which may be one of them."""
+        while one != other:
+            if self.depth[one] < self.depth[other]:
+                other = self.before[other]
+            else:
+                one = self.before[one]
+        return one
+
+
+def _forks(join: str, read: Steps, far: set[str], tree: Dominators, meeting: str | None) -> list[str]:
+    """Where branches that end in a block may start, the nearest first; no name for the inputs of the model."""
+    sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
+    if far & set(read[join]):
+        outside = _outside(sources, join, read)
+        return [outside] if outside and outside not in read[join] else []
+    pairs = combinations(sources[:MOST_BRANCHES], 2)
+    found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])
+    return [fork for fork in found if fork != ROOT] + ([""] if join == meeting and found == [ROOT] else [])
+
+
+ROOT = "|"
+"""What comes before every block."""
+
+
+def _foreign(flow: Flow, items: Mapping[str, Item], read: Steps) -> set[str]:
+    """Blocks that read nothing but values from elsewhere, themselves or through others."""
+    given = {e.target for e in flow.edges if e.source.given}
+    found: set[str] = set()
+    for path in items:
+        sources = read.get(path, ())
+        if sources and path not in given and all(s in found or (s not in items and s != flow.owner) for s in sources):
+            found.add(path)
+    return found
+
+
+def _dominators(flow: Flow, items: Mapping[str, Item], read: Steps, far: set[str]) -> Dominators:
+    """Found in one walk, as blocks stand after all that they read."""
+    before: dict[str, str] = {}
+    depth = {ROOT: 0}
+    tree = Dominators(before, depth)
+    if flow.owner:
+        before[flow.owner], depth[flow.owner] = ROOT, 1
+    for path in items:
+        sources = [source for source in read.get(path, ()) if source in depth and source not in far]
+        before[path] = reduce(tree.common, sources) if sources else ROOT
+        depth[path] = depth[before[path]] + 1
+    return tree
+
+
+def _outside(near: Sequence[str], join: str, read: Steps) -> str | None:
+    """What a block reads that is computed with values from elsewhere, before all that is part of the same block."""
+    holder = join.rpartition(".")[0]
+    while len(near) == 1 and near[0].rpartition(".")[0] == holder:
+        near = read.get(near[0], ())
+    return near[0] if len(near) == 1 else None
+
+
+def _between(join: str, fork: str, read: Steps, tree: Dominators, far: set[str]) -> set[str]:
+    """What lies before a join, back to a fork that comes before all of it, and what is only from elsewhere."""
+    found: set[str] = set()
+    waiting = [source for source in read[join] if source in far or not fork or _after(source, fork, tree)]
+    while waiting:
+        path = waiting.pop()
+        if path in tree.depth and path != fork and path not in found:
+            found.add(path)
+            waiting += read.get(path, ())
+    return found
+
+
+def _after(path: str, fork: str, tree: Dominators) -> bool:
+    """Whether every way to a block goes through a fork."""
+    return path in tree.depth and tree.common(path, fork) == fork
+
+
+def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], parts: Sequence[list[str]]) -> Flow | None:
+    """The flow with the branches between a fork and a block where they end; those first that start from values of elsewhere,
+    such as the keys and values of a memory.
+    """
+    end = items[join]
+    foreign = [part for part in parts if _from_elsewhere(flow, part, items)] if fork else []
+    parts = [*foreign, *(part for part in parts if part not in foreign)]
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES or len(foreign) == len(parts):
+        return None
+    flows, ports = [], []
+    for part in parts:
+        inner = [e for e in flow.edges if e.target in part]
+        held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
+        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
+        free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
+        looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
+        exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
+        wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
+        if (
+            not (free or part in foreign)
+            or exits
+            or wide
+            or len(leaving) != 1
+            or leaving[0].target != join
+            or leaving[0].source.port
+            or not leaving[0].main
+        ):
+            return None
+        if fork == "" and any(e.source.given and not e.source.chip and e.source.path not in part for e in inner):
+            return None
+        below = Flow(fork, tuple(items[path] for path in items if path in part), tuple(inner), leaving[0].source)
+        flows.append(branched(in_line(below)))
+        ports.append(leaving[0].port)
+    gone = {path for part in parts for path in part}
+    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
+    joined = Branches(tuple(flows), tuple(ports), end, source)
+    edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
+    if source is not None:
+        edges.append(Edge(source, join, "|", True))
+    kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
+    return replace(flow, items=kept, edges=tuple(edges))
+
+
+def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
+    """Whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
+    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
+    far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
+    return far and len(outside) == 1 and outside[0].target == part[0]
+
+
+def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:
+    """What each block is read by, and what each reads."""
+    readers: dict[str, list[str]] = {}
+    read: dict[str, list[str]] = {}
+    for edge in flow.edges:
+        if edge.upward and edge.target in items:
+            readers.setdefault(edge.source.path, []).append(edge.target)
+            read.setdefault(edge.target, []).append(edge.source.path)
+    return readers, read
+
+
+def _reached(steps: Steps, path: str) -> set[str]:
+    """A block and all to which steps lead from it."""
+    found, waiting = {path}, [path]
+    while waiting:
+        for other in steps.get(waiting.pop(), ()):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found
+
+
+def _meeting(items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
+    """The first block through which every way from the inputs of the model goes."""
+    starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
+    if len(starts) < 2:
+        return None
+    common = set.intersection(*(_reached(readers, start) for start in starts))
+    return next((path for path in items if path in common and path not in starts), None)
+
+
+def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
+    """Blocks in sets between which nothing flows, in the order of their first ones."""
+    group = {path: path for path in between}
+
+    def root(path: str) -> str:
+        while group[path] != path:
+            path = group[path]
+        return path
+
+    for edge in flow.edges:
+        if edge.source.path in group and edge.target in group and edge.upward:
+            group[root(edge.target)] = root(edge.source.path)
+    parts: dict[str, list[str]] = {}
+    for path in between:
+        parts.setdefault(root(path), []).append(path)
+    return list(parts.values())

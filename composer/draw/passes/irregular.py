@@ -1,0 +1,64 @@
+"""What is irreducible in a flow: blocks that stand neither in line nor side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+
+from composer.draw.diagram import Edge, Flow, Item, Leaf, Source, Web
+from composer.draw.passes.branches import MOST_BRANCHES
+from composer.draw.passes.order import inner_edges
+from composer.draw.passes.series_parallel import irreducible, ranks, segments
+
+LEAST_WEB, MOST_WEB = 6, 100
+"""Blocks of a part that is laid out by itself."""
+
+
+def woven(flow: Flow, besides: Container[str], fits: Callable[[Web], bool]) -> Flow:
+    """The flow, in line, with what is irreducible, or has many branches, and is rather wide than long, as one item for each such
+    part that fits; of `besides`, which have something beside them, nothing is in one."""
+    paths = [flow.owner, *(item.about.path for item in flow.items)]
+    place = {path: number for number, path in enumerate(paths) if path or not number}
+    wires: list[tuple[int, int]] = []
+    for item in flow.items:
+        own = [e for e in flow.edges if e.target == item.about.path]
+        sources = {e.source.path for e in (*own, *inner_edges(item)) if e.upward}
+        wires += [(place[one], place[item.about.path]) for one in sources if one in place and place[one] < place[item.about.path]]
+    for low, high in reversed(list(segments(len(paths), wires))):
+        inside = [(a, b) for a, b in wires if low <= a and b <= high]
+        wide = LEAST_WEB <= high - low <= MOST_WEB and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
+        alone = not any(path in besides for path in paths[low + 1 : high + 1])
+        many = sum(a == low and b < high for a, b in inside) > MOST_BRANCHES
+        if wide and alone and (many or irreducible(low, high, inside) != {(low, high)}):
+            web = _web(flow, paths[low], flow.items[low:high])
+            flow = _with_web(flow, web) if web is not None and fits(web) else flow
+    return flow
+
+
+def _web(flow: Flow, fork: str, items: Sequence[Item]) -> Web | None:
+    """Some items as one, where they read nothing but each other, the fork, and what goes by its name."""
+    own = {item.about.path for item in items}
+    join = items[-1]
+    inner = tuple(e for e in flow.edges if e.target in own)
+    sources = {e.source for e in inner if e.source.path == fork and e.upward}
+    others = any(e.upward and e.source.path not in own and e.source not in sources for e in inner)
+    odd = any(e.back or e.source.port for e in flow.all_edges() if e.source.path in own or e.target in own)
+    outside = [source for _, source in flow.exits] + [sink.edges[0].source for sink in flow.sinks]
+    outside += [flow.outlet] if flow.outlet else []
+    read = {source.path for source in outside}
+    wired = [e for e in inner if e.upward]
+    between = own <= {e.target for e in wired} and own - {join.about.path} <= {e.source.path for e in wired}
+    simple = between and all(isinstance(item, Leaf) and not item.look.sides for item in items)
+    said = any(isinstance(item, Leaf) and item.after for item in items[:-1])
+    if not isinstance(join, Leaf) or len(sources) != 1 or others or odd or not simple or said or read & (own - {join.about.path}):
+        return None
+    (source,) = sources
+    return Web(Flow(fork, tuple(items), inner, Source(join.about.path)), join, source)
+
+
+def _with_web(flow: Flow, web: Web) -> Flow:
+    """The flow with a part as one item."""
+    own = {item.about.path for item in web.flow.items}
+    kept = tuple(web if item is web.join else item for item in flow.items if item is web.join or item.about.path not in own)
+    edges = tuple(e for e in flow.edges if e.target not in own)
+    return replace(flow, items=kept, edges=(*edges, Edge(web.fork, web.join.about.path, "|", True)))

@@ -1,0 +1,239 @@
+"""Passes of a repeat that differ, as one drawing: the same blocks, with a row for each kind where they are not the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from composer.draw.diagram import Branches, Edge, Fan, Flow, Group, Item, Leaf, Row, Source, Web
+from composer.draw.style.looks import Look
+
+ROWS = 3
+"""Kinds of a block that are shown one by one."""
+MAPPED = 4
+"""Kinds of passes that a map of layers can show."""
+MOST_TOLD = 6
+"""Numbers that are told one by one."""
+
+
+def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
+    """One flow for several, each of so many passes; none where they do not consist of the same nodes."""
+    first = flows[0]
+    if len(flows) == 1:
+        return first
+    if any(len(flow.items) != len(first.items) or outlet(flow) != outlet(first) for flow in flows):
+        return None
+    items = []
+    for alike in zip(*(flow.items for flow in flows), strict=True):
+        item = _item(alike, passes, flows)
+        if item is None:
+            return None
+        items.append(item)
+    edges: dict[tuple[Source, str, str], list[Edge]] = {}
+    for flow in flows:
+        for edge in dict.fromkeys(flow.edges):
+            edges.setdefault((replace(edge.source, shape=""), edge.target, edge.port), []).append(edge)
+    inner = {item.about.path for item in items if isinstance(item, Group) and not item.count and len(item.flows) > 1}
+    joined = (
+        replace(alike[0], partial=any(e.partial for e in alike) or len(alike) < len(flows))
+        for alike in edges.values()
+        if alike[0].main or alike[0].target not in inner
+    )
+    return replace(first, items=tuple(items), edges=tuple(joined))
+
+
+def outlet(flow: Flow) -> tuple[str, str]:
+    """What a flow returns, whatever its shape."""
+    return (flow.outlet.path, flow.outlet.port) if flow.outlet else ("", "")
+
+
+def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Item | None:
+    first = alike[0]
+    if len({item.about.path for item in alike}) > 1:
+        return None
+    about = replace(
+        first.about,
+        parameters=sum(item.about.parameters for item in alike),
+        description=of_each([item.about.description for item in alike]),
+    )
+    found: Item | None = None
+    if all(isinstance(item, Leaf) for item in alike):
+        leaves = [item for item in alike if isinstance(item, Leaf)]
+        found = _leaf(replace(leaves[0], about=about), leaves, passes)
+    elif all(isinstance(item, Group) for item in alike):
+        groups = [item for item in alike if isinstance(item, Group)]
+        if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
+            inner = merged([group.flows[0] for group in groups], passes)
+            found = None if inner is None else replace(groups[0], about=about, flows=(inner,))
+    elif all(isinstance(item, Fan) for item in alike):
+        fans = [item for item in alike if isinstance(item, Fan)]
+        found = _fan(replace(fans[0], about=about), fans)
+    if found is None:
+        found = _instead(about.parameters, alike, passes)
+    if found is None:
+        found = one_of(alike, passes, flows)
+    return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | Fan) else found
+
+
+def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
+    """What happens in training to what an item gives, and in how many passes where that is not the same in all."""
+    counts: dict[str, int] = {}
+    for item, count in zip(alike, passes, strict=True):
+        said = item.join.after if isinstance(item, Branches | Web) else item.after
+        counts[said] = counts.get(said, 0) + count
+    if len(counts) == 1:
+        return next(iter(counts))
+    return " · ".join(f"{said} in {count} of {sum(passes)}" for said, count in counts.items() if said)
+
+
+def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> Fan | None:
+    """Mixtures in some passes and single blocks in the others, as the mixture with a row for each block."""
+    fans = [item for item in alike if isinstance(item, Fan)]
+    leaves = [item for item in alike if isinstance(item, Leaf)]
+    fan = _fan(fans[0], fans) if fans and len(fans) + len(leaves) == len(alike) else None
+    if fan is None or any(leaf.look.sign or leaf.look.sides or leaf.rows for leaf in leaves):
+        return None
+    kinds: dict[object, list[int]] = {}
+    for number, item in enumerate(alike):
+        kinds.setdefault(item.look if isinstance(item, Leaf) else None, []).append(number)
+    if not 2 <= len(kinds) <= ROWS:
+        return None
+    rows = {}
+    for look, numbers in kinds.items():
+        count = sum(passes[number] for number in numbers)
+        share = f"{count} of {sum(passes)}"
+        rows[look] = Row(share, fan.expert, count, tuple(numbers) if len(passes) <= MAPPED else ())
+    instead = []
+    for look, numbers in kinds.items():
+        if look is not None:
+            same = [leaf for leaf in (alike[number] for number in numbers) if isinstance(leaf, Leaf)]
+            whole = replace(same[0].about, parameters=sum(leaf.about.parameters for leaf in same))
+            instead.append(replace(same[0], about=whole, rows=(rows[look],)))
+    about = replace(fan.about, parameters=parameters)
+    return replace(fan, about=about, row=rows[None], instead=tuple(instead))
+
+
+def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:
+    """Different blocks in the same place, as a frame in which they stand side by side."""
+    path, whole = alike[0].about.path, sum(passes)
+    kinds: dict[object, tuple[Flow, int]] = {}
+    for item, count, flow in zip(alike, passes, flows, strict=True):
+        streams = [e for e in flow.edges if e.target == path and e.main]
+        if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
+            return None
+        owner = f"{path}|"
+        edges = tuple(
+            replace(e, source=Source(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path
+        )
+        one = Flow(owner, (item,), edges, Source(path))
+        key: object = item.look if isinstance(item, Leaf) else len(kinds)
+        before = kinds.get(key)
+        if before is not None:
+            assert isinstance(item, Leaf)
+            both = before[0].items[0].about.parameters + item.about.parameters
+            said = of_each([before[0].items[0].about.description, item.about.description])
+            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both, description=said)),))
+            count += before[1]
+        kinds[key] = one, count
+    headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
+    about = replace(alike[0].about, parameters=0, tip="one of several blocks, by the pass")
+    return Group(about, ("One of",), tuple(flow for flow, _ in kinds.values()), headers)
+
+
+def of_each(descriptions: Sequence[str]) -> str:
+    """What is said of each kind of pass; once where that is the same of all."""
+    return " | ".join(descriptions if len(set(descriptions)) > 1 else descriptions[:1])
+
+
+def _fan(first: Fan, fans: Sequence[Fan]) -> Fan | None:
+    """Mixtures that differ in nothing but the numbers that they own."""
+    if any((fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look) != _said(first) for fan in fans):
+        return None
+    gates = sum(fan.router.about.parameters for fan in fans)
+    router = replace(first.router, about=replace(first.router.about, parameters=gates))
+    shared = first.shared
+    if shared is not None:
+        count = sum(fan.shared.about.parameters for fan in fans if fan.shared)
+        shared = replace(shared, about=replace(shared.about, parameters=count))
+    return replace(first, router=router, shared=shared)
+
+
+def _said(fan: Fan) -> tuple[object, ...]:
+    return fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look
+
+
+def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | None:
+    kinds: dict[Look, int] = {}
+    for leaf, count in zip(leaves, passes, strict=True):
+        kinds[leaf.look] = kinds.get(leaf.look, 0) + count
+    params = {leaf.params for leaf in leaves}
+    shared = first.params if len(params) == 1 else ""
+    shape = first.shape if len({leaf.shape for leaf in leaves}) == 1 else ""
+    if len(kinds) == 1:
+        return replace(first, params=shared, shape=shape)
+    looks = list(kinds)
+    if any(seen.sign != looks[0].sign or bool(seen.sign) for seen in looks):
+        return None  # a circle has no rows
+    sides = looks[0].sides if all(seen.sides == looks[0].sides for seen in looks) else ()
+    whole = sum(kinds.values())
+    titles = list(dict.fromkeys(seen.title for seen in looks))
+    one = looks[0]
+    if len(looks) > ROWS:
+        facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
+        title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
+        seen = Look(title, facts, one.hue, one.icon, one.mask, sides, double=one.double, short=one.short)
+        return replace(first, look=seen, params=shared, shape=shape)
+    rows = []
+    common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
+    same_mask = len({seen.mask for seen in looks}) == 1
+    mapped = len(passes) <= MAPPED
+    for seen, count in kinds.items():
+        cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
+        named = [seen.title] if len(titles) > 1 else []
+        mask = [seen.mask] if seen.mask and not same_mask else []
+        own = [fact for fact in seen.facts if fact not in common]
+        turned = [side.words for side in seen.sides] if not sides else []
+        share = f"{count} of {whole}"
+        head = [*named, *mask] or own[:1] or turned[:1]
+        rest = [said for said in (*own, *turned) if said not in head]
+        said = f"{share}: {', '.join(head)}" if head else share
+        rows.append(Row(said, replace(seen, facts=tuple(rest), title=share), count, cells))
+    title = titles[0] if len(titles) == 1 else "One of"
+    seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
+    return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
+
+
+def _span(looks: Sequence[Look]) -> tuple[str, ...]:
+    """What all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
+    first, last = looks[0].facts, looks[-1].facts
+    if all(len(seen.facts) == len(first) for seen in looks):
+        said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
+        return tuple(alike[0] if len(alike) == 1 else listed(alike) for alike in said) or (f"{len(looks)} kinds",)
+    common = [fact for fact in last if all(fact in seen.facts for seen in looks)]
+    rest = [[fact for fact in seen.facts if fact not in common] for seen in looks]
+    if all(len(own) <= 1 for own in rest) and (most := greatest([fact for own in rest for fact in own])):
+        return (*common, most)
+    only_last = [f"{fact} in the last" for fact in last if fact not in common]
+    return (*common, *(f"{fact} in the first" for fact in first if fact not in common), *only_last)
+
+
+def greatest(facts: Sequence[str]) -> str:
+    """Facts that differ in their one number by the greatest, `dilation up to 32`; nothing for others."""
+    split = {fact: re.fullmatch(r"(\D+ )(\d[\d.]*)", fact) for fact in facts}
+    found = [(match[1], float(match[2]), match[2]) for match in split.values() if match]
+    if len(found) < len(split) or len({name for name, _, _ in found}) != 1:
+        return ""
+    name, _, most = max(found, key=lambda one: one[1])
+    return f"{name}up to {most}"
+
+
+def listed(facts: Sequence[str]) -> str:
+    """Facts that differ in one number with all its values, `dilation 1, 2, 4`; others from the first to the last."""
+    split = [re.split(r"(\d[\d.]*)", fact) for fact in facts]
+    alike = list(zip(*split, strict=True)) if len({len(parts) for parts in split}) == 1 else []
+    differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
+    if len(facts) > MOST_TOLD or len(differing) != 1 or not differing[0] % 2:
+        return f"{facts[0]} … {facts[-1]}"
+    (place,) = differing
+    return "".join([*split[0][:place], ", ".join(alike[place]), *split[0][place + 1 :]])

@@ -1,0 +1,80 @@
+"""A flow for the column of a paper: nothing stands beside a block, and what it says is broken into lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from composer.draw.diagram import Branches, Edge, Flow, Group, Item, Leaf, Sink
+from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
+from composer.draw.scene import FONTS, Role
+from composer.draw.style.text_metrics import text_width, wrapped
+
+SINK, FEW = 78.0, 2
+"""Width of what stands beside the column all the same, losses; and how many values one reads by their names."""
+
+
+def narrowed(flow: Flow, width: float) -> Flow:
+    """The flow with boxes of a width; what is given to it goes by its name alone."""
+    return replace(
+        flow,
+        items=tuple(_item(item, width) for item in flow.items),
+        edges=tuple(map(_edge, flow.edges)),
+        sinks=tuple(map(_sink, flow.sinks)),
+    )
+
+
+def _sink(sink: Sink) -> Sink:
+    """A loss with few words, and one wire for all that it reads."""
+    if sink.leaf is None:
+        return replace(sink, edges=tuple(map(_edge, sink.edges)))
+    look, many = sink.leaf.look, len(sink.edges) > FEW
+    counted = (f"of {len(sink.edges)} values",) if many else ()
+    leaf = replace(sink.leaf, look=replace(look, facts=(*counted, *look.facts)))
+    return replace(sink, leaf=_leaf(leaf, SINK), edges=tuple(map(_edge, sink.edges[: 1 if many else FEW])))
+
+
+def without_losses(flow: Flow) -> Flow:
+    """The flow with the names of its losses alone."""
+    return replace(flow, sinks=tuple(replace(sink, leaf=None, edges=sink.edges[:1]) for sink in flow.sinks))
+
+
+def _edge(edge: Edge) -> Edge:
+    return replace(edge, source=replace(edge.source, word=""))
+
+
+def _item(item: Item, width: float) -> Item:
+    match item:
+        case Leaf():
+            return _leaf(item, width)
+        case Group() | Branches():
+            return replace(item, flows=tuple(narrowed(inner, width) for inner in item.flows))
+    return item
+
+
+def _leaf(leaf: Leaf, width: float) -> Leaf:
+    look = leaf.look
+    if look.sign and not look.sides:
+        return leaf
+    if look.sides:
+        beside = [side.words for side in look.sides]
+        said = (*look.sides[0].facts, *beside[1:]) if look.sign else (*look.facts, *beside)
+        look = replace(look, facts=said, hue=look.sides[0].hue if look.sign else look.hue, sides=(), sign=None)
+    alone = replace(leaf, look=look)
+    room = width - PAD - (ICON_ROOM if look.icon is not None and not leaf.rows else PAD)
+    params = leaf.params if leaf.params != "tied" or "weight" not in detail_of(alone) else ""
+    detail = " · ".join(filter(None, [detail_of(alone), params]))
+    rows = tuple(replace(row, share=re.sub(r" of \d+:", " ×", row.share)) for row in leaf.rows)
+    return replace(alone, rows=rows, lines=(*lines("title", look.title, room), *lines("detail", detail, room)))
+
+
+def lines(role: Role, text: str, room: float) -> Iterator[tuple[Role, str]]:
+    """A text in as few lines as have room for it, broken between facts where that can be."""
+    font = FONTS[role]
+
+    def fits(said: str) -> bool:
+        return text_width(said, font.size, bold=font.bold) <= room
+
+    facts = [part for fact in text.split(" · ") for part in ([fact] if fits(fact) else wrapped(fact.split(" "), " ", fits))]
+    return ((role, line) for line in wrapped(facts, " · ", fits) if line)

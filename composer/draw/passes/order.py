@@ -1,0 +1,74 @@
+"""The order of a flow: one line upwards, or a U."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from composer.draw.build.node_paths import above
+from composer.draw.diagram import Edge, Flow, Item, Leaf
+
+
+def in_line(flow: Flow) -> Flow:
+    """The flow in an order in which a block follows what it reads as directly as can be."""
+    items = {item.about.path: item for item in flow.items}
+    rank = {path: index for index, path in enumerate(items)}
+    reads: dict[str, set[str]] = {path: set() for path in items}
+    readers: dict[str, list[str]] = {path: [] for path in items}
+    streams: dict[str, set[str]] = {path: set() for path in items}
+    for edge in (*flow.edges, *(edge for item in flow.items for edge in inner_edges(item))):
+        source = edge.source.path
+        for path in above(edge.target) if edge.upward else ():
+            if path in items and source in items and source not in (path, *reads[path]):
+                reads[path].add(source)
+                readers[source].append(path)
+    for edge in flow.edges:
+        if edge.upward and edge.main and edge.target in items:
+            streams[edge.target].add(edge.source.path)
+    placed: list[str] = []
+    ready = {path for path in items if not reads[path]}
+    while ready:
+        last = placed[-1] if placed else flow.owner
+        going_on = [path for path in ready if last in streams[path]]
+        placed.append(min(going_on or ready, key=rank.__getitem__))
+        ready.remove(placed[-1])
+        for path in readers[placed[-1]]:
+            reads[path].remove(placed[-1])
+            if not reads[path]:
+                ready.add(path)
+    return replace(flow, items=tuple(items[path] for path in placed))
+
+
+def bent(flow: Flow) -> tuple[Flow, Flow] | None:
+    """The way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read once
+    more on the way up, the last one first. None for any other form.
+    """
+    paths = [item.about.path for item in flow.items]
+    place = {path: index for index, path in enumerate(paths)}
+    if not all(isinstance(item, Leaf) for item in flow.items):
+        return None
+    wires = [(place[e.source.path], place[e.target]) for e in flow.edges if e.upward and e.main and e.source.path in place]
+    skips = sorted((a, b) for a, b in wires if b > a + 1)
+    nested = all(a < c and d < b for (a, b), (c, d) in pairwise(skips))
+    plain = all((index, index + 1) in wires for index in range(len(paths) - 1))
+    if len(skips) < 2 or not nested or not plain or any(e.source.port or e.back for e in flow.edges):
+        return None
+    turn = skips[-1][0] + 1
+    down, up = flow.items[:turn], flow.items[turn:]
+    return _half(flow, down), _half(flow, up)
+
+
+def _half(flow: Flow, items: tuple[Item, ...]) -> Flow:
+    paths = {item.about.path for item in items}
+    return replace(
+        flow,
+        items=items,
+        edges=tuple(e for e in flow.edges if e.target in paths),
+        exits=tuple((name, source) for name, source in flow.exits if source.path in paths),
+        sinks=tuple(sink for sink in flow.sinks if sink.edges[0].source.path in paths),
+    )
+
+
+def inner_edges(item: Item) -> list[Edge]:
+    """The edges of all that an item holds."""
+    return [edge for flow in getattr(item, "flows", ()) for edge in flow.all_edges()]

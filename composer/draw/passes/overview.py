@@ -1,0 +1,72 @@
+"""The overview: a repeat or a group as one box that says what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from composer.draw.build.wording import counted
+from composer.draw.diagram import Edge, Fan, Flow, Leaf, Source
+from composer.draw.scene import About
+from composer.draw.style.looks import Look
+
+
+def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
+    """A group as one box, whose passes are of one or more kinds: the mask of its first attention, and its blocks in a few
+    letters.
+    """
+    leaves = [item for flow in flows for item in flow.leaves()]
+    looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
+    telling = [seen for seen in looks if seen.short]
+    words = [seen.short for seen in telling]
+    words[1:1] = [side.title for seen in telling[:1] for side in seen.sides]
+    fans = [f"MoE {item.experts}" for item in leaves if isinstance(item, Fan)]
+    facts = tuple(dict.fromkeys([*words, *fans])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
+    others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
+    first = next(iter(telling), None) or next(others, looks[0] if looks else Look(""))
+    seen = Look(title, facts, first.hue, first.icon, first.mask, double=any(one.double for one in looks))
+    return Leaf(about, seen, params)
+
+
+def without_norms(flow: Flow) -> Flow:
+    """A flow whose norms stand in the box of what reads them, where that is one block of the same column."""
+    items = {item.about.path: item for item in flow.items}
+    edges = list(flow.edges)
+    for path in list(items):
+        item = items[path]
+        if not (isinstance(item, Leaf) and item.look.hue == "norm"):
+            continue
+        readers = [edge for edge in edges if edge.source.path == path]
+        reader = items.get(readers[0].target) if len(readers) == 1 and readers[0].main else None
+        alone = isinstance(reader, Leaf) and not reader.look.sign and sum(e.target == readers[0].target for e in edges) == 1
+        if not alone or any(source.path == path for _, source in flow.exits):
+            continue
+        assert isinstance(reader, Leaf)
+        items[readers[0].target] = _joined(item, reader)
+        del items[path]
+        edges = list(_without(edges, path, readers[0].target))
+    return replace(flow, items=tuple(items.values()), edges=tuple(edges))
+
+
+def _joined(norm: Leaf, reader: Leaf) -> Leaf:
+    both = norm.about.parameters + reader.about.parameters
+    tip = f"{norm.look.title} + {reader.about.tip}"
+    covers = (*reader.about.covers, *norm.about.covers, norm.about.path)
+    about = replace(reader.about, parameters=both, tip=tip, covers=covers)
+    params = counted(both) if reader.params == counted(reader.about.parameters) else reader.params
+    return replace(
+        reader, about=about, params=params, look=replace(reader.look, title=f"{norm.look.title} + {reader.look.title}")
+    )
+
+
+def _without(edges: Iterable[Edge], gone: str, reader: str) -> Iterable[Edge]:
+    into: list[Source] = []
+    for edge in edges:
+        if edge.target == gone:
+            into.append(edge.source)
+        elif edge.source.path == gone:
+            continue
+        else:
+            yield edge
+    for source in into:
+        yield Edge(source, reader, "", True)

@@ -1,0 +1,73 @@
+"""What stands beside a flow: blocks that read nothing that flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from composer.draw.diagram import Edge, Flow, Item, Leaf, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Asides:
+    """A flow without the blocks that read nothing that flows, and where these stand."""
+
+    flow: Flow
+    beside: Mapping[str, Sequence[tuple[Leaf, Edge, tuple[Edge, ...]]]]
+    """With each block the ones beside it, the edges from there, and what they read."""
+    standing: Mapping[str, tuple[Leaf, tuple[Edge, ...]]]
+    """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
+
+
+def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
+    """A flow, and what stands beside it; not what is `sent` to other columns."""
+    items = {item.about.path: item for item in flow.items}
+    besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
+    standing: dict[str, tuple[Leaf, tuple[Edge, ...]]] = {}
+    gone: set[str] = set()
+    read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
+    for path, item in items.items():
+        readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
+        streams = [e for e in reads if not e.measured]
+        still = all(e.source.chip or e.source.given for e in streams)
+        still = still and flow.owner not in {e.source.path for e in streams} - {""}
+        if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
+            continue  # an input of the model
+        if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
+            continue
+        if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
+            continue
+        reader = items.get(readers[0].target)
+        if len(readers) > 1 or reader is None or any(e.measured and e.upward and not e.source.given for e in reads):
+            stays = {(path, "")} & {*sent, *((e.source.path, "") for sink in flow.sinks for e in sink.edges)}
+            if not (stays or any(e.main or e.source.chip for e in readers)):
+                standing[path] = item, reads
+                gone.add(path)
+            continue
+        if not isinstance(reader, Leaf):
+            continue
+        streams = [e for e in into.get(readers[0].target, ()) if e.main and e.source.path not in gone]
+        others = [e for e in streams if e.source.path != path and not e.source.chip]
+        if not others or (readers[0].main and streams[0].source.path == path and not _flows(others[0].source, flow, items)):
+            continue
+        if len(besides.get(readers[0].target, [])) < 2:
+            besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
+            gone.add(path)
+    kept = tuple(item for item in flow.items if item.about.path not in gone)
+    paths = gone - set(standing)
+    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.chip))
+    return Asides(replace(flow, items=kept, edges=edges), besides, standing)
+
+
+def _by(edges: Iterable[Edge], key: Callable[[Edge], str]) -> dict[str, list[Edge]]:
+    """Edges by one of their ends."""
+    found: dict[str, list[Edge]] = {}
+    for edge in edges:
+        found.setdefault(key(edge), []).append(edge)
+    return found
+
+
+def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:
+    """Whether a value comes from a block that reads what flows."""
+    wired = [e for e in flow.edges if e.upward]
+    return source.path == flow.owner or any(e.target == source.path and e.source.path in items for e in wired)

@@ -1,0 +1,97 @@
+"""The columns of a page: which blocks stand in which, and what they read of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from composer.draw.build.node_paths import above, belongs
+from composer.draw.diagram import Fan, Flow, Group, Leaf, Net, Sink, Source
+from composer.draw.passes.side_inputs import aside
+
+
+def parts(flow: Flow) -> list[Flow]:
+    """The columns: blocks between which the stream flows; the one with the model's output last."""
+    group = {item.about.path: item.about.path for item in flow.items}
+
+    def root(path: str) -> str:
+        while group[path] != path:
+            path = group[path]
+        return path
+
+    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow).flow.items}
+    for edge in flow.edges:
+        if (
+            edge.source.path in group
+            and not edge.source.chip
+            and (edge.main or edge.target in alone or edge.source.path in alone)
+        ):
+            group[root(edge.source.path)] = root(edge.target)
+    for item in flow.items:  # a block by itself that reads nothing stands in the column that reads it
+        path = item.about.path
+        if isinstance(item, Leaf) and group[path] == path and (path in alone or not any(e.target == path for e in flow.edges)):
+            holders = next((above(e.target) for e in flow.all_edges() if e.source.path == path), [])
+            group[path] = next((root(one) for one in holders if one in group and root(one) != path), path)
+    last = root(flow.items[-1].about.path)
+    roots = dict.fromkeys(root(item.about.path) for item in flow.items)
+    ordered = [one for one in roots if one != last] + [last]
+    columns = []
+    for one in ordered:
+        items = tuple(item for item in flow.items if root(item.about.path) == one)
+        paths = {item.about.path for item in items}
+        edges = tuple(e for e in flow.edges if e.target in paths)
+        exits = tuple((name, source) for name, source in flow.exits if belongs(source.path, paths))
+        columns.append(replace(flow, items=items, edges=edges, exits=exits, sinks=()))
+    return with_sinks(columns, flow.sinks)
+
+
+def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
+    """The columns, each with what gives nothing that flows on: beside what it reads first. A loss that reads routers of two
+    columns stands between them, and wires lead to it from either side.
+    """
+    found = list(columns)
+    for sink in sinks:
+        first, *others = sink.edges
+        column, *of = (number_of(edge.source, columns) for edge in sink.edges)
+        fans = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, Fan)}
+        if len(others) == 1 and of[0] > column and {edge.source.path for edge in sink.edges} <= fans:
+            here = replace(first, source=replace(first.source, chip=""), trains=True)
+            sink, column = replace(sink, edges=(others[0], here)), of[0]
+        found[column] = replace(found[column], sinks=(*found[column].sinks, sink))
+    return found
+
+
+def number_of(source: Source, columns: Sequence[Flow]) -> int:
+    """The column that a value comes from; the last one for an input of the model."""
+    numbers = (n for n, column in enumerate(columns) if belongs(source.path, {item.about.path for item in column.items}))
+    return next(numbers, len(columns) - 1)
+
+
+def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
+    """The columns, where what a later one gives goes by its name: wires lead to the right."""
+    found = []
+    for number, column in enumerate(columns):
+        later = {item.about.path for other in columns[number + 1 :] for item in other.items}
+        found.append(_by_name(column, later))
+    return found
+
+
+def _by_name(flow: Flow, paths: set[str]) -> Flow:
+    edges = tuple(
+        replace(e, source=replace(e.source, chip=e.source.path)) if e.source.path in paths and not e.source.chip else e
+        for e in flow.edges
+    )
+    items = tuple(
+        replace(item, flows=tuple(_by_name(inner, paths) for inner in item.flows)) if isinstance(item, Group) else item
+        for item in flow.items
+    )
+    return replace(flow, items=items, edges=edges)
+
+
+def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
+    """Values of a column that others read."""
+    own = {item.about.path for item in column.items}
+    others = [other for other in columns if other is not column]
+    read = [e.source for other in others for e in other.all_edges() if e.source.path in own]
+    read += [e.source for other in others for sink in other.sinks for e in sink.edges if e.trains and belongs(e.source.path, own)]
+    return frozenset(source.net for source in read if not source.chip)

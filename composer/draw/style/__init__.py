@@ -1,0 +1,1 @@
+"""Colors, icons, themes and the widths of texts."""

@@ -1,0 +1,123 @@
+"""How a picture looks: the colours and widths of what is in it, and the same as rules of CSS."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from composer.draw.scene import Happened, Role, Style
+from composer.draw.style.palette import DARK, LIGHT, Hue, Palette
+
+WIDTHS: dict[Style, float] = {
+    "main": 1.5,
+    "side": 1.5,
+    "cross": 1.8,
+    "expert": 1.8,
+    "idle": 1.0,
+    "loss": 1.5,
+    "loop": 1.5,
+    "far": 1.2,
+    "measured": 1.2,
+    "rewired": 2.6,
+}
+CHANGES: dict[Happened, tuple[Hue, str]] = {
+    "added": ("ffn", ""),
+    "removed": ("loss", "7 4"),
+    "replaced": ("embed", "12 3 2 3"),
+    "altered": ("attn", "2 2.5"),
+    "rewired": ("pos", ""),
+    "shared": ("rec", "5 2"),
+}
+"""The colour of a change, and the dashes of a ring by which it is told apart without colours."""
+WIRES: dict[Style, Hue] = {
+    "side": "pos",
+    "cross": "cross",
+    "expert": "moe",
+    "idle": "moe",
+    "loss": "loss",
+    "loop": "rec",
+    "rewired": CHANGES["rewired"][0],
+}
+"""What has the colour of a block; all other wires have one of their own."""
+CLASSES: dict[Role, str] = {
+    "heading": "t",
+    "title": "t",
+    "expert": "t",
+    "row": "t",
+    "facts": "u",
+    "detail": "u",
+    "header": "u",
+    "pill": "pt",
+    "badge": "bt",
+}
+"""The class of a text, which says its colour; that of all others is `m`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """How a picture looks, and whether it looks otherwise where the reader's screen is dark."""
+
+    palette: Palette
+    follows: bool = False
+    paper: bool = True
+    """Whether the page has a colour of its own."""
+    stroke: float = 1.0
+    """Factor of all lines."""
+    letters: float = 1.0
+    """Factor of all letters, for which figures are laid out."""
+
+
+THEMES = {
+    "light": Theme(LIGHT),
+    "dark": Theme(DARK),
+    "auto": Theme(LIGHT, follows=True),
+    "slide": Theme(LIGHT, paper=False, stroke=1.35, letters=1.35),
+}
+
+
+def inks(palette: Palette) -> dict[str, str]:
+    """The colours of texts, by their classes."""
+    return {"t": palette.title, "u": palette.detail, "m": palette.muted, "pt": palette.pill.stroke, "bt": palette.paper}
+
+
+def wire_colour(palette: Palette, style: Style) -> str:
+    """What colour a wire has."""
+    return palette.hues[WIRES[style]].stroke if style in WIRES else palette.wire
+
+
+def rules(palette: Palette) -> str:
+    """Every colour of a theme as rules of CSS, by the classes that things have."""
+    found = [
+        f".t{{fill:{palette.title}}}.u{{fill:{palette.detail}}}.m{{fill:{palette.muted}}}.paper,.off{{fill:{palette.paper}}}",
+        f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}",
+        f".wire{{fill:{palette.wire}}}.pill{{fill:{palette.pill.fill}}}.pt{{fill:{palette.pill.stroke}}}",
+    ]
+    for hue, paint in palette.hues.items():
+        found.append(f".k-{hue}>.s{{fill:{paint.fill};stroke:{paint.stroke}}}.k-{hue} .i{{stroke:{paint.stroke}}}")
+        solid = f"{{fill:{paint.stroke};stroke:{paint.stroke}}}"
+        found.append(f".k-{hue} .on{solid}.k-{hue} .half{solid}")
+    for style in WIDTHS:
+        if style == "rewired":  # told with the changes
+            continue
+        colour = wire_colour(palette, style)
+        found.append(f".e-{style}>path{{stroke:{colour}}}.e-{style}>polygon{{fill:{colour}}}")
+    return "".join(found)
+
+
+def change_rules(palette: Palette) -> str:
+    """The same of what marks a change."""
+    found = [f".bt{{fill:{palette.paper}}}"]
+    for happened, (hue, _) in CHANGES.items():
+        colour = palette.hues[hue].stroke
+        found.append(f".c-{happened}{{stroke:{colour}}}.b-{happened}>.s{{fill:{colour};stroke:{palette.paper}}}")
+    colour = wire_colour(palette, "rewired")
+    return "".join([*found, f".e-rewired>path{{stroke:{colour}}}.e-rewired>polygon{{fill:{colour}}}"])
+
+
+def within(selector: str, css: str) -> str:
+    """Rules for what is in a picture of some class alone: a notebook has several on one page."""
+
+    def scoped(rule: re.Match[str]) -> str:
+        return ",".join(f"{selector} {one}" for one in rule[1].split(",")) + rule[2]
+
+    return re.sub(r"([^{}]+)(\{[^{}]*\})", scoped, css)

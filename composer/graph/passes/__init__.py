@@ -1,0 +1,1 @@
+"""The passes that turn a recipe into a typed graph, and those that rewrite one."""

@@ -1,0 +1,1 @@
+"""What is checked on a typed graph: causality, shared weights, lint."""

@@ -1,0 +1,108 @@
+"""What a model of texts cannot have, since the tokens are not all there while it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Part
+from blocks.masks.mask import Mask
+from composer.diagnostics import Diagnostic, Span
+from composer.graph.dims import names
+from composer.graph.ir import BlockNode, Graph, PartValue, Ref, wires_of
+from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.infer.type_patterns import Mismatch, match, pattern
+from composer.graph.typed import TypedGraph, TypedScan
+from composer.graph.types import Given, Ports, TensorType
+
+if TYPE_CHECKING:
+    from composer.graph.passes.infer.infer import Inference
+
+
+class Writing:
+    """Refuses it, as far as the axis goes along which the model writes."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference, self.mistakes = inference, inference.mistakes
+        self.task = inference.program.recipe.task
+
+    def block(self, node: BlockNode, part: Part, outputs: Ports, sizes: Mapping[str, Any]) -> None:
+        """Reports what needs tokens that are still to come, or gives more or fewer values than there are tokens."""
+        grows = self.inference.grows
+        if grows is None or node.dropped:
+            return
+        kind, axis = self.mistakes.kind(node), str(grows)
+        if grows in part.mixes(sizes):
+            message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while {self.task} writes a text"
+            hint = "use another axis, or a causal form where there is one"
+            self.mistakes.report(Diagnostic("not-causal", message, node.name_span, hint=hint))
+        for size in (size for type_ in outputs.values() if isinstance(type_, TensorType) for size in type_.sizes):
+            if size != grows and names(size) & names(grows):
+                message = f"{kind} gives {size} values for `{axis}` tokens, and {self.task} writes token by token"
+                self.mistakes.report(
+                    Diagnostic("not-causal", message, node.name_span, hint="every token needs a value of its own")
+                )
+
+    def last_step(self, ref: Ref, around: TypedGraph, span: Span | None = None) -> None:
+        """Reports the use of what the last step of a scan left, where steps are still to come."""
+        scan, grows = around.by_name.get(ref.node), self.inference.grows
+        if not isinstance(scan, TypedScan) or grows is None or scan.axis.size != grows:
+            return
+        if ref.port and ref.port != next(iter(scan.outputs)):
+            message = f"`{ref}` is what the last step along `{grows}` leaves, and {self.task} has not written that far"
+            hint = f"the first output of `{scan.name}` has a value for each step"
+            self.mistakes.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
+
+    def masks(self, node: BlockNode, part: Part, given: Given, sizes: Mapping[str, Any]) -> None:
+        """Holds what the block's masks are and read against the positions of its queries and keys.
+
+        Raises:
+            Stop: where they do not fit, which is reported.
+        """
+        for prepared in part.prepared(frozenset(given)).values():
+            mask = dict(node.fields).get(prepared.slot)
+            if not isinstance(mask, PartValue) or len(prepared.ports) < 2:
+                continue
+            query, key = (part.counts[port] for port in prepared.ports[:2])
+            self._predicates(mask, sizes[query], sizes[key])
+            axes = {"batch": sizes.get("batch"), "query": sizes.get(query), "key": sizes.get(key)}
+            known = {name: size for name, size in axes.items() if size is not None}
+            for port, text in mask.wires():
+                if not isinstance(type_ := given.get(port), TensorType):
+                    continue
+                try:
+                    match(pattern(text), type_, dict(known), {})
+                except Mismatch as wrong:
+                    message = f"the mask {port.partition('_')[0]} {wrong.message}"
+                    self.mistakes.at_port(node, port, "type-mismatch", message)
+                    raise Stop from None
+
+    def _predicates(self, mask: PartValue, query: Any, key: Any) -> None:
+        grows = self.inference.grows
+        writing = names(grows) if grows is not None else frozenset()
+        for one in mask.parts():
+            if not issubclass(one.part, Mask):
+                continue
+            if one.part.needs_ends and writing & (names(query) | names(key)):
+                message = f"`{one.part.kind}` asks which positions are the last ones, which is not known while a text is written"
+                hint = f"the axis {grows} of a {self.task} grows by each token; `first` and `chosen` do not look ahead"
+                self.mistakes.report(Diagnostic("unknown-end", message, one.span, hint=hint))
+                raise Stop
+            if one.part.one_sequence and query != key:
+                message = f"`{one.part.kind}` is about positions of one sequence; here queries are {query}, keys are {key}"
+                self.mistakes.report(
+                    Diagnostic("two-sequences", message, one.span, hint="`valid` and `given` are for a memory too")
+                )
+                raise Stop
+
+
+def needed(graph: Graph, others: Iterator[Ref]) -> frozenset[str]:
+    """The nodes that what a graph returns depends on, and `others`: what only a loss or a state reads writes no token."""
+    waiting = [ref.node for _, ref in graph.outputs] + [ref.node for ref in others]
+    reads = {node.name: {ref.node for wire in wires_of(node) for ref in wire.refs} for node in graph.nodes}
+    found: set[str] = set()
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting.extend(reads.get(name, ()))
+    return frozenset(found)

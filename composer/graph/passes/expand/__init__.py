@@ -1,0 +1,1 @@
+"""Recipe to graph: shorthands, conditions, slots and passes worked out."""

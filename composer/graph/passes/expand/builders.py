@@ -1,0 +1,153 @@
+"""Graphs while they are being built: what `expand` fills, `wire` connects and `freeze` turns into the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from blocks.core import Part
+from composer.diagnostics import Span
+from composer.graph.ir import FieldValue, GraphInput, PortType, Ref, Tie, Wire
+from composer.graph.passes.expand.scope import Scope
+from composer.language.expressions.ast import Expression
+
+
+@dataclass(slots=True, eq=False)
+class PendingEdge:
+    """References that are written, or the implied one, before it is known what they name."""
+
+    port: str
+    references: tuple[Expression, ...]
+    scope: Scope
+    span: Span
+    source: str = ""
+    """The node above, or `input`, where the edge is implied."""
+    failed: bool = False
+    """Whether a reference could not be read, which has been reported."""
+
+
+@dataclass(slots=True, eq=False)
+class PendingTie:
+    """A tie before it is known what it names."""
+
+    parameter: str
+    reference: Expression
+    scope: Scope
+    span: Span
+    """The parameter's own name; the reference, where the tie names none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """Where a node is written."""
+
+    name: str
+    home: GraphBuilder
+    span: Span
+    above: str
+    """The node before it, or `input`: what it reads where it says nothing."""
+    fed: bool = False
+    """Whether it was written for a slot, whose first port the holder feeds."""
+
+    def implied(self, port: str) -> PendingEdge:
+        """The edge from what stands above."""
+        return PendingEdge(port, (), Scope(self.home, {}), self.span, self.above)
+
+    def at(self, span: Span) -> Site:
+        """The same, its mistakes shown elsewhere."""
+        return replace(self, span=span)
+
+    def filling(self) -> Site:
+        """The same for what was written for a slot."""
+        return replace(self, fed=True)
+
+
+@dataclass(slots=True, eq=False)
+class NodeBuilder:
+    """A node. `part` alone: a block; with `graph`: a group, or a scan along an axis; with `passes`: a repeat; with none of
+    them: its input, passed on.
+    """
+
+    name: str
+    home: GraphBuilder
+    name_span: Span
+    span: Span
+    part: type[Part] | None = None
+    graph: GraphBuilder | None = None
+    passes: list[PassBuilder] | None = None
+    fields: dict[str, FieldValue | NodeBuilder] = field(default_factory=dict)
+    edges: dict[str, PendingEdge] = field(default_factory=dict)
+    ties_pending: list[PendingTie] = field(default_factory=list)
+    trainable: bool = True
+    dropped: bool = False
+    broken: bool = False
+    """Whether a field or an edge has a mistake, which has been reported."""
+    wires: dict[str, Wire] = field(default_factory=dict)
+    ties: list[Tie] = field(default_factory=list)
+    wanted: set[str] = field(default_factory=set)
+    ports: tuple[PortType, ...] = ()
+    """What a block that a recipe defines takes."""
+    init: tuple[tuple[str, str, float, Span], ...] = ()
+    """How its parameters start: pattern over their names below the node, initialiser and number."""
+    read: bool = False
+    axis: tuple[str, Span] | None = None
+    """Of a scan: along what it goes, and where that is written."""
+    share: Span | None = None
+    """Of a repeat: where it is said that all passes have one set of weights."""
+
+    @property
+    def elided(self) -> bool:
+        """Whether the node came to nothing, such as an empty slot."""
+        return self.part is None and self.graph is None and self.passes is None
+
+
+@dataclass(slots=True, eq=False)
+class PassBuilder:
+    """One pass of a repeat; passes that see the same values share a graph."""
+
+    graph: GraphBuilder
+    values: tuple[tuple[str, object], ...]
+
+
+@dataclass(slots=True, eq=False)
+class GraphBuilder:
+    """A graph inside the node that holds it."""
+
+    holder: NodeBuilder | None = None
+    sealed: bool = False
+    """Whether it fills the slot of a block that computes by itself, so that nothing else can be handed in."""
+    inputs: dict[str, GraphInput] = field(default_factory=dict)
+    nodes: dict[str, NodeBuilder] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    """Optional inputs that it is not given."""
+    failed: set[str] = field(default_factory=set)
+    """Nodes and inputs that are written here with a mistake, which has been reported."""
+    outputs_pending: list[tuple[str, Span, Expression | str, Scope]] = field(default_factory=list)
+    outputs: dict[str, Ref] = field(default_factory=dict)
+    captures: dict[tuple[tuple[Ref, ...], bool], str] = field(default_factory=dict)
+    capture_wires: dict[str, Wire] = field(default_factory=dict)
+    pass_index: int | None = None
+    """The first pass that this graph serves."""
+
+    @property
+    def parent(self) -> GraphBuilder | None:
+        """The graph in which the holder stands."""
+        return self.holder.home if self.holder else None
+
+    @property
+    def shut(self) -> bool:
+        """Whether it, or a graph around it, is sealed."""
+        return self.sealed or (self.parent is not None and self.parent.shut)
+
+    @property
+    def lent(self) -> bool:
+        """Whether it belongs to a whole recipe that is used as a block."""
+        around = self.holder
+        return around is not None and (getattr(around.part, "lent", False) or around.home.lent)
+
+    def fresh(self, wanted: str) -> str:
+        """A name that no node and no input has."""
+        name, count = wanted, 1
+        while name in self.inputs or name in self.nodes:
+            count += 1
+            name = f"{wanted}_{count}"
+        return name

@@ -1,0 +1,42 @@
+"""Rules of `weights` written out: their sizes are numbers, as the params of the recipe are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from composer.graph.describe import number
+from composer.language.expressions.evaluator import as_float, evaluate
+from composer.language.expressions.parser import parse_expression
+from composer.language.yaml.nodes import Listing, Node
+from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.writer import Data, data_of
+
+SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotated", "offset")
+"""What is a number in a rule of `weights`."""
+
+
+def published(rules: Node, params: Mapping[str, Any]) -> Data:
+    """The rules of one model type, with the values of params; its `config` sets those, of which none is left."""
+    if not isinstance(rules, YamlMapping):
+        return data_of(rules)
+    texts = {entry.key.text: data_of(entry.value) for entry in rules if entry.key.text != "config"}
+    if isinstance(own := rules.get("rules"), YamlMapping):
+        return texts | {"rules": {entry.key.text: _operations(entry.value, params) for entry in own}}
+    return texts
+
+
+def _operations(rule: Node, params: Mapping[str, Any]) -> Data:
+    """What one rule does, or a part of it: sizes are expressions."""
+    if not isinstance(rule, YamlMapping):
+        return data_of(rule)
+    return {entry.key.text: _sizes(entry.value, params) if entry.key.text in SIZES else data_of(entry.value) for entry in rule}
+
+
+def _sizes(node: Node, params: Mapping[str, Any]) -> Data:
+    match node:
+        case YamlMapping():
+            return _operations(node, params)
+        case Listing(items=items):
+            return [_sizes(item, params) for item in items]
+    return number(as_float(evaluate(parse_expression(node), params), node.span))

@@ -1,0 +1,88 @@
+"""Blocks that declare a graph, written out where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Part, Reject, fields, ports, standard
+from blocks.core.fields import Field
+from composer.graph.ir import Known
+from composer.graph.passes.expand.builders import NodeBuilder
+from composer.graph.passes.expand.scope import Binding, Bound, Broken, Declaration, Deferred, Extent, Scope
+from composer.language.recipe.ast import Body, Choice, FieldEntry, MaskValue, SlotValue, Use
+from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.graphs import Graphs
+from composer.language.yaml.reader import read
+
+if TYPE_CHECKING:
+    from composer.graph.passes.expand.expand import Expander
+
+
+@cache
+def expansion(part: type[Part]) -> Body:
+    """The graph that a block declares, parsed."""
+    document = read(Declaration(f"<{part.kind}>", part.graph))
+    assert document.root is not None, document.diagnostics
+    reader = Reader(list(document.diagnostics))
+    body = Graphs(reader, standard()).body(document.root)
+    assert not reader.diagnostics, reader.diagnostics
+    return body
+
+
+class Composites:
+    """Writes such blocks out."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander, self.report = expander, expander.report
+
+    def write(self, node: NodeBuilder, what: Use, scope: Scope) -> None:
+        """The graph of one use, in the node that it became: fields are names inside, ports are inputs."""
+        inner = self.expander.inside(node, ports(what.part))
+        written = {entry.name: entry for entry in what.fields}
+        values = {
+            name: self._bind(written[name], field, what.part, scope) if name in written else _default(field, scope, node)
+            for name, field in fields(what.part).items()
+        }
+        if not any(isinstance(value, Broken) for value in values.values()):
+            self._reject(what, values, node)
+        self.expander.body(expansion(what.part), inner, Scope(inner, values))
+
+    def _bind(self, entry: FieldEntry, field: Field, part: type[Part], scope: Scope) -> Binding:
+        """What is written for a field, as a name inside."""
+        written = entry.value
+        if written is None:
+            return Broken(entry.key)
+        if isinstance(written, SlotValue) and isinstance(written.what, Choice) and not field.nullable:
+            choice = written.what
+            chosen = self.report.attempt(lambda: self.expander.choices.choose(choice, scope))
+            if chosen is None:
+                return Broken(written.span)
+            if chosen[0] is None:
+                self.report.error("not-optional", written.span, f"the slot `{field.name}` cannot be empty")
+                return Broken(written.span)
+        if isinstance(written, SlotValue | MaskValue):
+            return Deferred(written, scope, written.span)
+        value = self.report.attempt(lambda: self.expander.fields.field(written, field, part, scope, None))
+        if isinstance(value, Known):
+            return Deferred(None, scope, value.span) if value.value is None else Bound(value.value, value.span)
+        return Broken(written.span) if value is None else Deferred(written, scope, written.span)
+
+    def _reject(self, what: Use, values: Mapping[str, Binding], node: NodeBuilder) -> None:
+        plain: dict[str, Any] = {
+            key: value.value if isinstance(value, Bound) else value.holds
+            for key, value in values.items()
+            if not isinstance(value, Broken | Extent)
+        }
+        try:
+            what.part.model_construct(**plain).reject({}, frozenset(node.edges))
+        except Reject as no:
+            at = next((entry.value for entry in what.fields if entry.name == no.field), None)
+            self.report.error(no.code or "rejected", at.span if at else what.type_span, no.message, hint=no.hint)
+
+
+def _default(field: Field, scope: Scope, node: NodeBuilder) -> Binding:
+    if field.default is None or isinstance(field.default, Part):
+        return Deferred(field.default, scope, node.name_span)
+    return Bound(field.default, node.name_span)

@@ -1,0 +1,235 @@
+"""What expressions come to, name by name and place by place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from blocks.core import Part
+from blocks.core.fields import Flag, Integer, Real
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph.ir import AxisOf, Origins, Pending
+from composer.graph.passes.expand.error_report import Report, Stop, labels
+from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Extent, Scope
+from composer.language.expressions.ast import Binary, Expression, If, Path, Slice, Step, Unary, Value
+from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate
+from composer.language.expressions.free_names import IDENTIFIER
+from composer.language.expressions.parser import ExpressionError, names, parse_expression
+from composer.language.recipe.ast import (
+    ExpressionValue,
+)
+from composer.language.recipe.keys import VALUE_WORDS
+from composer.language.suggestions import near
+from composer.language.yaml.nodes import Scalar
+
+DEPTH = 60
+"""Blocks, and names, that lead from one to the next."""
+
+
+class Values:
+    """Evaluates expressions in their scope."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.parsed: dict[tuple[int, str], Any] = {}
+        """What pieces of the document were read as, by their identity."""
+        self.keep_alive: list[Any] = []
+        """Those pieces, so that no other takes their identity."""
+
+    def parsed_scalar(self, scalar: Scalar) -> Expression | None:
+        key = (id(scalar), "expression")
+        if key not in self.parsed:
+            self.keep_alive.append(scalar)
+            try:
+                self.parsed[key] = parse_expression(scalar)
+            except ExpressionError as error:
+                self.report.take(error)
+                self.parsed[key] = None
+        expression: Expression | None = self.parsed[key]
+        return expression
+
+    def branch(self, expression: Expression, scope: Scope) -> Expression:
+        """The expression with its outer conditionals decided."""
+        while isinstance(expression, If):
+            taken = self.flag(expression.condition, scope, expression.condition.span)
+            expression = expression.then if taken else expression.otherwise
+        return expression
+
+    def chase(self, expression: Expression, scope: Scope) -> tuple[Expression, Scope]:
+        """The expression that a conditional or a name comes to, and the place where that is written."""
+        for _ in range(DEPTH):
+            expression = self.branch(expression, scope)
+            if not isinstance(expression, Path) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
+                return expression, scope
+            binding = scope.values.get(expression.steps[0].name)
+            if not isinstance(binding, Deferred):
+                return expression, scope
+            if isinstance(binding.holds, ExpressionValue):
+                expression, scope = binding.holds.expression, binding.scope
+            elif isinstance(binding.holds, Scalar) and (parsed := self.parsed_scalar(binding.holds)) is not None:
+                expression, scope = parsed, binding.scope
+            elif binding.holds is None:
+                return Path((Step("none", None, expression.span, expression.span),), expression.span), scope
+            else:
+                return expression, scope
+        self.report.error("too-deep", expression.span, "these names lead back to themselves")
+        raise Stop
+
+    def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:
+        """The plain values that an expression reads, and where each was set."""
+        values: dict[str, Value] = {}
+        origins: list[tuple[str, Span]] = []
+        for name in sorted(names(expression)):
+            binding = scope.values.get(name)
+            if isinstance(binding, Broken):
+                raise Stop
+            if isinstance(binding, Bound):
+                values[name] = binding.value
+                origins.append((name, binding.span))
+            elif isinstance(binding, Deferred):
+                found, place = self._deferred_expression(binding)
+                if found is not None:
+                    inner = self.plain(found, place)[0]
+                    if not (names(found) - inner.keys() - VALUE_WORDS):
+                        values[name] = evaluate(found, inner)
+                        origins.append((name, binding.span))
+        return values, tuple(origins)
+
+    def is_sized(self, expression: Expression | Slice | None, scope: Scope) -> bool:
+        """Whether an expression reads an axis of the block around it, whose length is known once types are."""
+        return any(self._is_size(scope.values.get(name)) for name in names(expression))
+
+    def _is_size(self, binding: object) -> bool:
+        if isinstance(binding, Deferred) and isinstance(binding.holds, ExpressionValue):
+            return self.is_sized(self.branch(binding.holds.expression, binding.scope), binding.scope)
+        return isinstance(binding, Extent)
+
+    def sizes(self, expression: Expression, scope: Scope) -> dict[str, AxisOf | Pending]:
+        """The names in an expression that are sizes, or computed from sizes where they are written."""
+        found: dict[str, AxisOf | Pending] = {}
+        for name in sorted(names(expression)):
+            match scope.values.get(name):
+                case Extent(name=axis, part=part):
+                    found[name] = AxisOf(part, axis)
+                case Deferred(holds=ExpressionValue(expression=held, span=span), scope=place) as binding if self._is_size(
+                    binding
+                ):
+                    held = self.branch(held, place)
+                    values, origins = self.plain(held, place)
+                    bindings = {**values, **self.sizes(held, place)}
+                    found[name] = Pending(held, tuple(sorted(bindings.items())), span, origins)
+        return found
+
+    def _deferred_expression(self, binding: Deferred) -> tuple[Expression | None, Scope]:
+        if isinstance(binding.holds, ExpressionValue):
+            return self.branch(binding.holds.expression, binding.scope), binding.scope
+        if isinstance(binding.holds, Scalar):
+            expression = self.parsed_scalar(binding.holds)
+            if expression is not None and not isinstance(expression, Path):
+                return self.branch(expression, binding.scope), binding.scope
+        return None, binding.scope
+
+    def evaluate(self, expression: Expression, scope: Scope) -> Value:
+        """The value of an expression in one place.
+
+        Raises:
+            ExpressionError: where it has none.
+        """
+        values, _ = self.plain(expression, scope)
+        for name in names(expression):
+            binding = scope.values.get(name)
+            if self._is_size(binding):
+                message = f"`{name}` is known once the sizes of tensors are, which is too late here"
+                hint = "numbers of blocks may be computed from it; for all else, make it a param"
+                raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
+            if name not in values and isinstance(binding, Deferred):
+                values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
+        return evaluate(expression, values)
+
+    def flag(self, expression: Expression, scope: Scope, span: Span) -> bool:
+        """A flag; of a word like `yes` it is said what is meant.
+
+        Raises:
+            ExpressionError: where it is none.
+        """
+        match expression:
+            case Path(steps=(Step(name=name, arguments=None),)) if name not in scope.values and name not in (
+                "true",
+                "false",
+                "none",
+            ):
+                meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(name.lower()) or next(
+                    iter(near(name, [*scope.values, "true", "false"])), ""
+                )
+                hint = f"did you mean {meant}?" if meant else "flags are `true`, `false` and comparisons"
+                raise ExpressionError(Diagnostic("not-a-flag", f"`{name}` is a word, not a flag", span, hint=hint))
+        return as_flag(self.evaluate(expression, scope), span)
+
+    def set_here(self, expression: Expression, scope: Scope) -> tuple[Label, ...]:
+        """Labels at the params that an expression reads."""
+        return labels(self.plain(expression, scope)[1], expression.span)
+
+
+def convert(value: Value, form: Any, name: str, span: Span, expression: Expression | None = None) -> Any:
+    """A computed value as a field's form wants it.
+
+    Raises:
+        ExpressionError: where it does not fit.
+    """
+    match form:
+        case Integer():
+            number: Any = as_int(value, span)
+        case Real():
+            number = as_float(value, span)
+        case Flag():
+            return as_flag(value, span)
+        case _:
+            return value
+    shown = float(value) if isinstance(value, Fraction) else value
+    for limit, wrong, words in _bounds(form, number):
+        if wrong:
+            note = f"{shown}" if expression is not None and names(expression) else ""
+            raise ExpressionError(Diagnostic("out-of-range", f"`{name}` is {words} {limit}, not {shown}", span, note=note))
+    return number
+
+
+def _bounds(form: Any, number: Any) -> Iterable[tuple[Any, bool, str]]:
+    if form.minimum is not None:
+        yield form.minimum, number < form.minimum, "at least"
+    if form.maximum is not None:
+        yield form.maximum, number > form.maximum, "at most"
+    if isinstance(form, Real):
+        if form.above is not None:
+            yield form.above, number <= form.above, "above"
+        if form.below is not None:
+            yield form.below, number >= form.below, "below"
+
+
+@cache
+def axis_names(part: type[Part]) -> frozenset[str]:
+    """The axis symbols of a block's inputs."""
+    return frozenset(name for text in part.inputs.values() for name in IDENTIFIER.findall(text.partition("[")[2]))
+
+
+def paths(expression: Expression | Slice) -> Iterable[Path]:
+    """Every path in an expression, those in brackets included."""
+    match expression:
+        case Path():
+            yield expression
+            for step in expression.steps:
+                for argument in step.arguments or ():
+                    yield from paths(argument)
+        case Slice(start=start, stop=stop):
+            for end in (start, stop):
+                if end is not None:
+                    yield from paths(end)
+        case Unary(operand=operand):
+            yield from paths(operand)
+        case Binary(left=left, right=right):
+            yield from paths(left)
+            yield from paths(right)
+        case If(condition=condition, then=then, otherwise=otherwise):
+            for part in (condition, then, otherwise):
+                yield from paths(part)

@@ -1,0 +1,193 @@
+"""A block's fields in one place: numbers, words, masks, and what fills slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Block, Own, Part, fields, is_node
+from blocks.core.fields import Field as FieldSpec
+from blocks.core.fields import Flag, FlagsBy, ListOf, SlotOf, Word
+from composer.diagnostics import Label, Span
+from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
+from composer.graph.passes.expand.builders import NodeBuilder, Site
+from composer.graph.passes.expand.error_report import Stop, labels
+from composer.graph.passes.expand.evaluation import axis_names, convert, paths
+from composer.graph.passes.expand.mask_expressions import Masks
+from composer.graph.passes.expand.scope import Deferred, Scope
+from composer.language.expressions.ast import Expression, Path
+from composer.language.expressions.evaluator import evaluate, evaluate_word
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.parser import ExpressionError, names
+from composer.language.recipe.ast import (
+    Body,
+    Choice,
+    ExpressionValue,
+    FlagsValue,
+    Group,
+    ListValue,
+    MaskValue,
+    NodeDecl,
+    Repeat,
+    Scan,
+    Settings,
+    SlotValue,
+    TextValue,
+    Use,
+    What,
+    Written,
+)
+from composer.language.recipe.keys import VALUE_WORDS
+from composer.language.unknown_names import unknown
+
+if TYPE_CHECKING:
+    from composer.graph.passes.expand.expand import Expander
+
+
+class Fields:
+    """Reads what is written for fields."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
+        self.masks = Masks(self.library, self.values, self)
+
+    def field(self, written: Written, field: FieldSpec, part: type[Part], scope: Scope, node: NodeBuilder | None) -> Any:
+        """A field's value in one place.
+
+        Raises:
+            ExpressionError, Stop: where there is none.
+        """
+        form = field.form
+        match written:
+            case TextValue():
+                return Known(written.text, written.span)
+            case MaskValue():
+                return self.masks.mask(written.expression, scope, node, field)
+            case SlotValue():
+                return self._slot(written.what, written.span, form, scope, node, field)
+            case ListValue():
+                assert isinstance(form, ListOf)
+                item = FieldSpec(field.name, form.item, False, None, "", False)
+                return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
+            case FlagsValue():
+                flags = ((name, self.values.flag(flag.expression, scope, flag.span)) for name, flag in written.flags)
+                return Known(tuple(flags), written.span)
+        assert isinstance(written, ExpressionValue)
+        expression, place = self.values.chase(written.expression, scope)
+        if isinstance(expression, Path) and expression.text == "none":
+            if not field.nullable:
+                self.report.error("not-optional", written.span, f"`{field.name}` cannot be empty")
+                raise Stop
+            return Known(None, written.span)
+        match form:
+            case Word(of=words):
+                return Known(evaluate_word(expression, self.values.plain(expression, place)[0], words), written.span)
+            case Flag() | FlagsBy():
+                return Known(self.values.flag(expression, place, written.span), written.span)
+            case _:
+                return self.number(expression, place, form, part, field, written.span)
+
+    def number(
+        self, expression: Expression, scope: Scope, form: Any, part: type[Part], field: FieldSpec, span: Span
+    ) -> FieldValue:
+        values, origins = self.values.plain(expression, scope)
+        sizes = self.values.sizes(expression, scope)
+        missing = names(expression) - values.keys() - VALUE_WORDS
+        if not missing:
+            try:
+                return Known(convert(evaluate(expression, values), form, field.name, span, expression), span, origins)
+            except ExpressionError as error:
+                raise ExpressionError(replace(error.diagnostic, labels=labels(origins, span))) from None
+        symbols = axis_names(part)
+        strange = sorted(missing - symbols - sizes.keys())
+        if strange:
+            path = next(step for step in paths(expression) if step.steps[0].name == strange[0])
+            held = scope.values.get(strange[0])
+            if isinstance(held, Deferred):
+                self.report.error(
+                    "not-a-number", path.span, f"`{strange[0]}` is a block, not a number", labels=(Label(held.span, "set here"),)
+                )
+            elif path.steps[0].arguments is not None:
+                self.report.diagnostics.append(
+                    unknown("unknown-name", path.steps[0].name_span, "function", strange[0], sorted(FUNCTIONS))
+                )
+            else:
+                known = [*scope.values, *sorted(symbols - fields(part).keys())]
+                self.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], known))
+            raise Stop
+        return Pending(expression, tuple(sorted({**values, **sizes}.items())), span, origins)
+
+    def _slot(self, what: What, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
+        assert isinstance(form, SlotOf)
+        place = scope
+        target: What | Part | None = what
+        if isinstance(what, Choice):
+            target, place = self.expander.choices.choose(what, scope)
+        if target is None:
+            if not field.nullable:
+                self.report.error("not-optional", span, f"the slot `{field.name}` cannot be empty")
+                raise Stop
+            return Known(None, span)
+        if isinstance(target, Part):
+            return self.default_slot(FieldSpec(field.name, form, False, target, "", False), node, span)
+        part = target.part if isinstance(target, Use) else None
+        if isinstance(target, Repeat | Scan):  # in a graph of its own, which the holder can call
+            target = Group(Body((NodeDecl(field.name, span, target),), (), span), Settings(), span)
+        if not _fits(part, form.family):
+            at = target.type_span if isinstance(target, Use) else span
+            offered = ", ".join(sorted(self.library.of(form.family))[:8])
+            self.report.error(
+                "slot-family",
+                at,
+                f"{part.kind if part else 'a graph'} does not fill the slot `{field.name}`",
+                hint=f"it takes {offered}" if offered else "",
+            )
+            raise Stop
+        if is_node(form.family) or (part is not None and is_node(part)) or part is None:
+            sealed = self.expander.graph(node, sealed=True)
+            inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
+            return self.expander.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
+        assert isinstance(target, Use)
+        settings = target.settings
+        if settings.edges or settings.when or settings.tie:
+            self.report.error(
+                "slot-form", target.span, f"{part.kind} in a slot takes its fields alone", hint="no `in`, `when` or `tie` here"
+            )
+        values = tuple(self._part_fields(target, place, node))
+        if any(value is None for _, value in values):
+            raise Stop
+        return PartValue(part, values, target.span)
+
+    def _part_fields(self, use: Use, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
+        """The fields that are written, None for one with a mistake, and the slots that are not."""
+        written = {entry.name: entry for entry in use.fields}
+        for key, field in fields(use.part).items():
+            if key in written:
+                entry = written[key]
+                value = entry.value
+                yield key, value and self.report.attempt(partial(self.field, value, field, use.part, scope, node))
+            elif isinstance(field.default, Part):
+                value = self.default_slot(field, node, use.span)
+                if value is not None:
+                    yield key, value
+            elif field.required:  # which has been reported
+                yield key, None
+
+    def default_slot(self, field: FieldSpec, node: NodeBuilder | None, span: Span) -> Any:
+        default = field.default
+        assert isinstance(default, Part)
+        if isinstance(default, Own):
+            return None
+        if is_node(type(default)):
+            return self.expander.default(default, Site(field.name, self.expander.graph(node, sealed=True), span, "input"))
+        values = ((key, Known(getattr(default, key), span)) for key in type(default).model_fields)
+        return PartValue(type(default), tuple(values), span)
+
+
+def _fits(part: type[Part] | None, family: type[Part]) -> bool:
+    """Whether a part, or a graph where there is none, fills the slots of a family."""
+    if part is None:
+        return is_node(family) or issubclass(family, Block)
+    return issubclass(part, family) or (is_node(part) and (is_node(family) or family is Block))

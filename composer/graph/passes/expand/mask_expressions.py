@@ -1,0 +1,161 @@
+"""Mask expressions as parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Library, Part, fields, is_node
+from blocks.core.fields import EdgeName, OrEdge
+from blocks.core.fields import Field as FieldSpec
+from blocks.masks.mask import Mask
+from blocks.masks.operators import And, Not, Or
+from composer.diagnostics import Label
+from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
+from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge
+from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.evaluation import DEPTH, Values
+from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Scope
+from composer.language.expressions.ast import Binary, Expression, Path, Slice, Unary
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.recipe.ast import (
+    MaskValue,
+)
+from composer.language.unknown_names import unknown
+from composer.language.yaml.nodes import Scalar
+
+if TYPE_CHECKING:
+    from composer.graph.passes.expand.field_values import Fields
+
+
+PREDICATES = 1_000
+"""Of one mask, those of the masks that it names included."""
+
+
+class Masks:
+    """Reads mask expressions; the nodes that they name become edges of the block that holds the mask."""
+
+    def __init__(self, library: Library, values: Values, fields_: Fields) -> None:
+        self.library, self.values, self.report, self.fields = library, values, values.report, fields_
+        self.depth = self.predicates = 0
+
+    def mask(self, expression: Expression, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+        """A mask expression as parts."""
+        self.depth = self.predicates = 0
+        return self._mask(expression, scope, node, field)
+
+    def _mask(self, expression: Expression, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+        expression = self.values.branch(expression, scope)
+        match expression:
+            case Binary(operator="and" | "or" as operator, left=left, right=right):
+                part = And if operator == "and" else Or
+                sides = self._mask(left, scope, node, field), self._mask(right, scope, node, field)
+                return PartValue(part, tuple(zip(part.model_fields, sides, strict=True)), expression.span)
+            case Unary(operator="not", operand=operand):
+                return PartValue(Not, ((next(iter(Not.model_fields)), self._mask(operand, scope, node, field)),), expression.span)
+            case Path(steps=(step,)):
+                return self._predicate(expression, step, scope, node, field)
+        self.report.error(
+            "mask-form",
+            expression.span,
+            "a mask is made of predicates with `and`, `or` and `not`",
+            hint="such as causal and window(1024)",
+        )
+        raise Stop
+
+    def _predicate(self, path: Path, step: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+        self.predicates += 1
+        if self.predicates > PREDICATES:
+            self.report.error("too-many-nodes", path.span, f"a mask has at most {PREDICATES:,} predicates")
+            raise Stop
+        binding = scope.values.get(step.name)
+        if isinstance(binding, Broken):
+            raise Stop
+        if isinstance(binding, Deferred) and step.arguments is None:
+            return self._held_mask(binding, path, node, field)
+        name = step.name
+        if isinstance(binding, Bound) and isinstance(binding.value, str) and step.arguments is None:
+            name = binding.value
+        known = self.library.of(Mask)
+        if name == "none":
+            self.report.error(
+                "not-optional", path.span, f"`{field.name}` cannot be empty", hint="`full` lets every query see every key"
+            )
+            raise Stop
+        if name not in known:
+            self.report.diagnostics.append(unknown("unknown-mask", step.name_span, "mask", name, known))
+            raise Stop
+        part = known[name]
+        parameters = list(fields(part).values())
+        arguments = step.arguments or ()
+        if len(arguments) > len(parameters) or any(f.required for f in parameters[len(arguments) :]):
+            shape = f"{name}({', '.join(f.name for f in parameters)})" if parameters else name
+            self.report.error(
+                "mask-arguments",
+                path.span,
+                f"{name} takes {len(parameters)} argument{'s' * (len(parameters) != 1)}, not {len(arguments)}",
+                hint=f"write {shape}",
+            )
+            raise Stop
+        pairs = zip(parameters, arguments, strict=False)
+        values = tuple((f.name, self._mask_argument(f, argument, part, scope, node)) for f, argument in pairs)
+        if any(isinstance(value, Known) and value.value is None for _, value in values):
+            return PartValue(known["full"], (), path.span)  # what an empty edge would say is true everywhere
+        return PartValue(part, values, path.span)
+
+    def _held_mask(self, binding: Deferred, path: Path, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+        held = binding.holds
+        expression = held.expression if isinstance(held, MaskValue) else None
+        if isinstance(held, Scalar):
+            expression = self.values.parsed_scalar(held)
+            if expression is None:
+                raise Stop  # it cannot be read, which has been reported
+        if expression is not None:
+            self.depth += 1
+            try:
+                if self.depth > DEPTH:
+                    message = f"more than {DEPTH} names lead from one to the next here"
+                    self.report.error("too-deep", path.span, message, hint="does a mask hold itself?")
+                    raise Stop
+                return self._mask(expression, binding.scope, node, field)
+            finally:
+                self.depth -= 1
+        if isinstance(held, Part) and not is_node(type(held)):
+            return PartValue(
+                type(held), tuple((key, Known(getattr(held, key), path.span)) for key in type(held).model_fields), path.span
+            )
+        self.report.error("mask-form", path.span, f"`{path.text}` holds no mask", labels=(Label(binding.span, "set here"),))
+        raise Stop
+
+    def _mask_argument(
+        self, field: FieldSpec, argument: Any, part: type[Part], scope: Scope, node: NodeBuilder | None
+    ) -> FieldValue:
+        form = field.form
+        if isinstance(argument, Slice):
+            self.report.error("mask-arguments", argument.span, f"a range is no argument of {part.kind}")
+            raise Stop
+        expression = self.values.branch(argument, scope)
+        if isinstance(form, OrEdge):
+            is_number = (
+                not isinstance(expression, Path)
+                or expression.steps[0].name in scope.values
+                or expression.steps[0].name in FUNCTIONS
+            )
+            form = form.number if is_number else EdgeName()
+        if not isinstance(form, EdgeName):
+            found, place = self.values.chase(expression, scope)
+            return self.fields.number(found, place, form, part, field, argument.span)
+        if isinstance(expression, Path) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
+            return Known(None, argument.span)
+        if not isinstance(expression, Path):
+            self.report.error("mask-edge", argument.span, f"{part.kind} takes a node or an input, not a number")
+            raise Stop
+        if node is None:
+            self.report.error("mask-edge", argument.span, "a mask that names a node cannot stand here")
+            raise Stop
+        base = f"{part.kind}_{'_'.join(step.name for step in expression.steps)}"
+        port, count = base, 1
+        while port in node.edges and node.edges[port].references != (expression,):
+            count += 1
+            port = f"{base}_{count}"
+        node.edges[port] = PendingEdge(port, (expression,), scope, argument.span)
+        return Known(EdgePort(port), argument.span)

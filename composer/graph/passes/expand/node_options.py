@@ -1,0 +1,79 @@
+"""What every node may say, worked out: its edges, whether it is there, what it is tied to."""
+
+from __future__ import annotations
+
+from blocks.core import ports
+from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Site
+from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.scope import Scope
+from composer.language.recipe.ast import Edge, Settings
+
+FIRST = "input"
+"""The first port of a node with a graph of its own."""
+
+
+def settle(node: NodeBuilder, settings: Settings, scope: Scope, site: Site, values: Values) -> None:
+    """Takes down in the node what is written in `scope`, and what is implied where nothing is."""
+    if node.part is None:
+        _edges_of_graph(node, settings, scope, site, values)
+    else:
+        _edges_of_block(node, settings, scope, site, values)
+    if settings.when is not None:
+        node.dropped = not values.flag(settings.when, scope, settings.when.span)
+    if settings.trainable is not None:
+        node.trainable = values.flag(settings.trainable, scope, settings.trainable.span)
+    if isinstance(settings.tie, tuple):
+        node.ties_pending = [PendingTie(name, reference, scope, span) for name, span, reference in settings.tie]
+    elif settings.tie is not None:
+        node.ties_pending = [PendingTie("", settings.tie, scope, settings.tie.span)]
+
+
+def _edges_of_graph(node: NodeBuilder, settings: Settings, scope: Scope, site: Site, values: Values) -> None:
+    for edge in settings.edges:
+        port = edge.port or FIRST
+        if site.fed and port == FIRST:
+            _already_fed(edge, values)
+        else:
+            _edge(node, port, edge, scope, values, several=False)
+    if FIRST not in node.edges and (site.fed or not node.edges):
+        node.edges = {FIRST: site.implied(FIRST), **node.edges}
+
+
+def _edges_of_block(node: NodeBuilder, settings: Settings, scope: Scope, site: Site, values: Values) -> None:
+    assert node.part is not None
+    known = ports(node.part)
+    first = next(iter(known), "")
+    for edge in settings.edges:
+        port = edge.port or first
+        if site.fed and port in (FIRST, first):
+            _already_fed(edge, values)
+        elif not port:
+            values.report.error("no-input", edge.key, f"{node.part.kind} takes no input", hint="remove this edge")
+        else:
+            _edge(node, port, edge, scope, values, several=known.get(port) == "*")
+    for port, mark in known.items():
+        if port in node.edges or mark == "?":
+            continue
+        if port == first and mark == "":
+            node.edges[port] = site.implied(port)
+            continue
+        node.broken = True
+        if not settings.misread:
+            hint = f"in: {{{port}: …}}" if mark == "" else "in: [first, second]"
+            message = f"port {port} of {node.part.kind} is not connected"
+            values.report.error("missing-port", node.name_span, message, hint=hint)
+
+
+def _edge(node: NodeBuilder, port: str, edge: Edge, scope: Scope, values: Values, *, several: bool) -> None:
+    if edge.references is None:
+        node.edges[port] = PendingEdge(port, (), scope, edge.key, failed=True)
+    elif len(edge.references) != 1 and not several:
+        message = f"port {port} takes one value, {len(edge.references)} are written"
+        hint = "merge them first: {type: add, in: […]} or {type: concat, in: […]}"
+        values.report.error("one-value", edge.key, message, hint=hint)
+    else:
+        node.edges[port] = PendingEdge(port, edge.references, scope, edge.key)
+
+
+def _already_fed(edge: Edge, values: Values) -> None:
+    values.report.error("fed-port", edge.key, "what a slot is given comes from its holder", hint="remove this edge")

@@ -1,0 +1,176 @@
+"""Hyperparameters: each default worked out after those that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from operator import gt, lt
+
+from composer.diagnostics import Diagnostic, Label, Source, Span
+from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.scope import Binding, Bound, Broken, Deferred, Scope
+from composer.language.expressions.ast import Expression, Path, Value
+from composer.language.expressions.evaluator import as_float, as_int, as_real, evaluate_word
+from composer.language.expressions.free_names import used
+from composer.language.expressions.parser import ExpressionError, names
+from composer.language.recipe.ast import ExpressionValue, Param, ParamType
+from composer.language.yaml.nodes import Listing, Node, Scalar
+from composer.language.yaml.nodes import Mapping as YamlMapping
+
+CONTEXT = "context"
+"""A param that may stand without use: the length that the model is meant for, at which costs are given."""
+
+
+class Params:
+    """The params of a recipe, or of a block in one."""
+
+    def __init__(self, params: Sequence[Param], values: Values) -> None:
+        self.params, self.values, self.report = params, values, values.report
+
+    def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[Node, Scope]] | None = None) -> None:
+        """Binds each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
+        given = given or {}
+        for param in self._in_order(given.keys()):
+            try:
+                if param.name in given:
+                    values[param.name] = self._given(param, *given[param.name], scope)
+                else:
+                    values[param.name] = self._param(param, self._param_expression(param), scope)
+            except (ExpressionError, Stop) as error:
+                self.report.take(error)
+        for param in self.params:  # once all are there, since a bound may be another param
+            try:
+                self._within_bounds(param, values[param.name], scope)
+            except (ExpressionError, Stop) as error:
+                self.report.take(error)
+                values[param.name] = Broken(param.span)
+
+    def _given(self, param: Param, node: Node, place: Scope, scope: Scope) -> Binding:
+        """A param's value in one use of its block; a short param takes what is of the type of its default."""
+        kind = param.type or self._type_of_default(param, scope)
+        param = replace(param, type=kind, default=node)
+        return self._param(param, self._param_expression(param), place, itself=False)
+
+    def _type_of_default(self, param: Param, scope: Scope) -> ParamType | None:
+        expression = self._param_expression(param)
+        bound = self._param(param, expression, scope) if expression is not None else None
+        if not isinstance(bound, Bound):
+            return None
+        return "flag" if isinstance(bound.value, bool) else "word" if isinstance(bound.value, str) else "number"
+
+    def _in_order(self, given: Set[str]) -> list[Param]:
+        """The params, each after those that its default names; without those of a cycle, which is reported."""
+        declared = {param.name: param for param in self.params}
+        needs = {
+            name: self._needs(param, declared.keys()) if name not in given or param.type is None else []
+            for name, param in declared.items()
+        }
+        while True:
+            try:
+                return [declared[name] for name in TopologicalSorter(needs).static_order()]
+            except CycleError as error:
+                path = error.args[1][::-1]  # each names the next
+                start = path.index(min(path[:-1], key=list(declared).index))
+                path = [*path[start:-1], *path[: start + 1]]
+                self.report.error("param-cycle", declared[path[0]].span, f"params that need each other: {' → '.join(path)}")
+                for name in path:
+                    needs.pop(name, None)
+                needs = {name: [other for other in others if other in needs] for name, others in needs.items()}
+
+    def _needs(self, param: Param, known: Set[str]) -> list[str]:
+        expression = self._param_expression(param)
+        return [] if _is_its_own_word(param, expression) else sorted(names(expression) & known)
+
+    def _param_expression(self, param: Param) -> Expression | None:
+        if param.type in ("block", "mask") or not isinstance(param.default, Scalar):
+            return None
+        return self.values.parsed_scalar(param.default)
+
+    def _param(self, param: Param, expression: Expression | None, scope: Scope, *, itself: bool = True) -> Binding:
+        """A param's value, read in `scope`: that of its declaration (`itself`), or of the use that gives it."""
+        if param.type in ("block", "mask"):
+            return Deferred(param.default, scope, param.default.span if param.default else param.span)
+        if param.default is None:
+            self.report.error("missing-param", param.span, f"`{param.name}` has no value", hint=f"set it: --set {param.name}=…")
+            raise Stop
+        if not isinstance(param.default, Scalar):
+            self.report.error(
+                "value-form",
+                param.default.span,
+                f"`{param.name}` is one value",
+                hint="a list that changes from pass to pass stands under `each` of a repeat"
+                if isinstance(param.default, Listing)
+                else "a block is written in the long form: {type: block, default: …}",
+            )
+            raise Stop
+        if expression is None:
+            raise Stop
+        span = param.default.span
+        if itself and _is_its_own_word(param, expression):
+            return Bound(evaluate_word(expression, {}, param.of or (param.name,)), span)
+        if param.type in ("word", "choice"):
+            return Bound(
+                evaluate_word(expression, self.values.plain(expression, scope)[0], param.of or (param.default.text,)), span
+            )
+        if (
+            param.type is None
+            and isinstance(expression, Path)
+            and len(expression.steps) == 1
+            and expression.steps[0].arguments is None
+        ):
+            name = expression.steps[0].name
+            if name in ("true", "false"):
+                return Bound(name == "true", span)
+            if name in scope.values:
+                return scope.values[name]
+            return Bound(name, span)
+        if param.type == "flag":
+            return Bound(self.values.flag(expression, scope, span), span)
+        if self.values.is_sized(expression, scope):  # known once sizes are
+            return Deferred(ExpressionValue(expression, span), scope, span)
+        return Bound(_typed(self.values.evaluate(expression, scope), param, span), span)
+
+    def _within_bounds(self, param: Param, binding: Binding, scope: Scope) -> None:
+        if not isinstance(binding, Bound) or isinstance(binding.value, bool | str):
+            return
+        for bound, wrong, words in ((param.minimum, lt, "at least"), (param.maximum, gt, "at most")):
+            if bound is None:
+                continue
+            limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
+            if wrong(binding.value, limit):
+                message = f"{param.name} is {words} {limit}, not {binding.value}"
+                labels = (Label(bound.span, "declared here"),)
+                self.report.error("out-of-range", binding.span, message, labels=labels)
+                raise Stop
+
+    def unused(self, root: YamlMapping, own: Source) -> None:
+        """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
+        if not self.params:
+            return
+        read = used(root)
+        for param in self.params:
+            if param.name not in read and param.name != CONTEXT:
+                message = f"nothing uses `{param.name}`"
+                if param.span.source == own:
+                    self.report.error("unused-param", param.span, message, hint="remove it, or use it in the graph")
+                else:  # what extends its recipe has taken the place of what used it
+                    self.report.diagnostics.append(Diagnostic("unused-param", message, param.span, "warning"))
+
+
+def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
+    """Whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
+    return param.type in (None, "word", "choice") and isinstance(expression, Path) and expression.text == param.name
+
+
+def _typed(value: Value, param: Param, span: Span) -> Value:
+    """The value as the param's type wants it."""
+    match param.type:
+        case "int":
+            return as_int(value, span)
+        case "float":
+            return as_float(value, span)
+        case "number":
+            return as_real(value, span)
+    return value

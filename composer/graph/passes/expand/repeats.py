@@ -1,0 +1,185 @@
+"""Repeats: one graph for all passes that see the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from composer.diagnostics import Diagnostic, Span
+from composer.graph.ir import GraphInput
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PassBuilder, Site
+from composer.graph.passes.expand.error_report import Stop, TooMuch
+from composer.graph.passes.expand.node_options import settle
+from composer.graph.passes.expand.scope import Binding, Bound, Broken, Deferred, Scope
+from composer.language.expressions.ast import Path, Step
+from composer.language.expressions.evaluator import as_int
+from composer.language.expressions.free_names import identifiers
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.parser import names
+from composer.language.recipe.ast import (
+    Body,
+    Edge,
+    NodeDecl,
+    Repeat,
+    Settings,
+)
+from composer.language.yaml.nodes import Listing, Node, Scalar
+
+if TYPE_CHECKING:
+    from composer.graph.passes.expand.expand import Expander
+
+
+PASSES = 4_000
+"""Passes of one repeat."""
+VALUES = 40_000
+"""Values of `each`, over all passes of all repeats."""
+TOTAL = 1_000_000
+"""Nodes of the model, every pass counted."""
+
+
+class Repeats:
+    """Works out the passes of repeats."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
+        self.free: dict[int, frozenset[str]] = {}
+        self.sizes: dict[int, int] = {}
+        self.count = 0
+        """Values of `each` so far."""
+
+    def repeat(self, what: Repeat, scope: Scope, site: Site) -> NodeBuilder:
+        """The node of a repeat."""
+        node = self.expander.new(site, what.span)
+        settle(node, what.settings, scope, site, self.values)
+        if node.dropped:
+            return self._dropped_repeat(node, what, scope)
+        count = self._count(what, scope)
+        if what.share is not None and self.values.flag(what.share.expression, scope, what.share.span):
+            node.share = what.share.span
+        node.passes = []
+        self._passes(node, node.passes, what, scope, count)
+        read = self._free(what.body) | {key for _, _, value in what.each for key in self._free(value)}
+        for name, span, _ in what.each:
+            if name not in read:
+                message = f"nothing in the repeat reads `{name}`"
+                self.report.diagnostics.append(Diagnostic("unused-value", message, span, "warning"))
+        if self._size(node) > TOTAL:
+            self._too_much(what, scope, f"with {count:,} passes the model has more than {TOTAL:,} nodes")
+        return node
+
+    def _count(self, what: Repeat, scope: Scope) -> int:
+        """How many passes there are.
+
+        Raises:
+            Stop, TooMuch: where there are none, or too many, which is reported.
+        """
+        count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
+        if not 1 <= count <= PASSES:
+            message = f"a repeat has 1 to {PASSES:,} passes, not {count}"
+            set_here = self.values.set_here(what.count.expression, scope)
+            self.report.error("passes", what.count.span, message, labels=set_here)
+            raise Stop
+        self.count += count * len(what.each)
+        if self.count > VALUES:
+            self._too_much(what, scope, f"the repeats have more than {VALUES:,} `each` values")
+        return count
+
+    def _too_much(self, what: Repeat, scope: Scope, message: str) -> NoReturn:
+        set_here = self.values.set_here(what.count.expression, scope)
+        self.report.error("too-many-nodes", what.count.span, message, labels=set_here)
+        raise TooMuch
+
+    def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: Repeat, scope: Scope, count: int) -> None:
+        """Writes the passes out, those that see the same as one graph."""
+        shared: dict[Any, GraphBuilder] = {}
+        for index in range(count):
+            place = scope.with_values({what.index: Bound(index, what.index_span)})
+            values: dict[str, Binding] = {}
+            for name, span, written in what.each:
+                values[name] = self._each(written, index, place.with_values(values), span) or Broken(span)
+            key = self._key(values, self._free(what.body), {what.index, node.name}, index)
+            plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
+            known = shared.get(key)
+            graph = known or self.expander.graph(node)
+            passes.append(PassBuilder(graph, plain))
+            if known is None:
+                shared[key] = graph
+                graph.pass_index = index
+                graph.inputs |= {port: GraphInput(port) for port in node.edges}
+                self.expander.body(what.body, graph, place.within(graph, values))
+
+    def _dropped_repeat(self, node: NodeBuilder, what: Repeat, scope: Scope) -> NodeBuilder:
+        """A repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
+        inner = self.expander.inside(node, node.edges)
+        here = node.name_span
+        names = {port: Path((Step(port, None, here, here),), here) for port in node.edges}
+        settings = Settings(tuple(Edge(port, here, (name,)) for port, name in names.items()))
+        repeat = Repeat(what.count, what.index, what.index_span, what.each, what.body, settings, what.span, what.share)
+        self.expander.body(Body((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
+        return node
+
+    def _size(self, node: NodeBuilder) -> int:
+        """How many nodes there are below a node and with it, every pass counted."""
+        if id(node) not in self.sizes:
+            graphs = [*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])]
+            filled = [value for value in node.fields.values() if isinstance(value, NodeBuilder)]
+            self.sizes[id(node)] = 1 + sum(map(self._graph_size, graphs)) + sum(map(self._size, filled))
+        return self.sizes[id(node)]
+
+    def _graph_size(self, graph: GraphBuilder) -> int:
+        return sum(map(self._size, graph.nodes.values()))
+
+    def _each(self, node: Node, index: int, scope: Scope, span: Span) -> Binding | None:
+        """The value of one `each` name in one pass: plain where it can be computed, else what the using field will read."""
+        if isinstance(node, Listing):
+            if not node.items:
+                self.report.error("empty-list", node.span, "a list of `each` values needs at least one")
+                return None
+            node = node.items[index % len(node.items)]
+        if not isinstance(node, Scalar):
+            return Deferred(node, scope, node.span)
+        expression = self.values.parsed_scalar(node)
+        if expression is None:
+            return None
+        taken = self.report.attempt(lambda: self.values.branch(expression, scope))
+        if isinstance(taken, Path) and not (len(taken.steps) == 1 and taken.steps[0].name in ("true", "false")):
+            name = taken.steps[0].name
+            if len(taken.steps) == 1 and taken.steps[0].arguments is None:
+                return scope.values.get(name) or Deferred(node, scope, node.span)
+            if name in self.library or (len(taken.steps) == 1 and name not in FUNCTIONS):  # a mask, perhaps misspelt
+                return Deferred(node, scope, node.span)
+        if taken is None:
+            return None
+        if any(name in self.library and name not in scope.values for name in names(taken)):
+            return Deferred(node, scope, node.span)  # a mask, such as `causal and window(8)`
+        value = self.report.attempt(lambda: self.values.evaluate(taken, scope))
+        return None if value is None else Bound(value, node.span)
+
+    def _key(self, values: Mapping[str, Binding], body: frozenset[str], counted: set[str], index: int) -> Any:
+        """What a pass is made of: the values that its body reads, by themselves or in what is read later; and which pass it is,
+        where a name is read by which that is `counted`: that of the index, or of the repeat, whose earlier passes it may see.
+        """
+        read, waiting = set(body), [each for each in values if each in body]
+        while waiting:
+            binding = values[waiting.pop()]
+            if isinstance(binding, Deferred):
+                more = self._free(binding.holds) - read
+                read |= more
+                waiting += [each for each in values if each in more]
+        return tuple(_key(values[each]) for each in sorted(values) if each in read), index if counted & read else None
+
+    def _free(self, what: Any) -> frozenset[str]:
+        """The names that a piece of a recipe may read."""
+        if id(what) not in self.free:
+            self.free[id(what)] = identifiers([what])
+            self.values.keep_alive.append(what)
+        return self.free[id(what)]
+
+
+def _key(binding: Binding) -> Any:
+    match binding:
+        case Bound(value=value):
+            return "value", type(value), value
+        case Deferred(holds=holds):
+            return "deferred", id(holds)
+    return ("broken",)

@@ -1,0 +1,1 @@
+"""Types along the wires: sizes, fields, weights and slots of every block."""

@@ -1,0 +1,93 @@
+"""How long the axes are that a block declares by name, from what is wired to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blocks.core import fields
+from composer.diagnostics import Label
+from composer.graph.ir import BlockNode, GroupNode
+from composer.graph.passes.infer.type_errors import Mistakes
+from composer.graph.passes.infer.type_patterns import Mismatch, Pattern, agree, match, pattern
+from composer.graph.types import Given, TensorType, Unknown, each_of
+
+
+def lengths(node: BlockNode, given: Given, mistakes: Mistakes) -> dict[str, Any]:
+    """The lengths by the names of the axes.
+
+    Raises:
+        Stop: where what is given does not fit.
+    """
+    part, known, fixed = node.part, dict[str, Any](), fields(node.part)
+    for port, types in given.items():
+        text = declared_type(node, port)
+        for index, one in enumerate(each_of(types) if text else ()):
+            assert isinstance(one, TensorType)
+            if not part.broadcasts and port + "*" not in part.inputs:
+                with mistakes.fitting(node, port):
+                    match(pattern(text), one, known, fixed)
+            elif one.dtype != pattern(text).dtype:
+                place = index if isinstance(types, tuple) else None
+                mistakes.at_port(node, port, "type-mismatch", f"port {port} of {part.kind} takes {text}, not {one}", index=place)
+    if "xs" in given:
+        known["inputs"] = len(each_of(given["xs"]))
+    for name, other in part.unbound.items():
+        if name not in known and other in known:
+            known[name] = known[other]
+    return known
+
+
+def demand(node: BlockNode, given: Given, mistakes: Mistakes) -> None:
+    """Reports optional inputs of the model at ports that cannot do without."""
+    for port, types in given.items():
+        if not declared_type(node, port) or port + "?" in node.part.inputs:
+            continue
+        for index, one in enumerate(each_of(types)):
+            if isinstance(one, TensorType) and one.optional:
+                message = f"an optional input may be absent, and port {port} of {node.part.kind} cannot do without"
+                hint = "feed it to a mask or an optional port, or give the input a default"
+                place = index if isinstance(types, tuple) else None
+                mistakes.at_port(node, port, "optional-edge", message, hint, index=place)
+
+
+def hold(node: BlockNode, given: Given, sizes: dict[str, Any], mistakes: Mistakes) -> None:
+    """Holds what the fields say of axes against what is given.
+
+    Raises:
+        Stop: where they differ.
+    """
+    for port, types in given.items():
+        text = declared_type(node, port)
+        if text and isinstance(types, TensorType):
+            with mistakes.fitting(node, port):
+                agree(pattern(text), types, sizes)
+
+
+def declared_type(node: BlockNode, port: str) -> str:
+    """What a port takes, as the block says it; nothing for a port of a mask's."""
+    return next((text for name, text in node.part.inputs.items() if name.rstrip("?*") == port), "")
+
+
+def extents(node: GroupNode, given: Given, mistakes: Mistakes) -> dict[str, Any] | None:
+    """The lengths of the axes that a block takes which a recipe defines; None where it is given something else."""
+    sizes: dict[str, Any] = {}
+    fits = True
+    for port in node.ports:
+        type_ = given.get(port.port)
+        if isinstance(type_, Unknown):
+            fits = False
+        if not isinstance(type_, TensorType):
+            continue
+        fixed = dict(port.fixed)
+        wanted = Pattern(port.type.dtype, port.type.leading, port.type.axes, port.type.text)
+        try:
+            if type_.optional and not port.optional:
+                raise Mismatch(f"takes {port.type.text}, and this is an optional input, which may be absent")
+            match(wanted, type_, sizes, fixed)
+            agree(wanted, type_, {**fixed, **sizes})
+        except (Mismatch, KeyError) as wrong:
+            message = wrong.message if isinstance(wrong, Mismatch) else f"needs {wrong}, which nothing here gives"
+            what = f"port {port.port} of {node.part.kind if node.part else node.name} {message}"
+            mistakes.at_port(node, port.port, "type-mismatch", what, more=(Label(port.type.span, "declared here"),))
+            fits = False
+    return sizes if fits else None

@@ -1,0 +1,132 @@
+"""One block with its types: axes from what is wired, then fields, then outputs, parameters and slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from blocks.core import Part, Reject, fields
+from blocks.primitives.combine import Concat
+from composer.graph.ir import BlockNode
+from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.scope import Declaration
+from composer.graph.passes.infer.axis_lengths import demand, hold, lengths
+from composer.graph.passes.infer.block_weights import Learned
+from composer.graph.passes.infer.broadcast import concatenate, expand_axes
+from composer.graph.passes.infer.computed_fields import Computed, Inline, plain
+from composer.graph.passes.infer.type_patterns import Mismatch, fill, pattern
+from composer.graph.typed import TypedBlock
+from composer.graph.types import UNKNOWN, Given, TensorType, Type, Types, Unknown, each_given, each_of
+from composer.language.expressions.parser import ExpressionError
+
+if TYPE_CHECKING:
+    from composer.graph.passes.infer.infer import Inference
+
+Expansions: TypeAlias = tuple[tuple[int | None, ...], ...]
+"""For each input, which of its axes stands at each axis of the output."""
+
+
+class Blocks:
+    """Types blocks, one by one."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference, self.mistakes = inference, inference.mistakes
+        self.computed = Computed(inference)
+
+    def block(self, node: BlockNode, given: Given) -> TypedBlock:
+        """The block in place, or one of no known types where something is wrong, which is reported."""
+        nothing = dict.fromkeys([*(name.rstrip("?") for name in node.part.outputs), "y"], UNKNOWN)
+        failed = TypedBlock(node, Inline(), {}, given, nothing, (), {}, {})
+        if node.broken or any(isinstance(one, Unknown) for one in each_given(given)):
+            return failed
+        try:
+            return self._typed(node, given)
+        except Reject as no:
+            self.mistakes.rejected(node, no)
+        except ExpressionError as error:
+            found = error.diagnostic
+            self.mistakes.report(replace(found, span=node.name_span) if isinstance(found.span.source, Declaration) else found)
+        except Stop:
+            pass
+        return failed
+
+    def _typed(self, node: BlockNode, given: Given) -> TypedBlock:
+        wired = frozenset(given)
+        part, sizes = self._part(node, wired, self._lengths(node, given))
+        sizes |= part.known(given, sizes)
+        hold(node, given, sizes, self.mistakes)
+        writing = self.inference.writing
+        writing.masks(node, part, given, sizes)
+        for no in part.warn(sizes, wired):
+            self.mistakes.rejected(node, no, "warning")
+        outputs, expansions = self._outputs(node, part, given, sizes)
+        writing.block(node, part, outputs, sizes)
+        learned = Learned(self.inference, node, part, sizes)
+        held = learned.holdings(given)
+        return TypedBlock(
+            node,
+            part,
+            sizes,
+            given,
+            outputs,
+            tuple(held.parameters),
+            held.modules,
+            held.slots,
+            expansions,
+            buffers=learned.buffers(),
+        )
+
+    def _lengths(self, node: BlockNode, given: Given) -> dict[str, Any]:
+        if node.name not in self.inference.program.losses.values():
+            demand(node, given, self.mistakes)
+        known = lengths(node, given, self.mistakes)
+        for port, axis in node.part.counts.items():
+            if port not in given and isinstance(named := self._positions(str(known.get(axis))), TensorType):
+                known.setdefault("...", named.axes[:-1])
+        return known
+
+    def _positions(self, axis: str) -> Types | None:
+        """The type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
+        ref, root = dict(self.inference.program.positions).get(axis), self.inference.root
+        if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:
+            return None
+        return root.type_of(ref)
+
+    def _part(self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any]) -> tuple[Part, dict[str, Any]]:
+        """The block with all its fields, and their numbers beside the lengths; derived fields once the others are accepted."""
+        values = self.computed.fields(node, known)
+        part = node.part.model_construct(**values)
+        sizes = {**plain(values), **known}
+        part.reject(sizes, wired)
+        derived = [field for field in fields(node.part).values() if field.derived]
+        if not derived:
+            return part, sizes
+        for field in derived:
+            if values.get(field.name) is None:
+                values[field.name] = self.computed.derive(node, field, {**sizes, **_numbers(values)})
+                sizes |= _numbers({field.name: values[field.name]})
+        part = node.part.model_construct(**values)
+        part.reject(sizes, wired)
+        return part, sizes
+
+    def _outputs(self, node: BlockNode, part: Part, given: Given, sizes: dict[str, Any]) -> tuple[dict[str, Type], Expansions]:
+        several = [one for one in each_of(given.get("xs", ())) if isinstance(one, TensorType)]
+        try:
+            if type(part).broadcasts and several:
+                out, expansions = expand_axes(several)
+                return {"y": out}, expansions
+            if isinstance(part, Concat) and several:
+                out, sizes["dim"] = concatenate(several, part.axis)
+                return {"y": out}, ()
+        except Mismatch as wrong:
+            self.mistakes.at_port(node, "xs", "type-mismatch", f"{self.mistakes.kind(node)} {wrong.message}", index=wrong.index)
+            raise Stop from None
+        types = part.types(given, sizes)
+        table = types if types is not None else type(part).outputs
+        filled = {name.rstrip("?"): fill(pattern(text), sizes) if isinstance(text, str) else text for name, text in table.items()}
+        return filled, ()
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if isinstance(value, int | float) and not isinstance(value, bool)}

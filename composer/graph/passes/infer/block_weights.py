@@ -1,0 +1,149 @@
+"""The tensors that a block learns or keeps, and what fills its slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Linear, Part, Slot, Tensor
+from blocks.core.weights import Init
+from composer.diagnostics import Diagnostic
+from composer.graph.ir import BlockNode, Graph, SlotNode
+from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.infer.computed_fields import plain
+from composer.graph.passes.infer.type_patterns import declared, fill, pattern, size
+from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
+from composer.graph.types import UNKNOWN, Given, TensorType, Type, Unknown, first_of
+from composer.language.expressions.evaluator import evaluate
+
+if TYPE_CHECKING:
+    from composer.graph.passes.infer.infer import Inference
+
+
+@dataclass(slots=True)
+class Holdings:
+    """What a block holds."""
+
+    parameters: list[Parameter] = field(default_factory=list)
+    modules: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
+    """Every `nn.Linear`: name to (in, out, bias)."""
+    slots: dict[str, TypedNode | None] = field(default_factory=dict)
+
+
+class Learned:
+    """Works out what one block holds, from the lengths of its axes and its fields."""
+
+    def __init__(self, inference: Inference, node: BlockNode, part: Part, sizes: Mapping[str, Any]) -> None:
+        self.inference, self.mistakes = inference, inference.mistakes
+        self.node, self.part, self.sizes = node, part, sizes
+        self.filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
+
+    def holdings(self, given: Given) -> Holdings:
+        """Its parameters and slots.
+
+        Raises:
+            Stop: where a length is not known, or a slot is filled with what does not fit, which is reported.
+        """
+        weights = self.part.weights(self.sizes, frozenset(given)) if callable(self.part.weights) else self.part.weights
+        held = Holdings()
+        for name, weight in weights.items():
+            match weight:
+                case Tensor(when=when):
+                    if not when or getattr(self.part, when):
+                        held.parameters.append(self.tensor(name, weight))
+                case Linear():
+                    self._linear(name, weight, held)
+                case Slot():
+                    held.slots[name] = self._slot(name, weight)
+        declared_slots = {weight.field for weight in weights.values() if isinstance(weight, Slot)}
+        for name, filled in self.filled.items():
+            if name not in held.slots and name not in declared_slots:
+                held.slots[name] = self._fill(filled, first_of(next(iter(given.values()))), None)
+        return held
+
+    def buffers(self) -> tuple[Parameter, ...]:
+        """What it keeps from call to call and does not learn."""
+        kept = self.part.buffers() if callable(self.part.buffers) else self.part.buffers
+        return tuple(self.tensor(name, tensor) for name, tensor in kept.items())
+
+    def tensor(self, name: str, tensor: Tensor) -> Parameter:
+        """One tensor, with its shape and how it starts."""
+        shape = self._shape(name, tensor.shape)  # first, since the start is computed from the sizes
+        start = tensor.init.value
+        number = evaluate(declared(start), plain(self.sizes)) if isinstance(start, str) else start
+        zero = getattr(self.part, tensor.zero_row) if tensor.zero_row else None
+        return Parameter(name, shape, tensor.role, Init(tensor.init.how, float(number)), zero)
+
+    def _linear(self, name: str, linear: Linear, held: Holdings) -> None:
+        width, out = self._shape(name, (linear.inputs, linear.outputs))
+        bias = bool(getattr(self.part, linear.bias)) if isinstance(linear.bias, str) else linear.bias
+        start = Init("uniform", width**-0.5)
+        held.modules[name] = (width, out, bias)
+        held.parameters.append(Parameter(f"{name}.weight", (out, width), "matrix", start))
+        if bias:
+            held.parameters.append(Parameter(f"{name}.bias", (out,), "bias", start))
+
+    def _shape(self, name: str, shape: tuple[str | int, ...]) -> tuple[int, ...]:
+        found = []
+        for item in shape:
+            length = item if isinstance(item, int) else size(declared(item), self.sizes)
+            if not isinstance(length, int):
+                message = f"`{name}` of {self.node.part.kind} would be `{length}` wide, which is known only when the model runs"
+                hint = "give that axis a number, in `inputs` or by a node before this one"
+                self.mistakes.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
+                raise Stop
+            found.append(length)
+        return tuple(found)
+
+    # -- slots
+
+    def _slot(self, name: str, slot: Slot) -> TypedNode | None:
+        filled = self.filled.get(slot.field)
+        given, wanted = fill(pattern(slot.given), self.sizes), fill(pattern(slot.outputs or slot.given), self.sizes)
+        if not slot.count:
+            return self._fill(filled, given, wanted)
+        grows, self.inference.grows = self.inference.grows, None  # visits to experts are no tokens
+        expert = self._fill(filled, given, wanted)
+        self.inference.grows = grows
+        if isinstance(expert, TypedBlock) and (learner := next((n for n, one in expert.slots.items() if _learns(one)), None)):
+            message = f"what fills `{learner}` of an expert has parameters, which all experts would share"
+            place = filled.span if filled is not None else self.node.name_span
+            self.mistakes.report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
+            raise Stop
+        return _copied(expert, self._shape(name, (slot.count,))[0])
+
+    def _fill(self, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
+        if filled is None:
+            return None
+        typed = self.inference.node(filled.node, TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {}))
+        out = next(iter(typed.outputs.values()), UNKNOWN)
+        if isinstance(out, Unknown):
+            raise Stop
+        if isinstance(wanted, TensorType) and not wanted.agrees(out):
+            message = f"what fills this slot of {self.node.part.kind} returns {out}; {wanted} is wanted"
+            self.mistakes.report(Diagnostic("type-mismatch", message, filled.span))
+            raise Stop
+        return typed
+
+
+def _copied(expert: TypedNode | None, count: int) -> TypedBlock:
+    """An expert as so many of it: each parameter has them along a first axis."""
+    assert isinstance(expert, TypedBlock)
+    stacked = tuple(
+        replace(each, shape=(count, *each.shape), role="experts" if each.role == "matrix" else each.role)
+        for each in expert.parameters
+    )
+    return replace(expert, parameters=stacked, copies=count)
+
+
+def _learns(node: TypedNode | None) -> bool:
+    """Whether a block or a graph has parameters."""
+    match node:
+        case TypedBlock():
+            return bool(node.parameters) or any(map(_learns, node.slots.values()))
+        case TypedGroup():
+            return any(map(_learns, node.graph.nodes))
+        case TypedRepeat():
+            return any(_learns(one) for graph in node.passes for one in graph.nodes)
+    return False

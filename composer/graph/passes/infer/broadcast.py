@@ -1,0 +1,80 @@
+"""Inputs of one sum or product, their axes matched by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from composer.graph.passes.infer.type_patterns import Mismatch
+from composer.graph.types import Axis, TensorType
+
+
+def expand_axes(inputs: Sequence[TensorType]) -> tuple[TensorType, tuple[tuple[int | None, ...], ...]]:
+    """The type of the sum or product, and for each input which of its axes stands at each axis of the result (None: a new one).
+
+    Raises:
+        Mismatch: where the axes do not match.
+    """
+    widest = max(inputs, key=lambda one: len(one.axes))
+    axes = list(widest.axes)
+    places = [_places(one, widest, index) for index, one in enumerate(inputs)]
+    for one, place in zip(inputs, places, strict=True):
+        for position, axis in zip(place, one.axes, strict=True):
+            if axes[position].size == 1:
+                axes[position] = axis
+    for index, (one, place) in enumerate(zip(inputs, places, strict=True)):
+        for position, axis in zip(place, one.axes, strict=True):
+            if axis.size not in (1, axes[position].size):
+                sizes = f"{axes[position].size} in one and {axis.size} in the other"
+                raise Mismatch(f"cannot join {widest} and {one}: {_called(position, len(axes))} is {sizes}", index)
+    rank = range(len(axes))
+    return TensorType(widest.dtype, tuple(axes)), tuple(tuple(p.index(i) if i in p else None for i in rank) for p in places)
+
+
+def _places(one: TensorType, widest: TensorType, index: int) -> list[int]:
+    """Where each axis of one type stands in the widest: by name, else by size in order, from the last."""
+    if len(one.axes) == len(widest.axes):
+        return list(range(len(one.axes)))
+    by_name = [_index(axis, widest) for axis in one.axes]
+    if None not in by_name and by_name == sorted(set(by_name)):  # type: ignore[type-var]  # no None among them
+        return [place for place in by_name if place is not None]
+    places: list[int] = []
+    end = len(widest.axes)
+    for axis in reversed(one.axes):
+        fits = [i for i in range(end) if axis.size in (1, widest.axes[i].size)]
+        if not fits:
+            raise Mismatch(f"cannot join {widest} and {one}: no axis of the first is {axis.size} long", index)
+        end = fits[-1]
+        places.insert(0, end)
+    return places
+
+
+def _index(axis: Axis, widest: TensorType) -> int | None:
+    found = [i for i, other in enumerate(widest.axes) if other.name == axis.name and axis.size in (1, other.size)]
+    return found[0] if len(found) == 1 else None
+
+
+def concatenate(inputs: Sequence[TensorType], axis: str) -> tuple[TensorType, int]:
+    """The type of the inputs one after the other along an axis, and the index of that axis.
+
+    Raises:
+        Mismatch: where the other axes differ, or there is no such axis.
+    """
+    first = inputs[0]
+    named = [i for i, one in enumerate(first.axes) if one.name == axis or str(one.size) == axis]
+    if (axis != "last" and len(named) != 1) or not first.axes:
+        raise Mismatch(f"has no axis {axis} in {first}")
+    index = len(first.axes) - 1 if axis == "last" else named[0]
+    for position, other in enumerate(inputs[1:], start=1):
+        along = f"cannot join {first} and {other} along {_called(index, len(first.axes))}"
+        if len(other.axes) != len(first.axes):
+            raise Mismatch(f"{along}: one has {len(first.axes)} axes and the other {len(other.axes)}", position)
+        for i, (a, b) in enumerate(zip(first.sizes, other.sizes, strict=True)):
+            if i != index and a != b:
+                raise Mismatch(f"{along}: {_called(i, len(first.axes))} is {a} in one and {b} in the other", position)
+    total = sum((one.axes[index].size for one in inputs[1:]), first.axes[index].size)
+    return TensorType(first.dtype, (*first.axes[:index], Axis(first.axes[index].name, total), *first.axes[index + 1 :])), index
+
+
+def _called(index: int, count: int) -> str:
+    """An axis by its place, since its name may come from the block that made it."""
+    return "the last axis" if index == count - 1 else f"axis {index + 1}"

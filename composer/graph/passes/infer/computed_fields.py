@@ -1,0 +1,147 @@
+"""The fields of a block, computed once the lengths of its axes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from blocks.core import Block, Edge, Part, Reject, fields
+from blocks.core.fields import Field, FlagsBy, Real
+from composer.diagnostics import Diagnostic, Span
+from composer.graph.dims import Symbolic
+from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, PartValue, Pending, SlotNode
+from composer.graph.passes.expand.error_report import Stop, labels
+from composer.graph.passes.expand.evaluation import convert
+from composer.graph.passes.infer.type_patterns import Mismatch, declared, size
+from composer.language.expressions.ast import Value
+from composer.language.expressions.evaluator import as_int, evaluate
+from composer.language.expressions.parser import ExpressionError, names
+
+if TYPE_CHECKING:
+    from composer.graph.passes.infer.infer import Inference
+
+
+class Inline(Block):
+    """A graph that fills a slot: to its holder, a block like any other."""
+
+
+class Computed:
+    """Computes fields."""
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference, self.mistakes = inference, inference.mistakes
+
+    def fields(self, node: BlockNode, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """What is written for the fields, and the defaults of the others but for those that are derived.
+
+        Raises:
+            ExpressionError, Stop: where one has no value.
+        """
+        known, written = fields(node.part), dict(node.fields)
+        return {
+            name: self._value(written[name], field, sizes) if name in written else field.default
+            for name, field in known.items()
+            if name in written or not field.derived
+        }
+
+    def _value(self, value: FieldValue, field: Field, sizes: Mapping[str, Any]) -> Any:
+        match value:
+            case Known(value=bool() | EdgePort() as plain):
+                return Edge(plain.port) if isinstance(plain, EdgePort) else plain
+            case Known(value=plain) if isinstance(field.form, FlagsBy):
+                return {**dict.fromkeys(field.form.names, bool(field.default)), **dict(plain)}
+            case Known(value=plain):
+                return plain
+            case Pending():
+                return self._number(value, field, sizes)
+            case Items(items=items):
+                inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
+                return tuple(self._value(item, inner, sizes) for item in items)
+            case SlotNode(node=filled):
+                return _outside(filled) if isinstance(filled, BlockNode) else Inline()
+            case PartValue():
+                return self._part(value, sizes)
+
+    def _part(self, value: PartValue, sizes: Mapping[str, Any]) -> Part:
+        written = dict(value.fields)
+        values = {
+            name: self._value(written[name], field, sizes) if name in written else field.default
+            for name, field in fields(value.part).items()
+        }
+        part = value.part.model_construct(**values)
+        try:
+            part.reject(sizes, frozenset())
+        except Reject as no:
+            at = written.get(no.field or "")
+            span = at.span if at is not None else value.span
+            self.mistakes.report(Diagnostic(no.code or "rejected", no.message, span, hint=no.hint))
+            raise Stop from None
+        return part
+
+    # -- numbers
+
+    def _number(self, pending: Pending, field: Field, sizes: Mapping[str, Any]) -> Any:
+        """A number that needs the lengths of axes."""
+        expression = pending.expression
+        bound = self._bound(pending.bindings, expression.span)
+        numbers: dict[str, Value] = {name: length for name, length in sizes.items() if isinstance(length, int)}
+        for name in sorted(names(expression) - bound.keys() - numbers.keys()):
+            if name in sizes:
+                length = f"`{name}`" if str(sizes[name]) == name else f"`{name}` is {sizes[name]}, which"
+                message = f"{length} is known only when the model runs"
+                raise ExpressionError(Diagnostic("not-a-number", message, expression.span, hint="use a number or a param"))
+        try:
+            return convert(evaluate(expression, {**numbers, **bound}), field.form, field.name, pending.span, expression)
+        except ExpressionError as error:
+            raise ExpressionError(replace(error.diagnostic, labels=labels(pending.origins, pending.span))) from None
+
+    def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
+        """What the names in a number come to, lengths of axes of the blocks around it included."""
+        known: dict[str, Value] = {}
+        for name, bound in bindings:
+            match bound:
+                case AxisOf(part=part, name=axis):
+                    length = next(sizes.get(axis) for holder, sizes in reversed(self.inference.extents) if holder is part)
+                    if not isinstance(length, int):
+                        message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
+                        raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))
+                    known[name] = length
+                case Pending(expression=inner, bindings=more, span=place):
+                    known[name] = evaluate(inner, self._bound(more, place))
+                case _:
+                    known[name] = bound
+        return known
+
+    def derive(self, node: BlockNode, field: Field, known: Mapping[str, Any]) -> Any:
+        """The value of a field that is not written and follows from others.
+
+        Raises:
+            Stop: where it does not, which is reported.
+        """
+        formula = declared(field.derived)
+        unless = f"`{field.name}` of {node.part.kind} is {field.derived} unless written, and"
+        real = isinstance(field.form, Real)
+        try:
+            value: Any = evaluate(formula, plain(known)) if real else size(formula, known)
+        except (KeyError, Mismatch, ExpressionError) as error:
+            message = f"{unless} here that is not known: {error}"
+            self.mistakes.report(Diagnostic("derived", message, node.name_span, hint=f"write `{field.name}`"))
+            raise Stop from None
+        if isinstance(value, Symbolic):
+            axis = next(name for name in sorted(names(formula)) if isinstance(known.get(name), Symbolic))
+            message = f"{unless} `{axis}` is `{known[axis]}`"
+            hint = f"that is known only when the model runs: write `{field.name}`, or give the axis a number"
+            self.mistakes.report(Diagnostic("derived", message, node.name_span, hint=hint))
+            raise Stop
+        return float(value) if real else as_int(value, node.name_span)
+
+
+def plain(known: Mapping[str, Any]) -> dict[str, Any]:
+    """What an expression can reckon with."""
+    return {name: value for name, value in known.items() if isinstance(value, int | float | str)}
+
+
+def _outside(node: BlockNode) -> Part:
+    """The block in a slot as its holder's field sees it."""
+    return node.part.model_construct(**{name: value.value for name, value in node.fields if isinstance(value, Known)})

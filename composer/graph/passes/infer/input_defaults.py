@@ -1,0 +1,46 @@
+"""Defaults of the model's inputs: of what value, and in the shape of what is always given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from composer.diagnostics import Diagnostic
+from composer.graph.types import TensorType, Type
+from composer.language.expressions.ast import Value
+from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate
+from composer.language.expressions.parser import ExpressionError
+from composer.language.recipe.ast import ExpressionValue, InputDecl
+
+AS = {"int": as_int, "float": as_float, "bool": as_flag}
+
+
+def default_values(inputs: Mapping[str, InputDecl], params: Mapping[str, Value]) -> tuple[dict[str, Value], list[Diagnostic]]:
+    """What each input is where it is not given, and what is wrong with that."""
+    values: dict[str, Value] = {}
+    wrong: list[Diagnostic] = []
+    for name, item in inputs.items():
+        if item.default is not None:
+            try:
+                values[name] = AS[item.type.dtype](evaluate(item.default.expression, params), item.default.span)
+            except ExpressionError as error:
+                wrong.append(error.diagnostic)
+    return values, wrong
+
+
+def shape_mistakes(inputs: Mapping[str, InputDecl], types: Mapping[str, Type]) -> Iterator[Diagnostic]:
+    """Inputs with a default whose shape no input tells that is always given."""
+    given = {name: types[name] for name, item in inputs.items() if item.default is None and not item.optional}
+    known = {size for type_ in given.values() if isinstance(type_, TensorType) for size in type_.sizes}
+    for name, item in inputs.items():
+        type_ = types[name]
+        if item.default is None or not isinstance(type_, TensorType):
+            continue
+        lacking = next((size for size in type_.sizes if not isinstance(size, int) and size not in known), None)
+        if not given:
+            yield _mistake(item.default, "every input has a default, so that nothing says how many rows there are")
+        elif lacking is not None:
+            yield _mistake(item.default, f"the axis `{lacking}` of `{name}` is one of no input that is always given")
+
+
+def _mistake(default: ExpressionValue, message: str) -> Diagnostic:
+    return Diagnostic("input-default", message, default.span, hint="what is left out is made in the shape of what is there")

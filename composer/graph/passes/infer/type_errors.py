@@ -1,0 +1,140 @@
+"""What is wrong with the types of a graph, each mistake at the place where its author can mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import Reject, fields
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph.ir import BlockNode, FieldValue, GroupNode, Known, PartValue, Pending, Ref, Wire
+from composer.graph.passes.expand.error_report import Stop, labels
+from composer.graph.passes.expand.scope import Declaration
+from composer.graph.passes.infer.type_patterns import Mismatch, declared
+from composer.graph.typed import TypedBlock, TypedGraph
+from composer.graph.types import TensorType
+from composer.language.expressions.parser import names
+
+
+class Mistakes:
+    """The mistakes of one run."""
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+        self.places: set[Span] = set()
+        self.holders: list[GroupNode] = []
+        """The blocks and groups around what is being typed."""
+        self.around: TypedGraph | None = None
+        """The graph that is being typed, as far as it is."""
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Takes a diagnostic down; a second one at a place is the first one's doing."""
+        span = self._own(diagnostic.span)
+        if span not in self.places:
+            self.places.add(span)
+            self.found.append(replace(diagnostic, span=span))
+
+    def at_port(
+        self,
+        node: BlockNode | GroupNode,
+        port: str,
+        code: str,
+        message: str,
+        hint: str = "",
+        *,
+        index: int | None = None,
+        more: tuple[Label, ...] = (),
+    ) -> None:
+        """Reports a mistake of an edge where it is written, with what each of its sources gives."""
+        wire = next((wire for wire in node.wires if wire.port == port), None)
+        span, given = node.name_span, []
+        if wire is not None:
+            place = index if index is not None and len(wire.spans) > index else 0 if len(wire.spans) == 1 else None
+            span = wire.span if place is None or wire.implied else wire.spans[place]
+            given = list(self._sources(wire)) if code == "type-mismatch" else []
+            if isinstance(span.source, Declaration) and place is not None:
+                span = self._written_before(wire.refs[place]) or span
+        span = self._own(span)
+        seconds = {label.span: label for label in reversed(given) if label.span != span}
+        self.report(Diagnostic(code, message, span, labels=(*reversed(seconds.values()), *more), hint=hint))
+
+    @contextmanager
+    def fitting(self, node: BlockNode, port: str) -> Iterator[None]:
+        """Reports what does not fit a port.
+
+        Raises:
+            Stop: where something does not.
+        """
+        try:
+            yield
+        except Mismatch as wrong:
+            self.at_port(node, port, "type-mismatch", f"port {port} of {node.part.kind} {wrong.message}")
+            raise Stop from None
+        except KeyError as missing:
+            message = f"port {port} of {node.part.kind} needs {missing}, which nothing here gives"
+            self.at_port(node, port, "type-mismatch", message)
+            raise Stop from None
+
+    def rejected(self, node: BlockNode, no: Reject, severity: Any = "error") -> None:
+        """Reports what a block says against its fields, or against what it is given."""
+        code = no.code or "rejected"
+        if no.port:
+            self.at_port(node, no.port, code, f"{self.kind(node)} {no.message}", no.hint, index=no.index)
+            return
+        value = written(node, no.field or "")
+        span, note, seconds = node.name_span, "", tuple[Label, ...]()
+        if value is not None:
+            span = value.span
+        if isinstance(value, Known | Pending):
+            seconds = labels(value.origins, span)
+        if isinstance(value, Known) and value.origins:
+            note = str(value.value)
+        self.report(Diagnostic(code, no.message, span, severity, note, seconds, no.hint))
+
+    def kind(self, node: BlockNode) -> str:
+        """The block that a recipe names: for a node of a block's own expansion, that block."""
+        holder = next((held.part for held in reversed(self.holders) if held.part is not None), None)
+        return holder.kind if holder is not None and isinstance(node.name_span.source, Declaration) else node.part.kind
+
+    # -- places
+
+    def _own(self, span: Span) -> Span:
+        """A span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
+        for holder in reversed(self.holders):
+            if not isinstance(span.source, Declaration):
+                break
+            span = holder.name_span
+        return span
+
+    def _written_before(self, ref: Ref) -> Span | None:
+        """The author's own node that a value in a block's expansion comes from, through what the expansion puts behind it."""
+        source = self.around.by_name.get(ref.node) if self.around is not None else None
+        while source is not None and isinstance(source.node.name_span.source, Declaration):
+            if not isinstance(source, TypedBlock) or [len(wire.refs) for wire in source.node.wires] != [1]:
+                return None
+            source = self.around.by_name.get(source.node.wires[0].refs[0].node) if self.around is not None else None
+        return source.node.name_span if source is not None else None
+
+    def _sources(self, wire: Wire) -> Iterator[Label]:
+        """A label at each node that a wire comes from: `gives float[batch, time, 8]`."""
+        if self.around is None:
+            return
+        for ref in wire.refs[:4]:
+            source = self.around.by_name.get(ref.node)
+            type_ = self.around.type_of(ref) if source is not None else None
+            if source is not None and isinstance(type_, TensorType) and not isinstance(source.node.name_span.source, Declaration):
+                yield Label(source.node.name_span, f"gives {type_}")
+
+
+def written(node: BlockNode, field: str) -> FieldValue | None:
+    """What is written for a field, `positions.fraction` too; for one that is derived, what it is derived from."""
+    first, _, rest = field.partition(".")
+    values = dict(node.fields)
+    value = values.get(first)
+    if isinstance(value, PartValue) and rest:
+        return dict(value.fields).get(rest, value)
+    if value is None and first in (known := fields(node.part)) and known[first].derived:
+        return next((values[name] for name in sorted(names(declared(known[first].derived))) if name in values), None)
+    return value

@@ -1,0 +1,174 @@
+"""Types as blocks declare them, matched with what flows in and filled with what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from composer.diagnostics import Span
+from composer.graph.dims import Dim, Symbolic
+from composer.graph.passes.expand.scope import Declaration
+from composer.graph.types import Axis, DType, TensorType
+from composer.language.expressions.ast import Binary, Expression, Number, Path, Unary
+from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.parser import names, parse_expression
+from composer.language.recipe.type_syntax import axes_of
+from composer.language.yaml.nodes import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A declared type: `float[..., dim]`."""
+
+    dtype: DType
+    leading: bool
+    """Whether it starts with `...`."""
+    axes: tuple[Expression, ...]
+    text: str
+
+
+class Mismatch(Exception):
+    """What flows in is not what a port takes."""
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.index = message, index
+        """Which of several inputs does not fit, where there are several."""
+
+
+@cache
+def pattern(text: str) -> Pattern:
+    """A declared type from its text; what blocks declare is ours or a plug-in's, so a mistake in it is an exception."""
+    dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
+    pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
+    leading = bool(pieces) and pieces[0] == "..."
+    if dtype not in ("int", "float", "bool"):
+        raise ValueError(f"{text!r} is no type: it starts with int, float or bool")
+    kind: Any = dtype
+    return Pattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text)
+
+
+@cache
+def declared(text: str) -> Expression:
+    """An expression from a block's declaration."""
+    source = Declaration("<declaration>", text)
+    return parse_expression(Scalar(text, Span(source, 1, 1, 1, len(text) + 1)))
+
+
+def match(declared_type: Pattern, given: TensorType, sizes: dict[str, Any], fixed: Mapping[str, Any]) -> None:
+    """Binds the pattern's symbols to the sizes of what is given; `fixed` are the block's own fields, which are no symbols.
+
+    Raises:
+        Mismatch: where they do not go together.
+    """
+    if declared_type.dtype != given.dtype:
+        raise Mismatch(f"takes {declared_type.text}, not {given}")
+    count = len(declared_type.axes)
+    if len(given.axes) < count or (len(given.axes) > count and not declared_type.leading):
+        raise Mismatch(f"takes {declared_type.text}, not {given}: {_axes(len(given.axes))}")
+    split = len(given.axes) - count
+    if declared_type.leading:
+        before = sizes.get("...")
+        if before is not None and tuple(a.size for a in before) != given.sizes[:split]:
+            raise Mismatch(f"takes {declared_type.text} with the same leading axes everywhere, not {given}")
+        sizes.setdefault("...", given.axes[:split])
+    for expression, axis in zip(declared_type.axes, given.axes[split:], strict=True):
+        if isinstance(expression, Path) and expression.text not in fixed:
+            name = expression.text
+            if name in sizes and sizes[name] != axis.size:
+                raise Mismatch(f"takes {declared_type.text} with {name} = {sizes[name]}, not {given}")
+            sizes[name] = axis.size
+
+
+def agree(declared_type: Pattern, given: TensorType, known: Mapping[str, Any]) -> None:
+    """Holds the axes that are numbers, fields or expressions against what is given, once all fields have values.
+
+    Raises:
+        Mismatch: where they differ.
+    """
+    for expression, axis in zip(declared_type.axes, given.axes[len(given.axes) - len(declared_type.axes) :], strict=True):
+        wanted = size(expression, known)
+        if wanted != axis.size:
+            where = "" if isinstance(expression, Number) else f", where {_text(expression)} = {wanted}"
+            raise Mismatch(f"takes {declared_type.text}{where}, not {given}")
+
+
+def fill(declared_type: Pattern, known: Mapping[str, Any]) -> TensorType:
+    """The type that a pattern stands for once its symbols have sizes."""
+    leading: tuple[Axis, ...] = known.get("...", ()) if declared_type.leading else ()
+    axes = tuple(Axis(_text(expression), size(expression, known)) for expression in declared_type.axes)
+    return TensorType(declared_type.dtype, (*leading, *axes))
+
+
+def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
+    """A declared size.
+
+    Raises:
+        KeyError: for a name without a size.
+    """
+    value = _value(expression, known)
+    if isinstance(value, Fraction) and value.denominator == 1:
+        value = value.numerator
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int | Symbolic):
+        return value
+    raise Mismatch(f"{_text(expression)} = {value} is no whole number")
+
+
+def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
+    match expression:
+        case Number(value=value):
+            return value
+        case Path(steps=(step,)) if step.arguments is None:
+            value = known[step.name]
+            if value is None:
+                raise KeyError(step.name)
+            return value
+        case Unary(operator="-", operand=operand):
+            return -_value(operand, known)
+        case Binary(operator=operator, left=left, right=right) if any(
+            isinstance(known.get(n), Symbolic) for n in names(expression)
+        ):
+            a, b = _value(left, known), _value(right, known)
+            match operator:
+                case "+":
+                    return a + b
+                case "-":
+                    return a - b
+                case "*":
+                    return a * b
+                case "//" | "/":
+                    return a // b
+                case "%":
+                    return a % b
+    if missing := [
+        name for name in names(expression) if known.get(name) is None and name not in ("min", "max", "ceil_to", "sqrt")
+    ]:
+        raise KeyError(missing[0])
+    return evaluate(
+        expression,
+        {
+            name: known[name]
+            for name in names(expression)
+            if name in known and isinstance(known[name], int | float | str | Fraction)
+        },
+    )
+
+
+def _text(expression: Expression) -> str:
+    match expression:
+        case Number(value=value):
+            return str(value)
+        case Path():
+            return expression.text
+        case _:
+            span = expression.span
+            return span.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
+
+
+def _axes(count: int) -> str:
+    return f"it has {count} {'axis' if count == 1 else 'axes'}"

@@ -1,0 +1,33 @@
+"""Values that cross borders: each graph on the way gets an input for them, and its holder a wire."""
+
+from __future__ import annotations
+
+from composer.diagnostics import Span
+from composer.graph.ir import GraphInput, Ref, Wire
+from composer.graph.passes.expand.builders import GraphBuilder
+from composer.graph.passes.expand.error_report import Report, Stop
+
+
+def fetch(
+    home: GraphBuilder, owner: GraphBuilder, refs: tuple[Ref, ...], many: bool, label: str, span: Span, report: Report
+) -> tuple[Ref, ...]:
+    """Values of the graph `owner` as references in the graph `home` inside it; `many` make a list, whose input `label` names.
+
+    Raises:
+        Stop: where a graph on the way is sealed, which is reported.
+    """
+    if home is owner:
+        return refs
+    assert home.holder is not None, "a reference leads to a graph that is not around it"
+    if home.sealed:
+        hint = "its holder computes by itself; write the parts as nodes to wire them freely"
+        report.error("slot-edge", span, "what fills this slot sees only what its holder gives it", hint=hint)
+        raise Stop
+    outer = fetch(home.holder.home, owner, refs, many, label, span, report)
+    key = (outer, many)
+    if key not in home.captures:
+        name = home.fresh(label)
+        home.captures[key] = name
+        home.inputs[name] = GraphInput(name, many=many, captured=True)
+        home.capture_wires[name] = Wire(name, outer, span)
+    return (Ref(home.captures[key]),)

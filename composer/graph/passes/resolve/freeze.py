@@ -1,0 +1,230 @@
+"""Builders to the graph: nodes in order, cycles refused, equal graphs made one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import Any
+
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.graph.ir import (
+    BlockNode,
+    FieldValue,
+    Graph,
+    GroupNode,
+    Items,
+    Node,
+    PartValue,
+    Pass,
+    Ref,
+    RepeatNode,
+    ScanNode,
+    SlotNode,
+    Wire,
+)
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
+from composer.graph.state_update import SUFFIX
+
+
+def freeze(root: GraphBuilder, diagnostics: list[Diagnostic]) -> Graph | None:
+    """The graph that was built; none where it has a cycle, which is reported."""
+    try:
+        return _Freezer(diagnostics).graph(root)
+    except CycleError:
+        return None
+
+
+class _Freezer:
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        self.done: dict[int, Graph] = {}
+        self.equal: dict[Any, Graph] = {}
+
+    def graph(self, builder: GraphBuilder) -> Graph:
+        if id(builder) not in self.done:
+            self._prune(builder)
+            nodes = tuple(self.node(builder.nodes[name]) for name in self._order(builder))
+            graph = Graph(tuple(builder.inputs.values()), nodes, tuple(builder.outputs.items()))
+            self.done[id(builder)] = self.equal.setdefault((graph.inputs, graph.nodes, graph.outputs), graph)
+        return self.done[id(builder)]
+
+    def _prune(self, builder: GraphBuilder) -> None:
+        """A group that never reads the input it was implicitly given is not wired to it. Of a recipe used as a block, what
+        only its losses read stays behind.
+        """
+        if builder.lent:
+            builder.nodes = _read(builder)
+        for node in builder.nodes.values():
+            wire = node.wires.get("input")
+            if (
+                node.graph is not None
+                and wire is not None
+                and wire.implied
+                and "input" in node.graph.inputs
+                and not _reads(node.graph, "input")
+            ):
+                del node.graph.inputs["input"], node.wires["input"]
+
+    def _order(self, builder: GraphBuilder) -> list[str]:
+        sorter: TopologicalSorter[str] = TopologicalSorter()
+        for node in builder.nodes.values():
+            if not node.elided:
+                handed = [ref.node for wire in node.wires.values() for ref in wire.refs]
+                inside = [ref.node for wire in _wires(node) for ref in wire.refs]
+                if node.passes is not None:  # a pass may read those before it
+                    inside = [name for name in inside if name != node.name]
+                sorter.add(node.name, *(name for name in (*handed, *inside) if name in builder.nodes))
+        try:
+            order = list(sorter.static_order())
+        except CycleError as error:
+            path = list(error.args[1])  # each node is read by the next
+            start = path.index(min(path[:-1], key=list(builder.nodes).index))
+            path = [*path[start:-1], *path[:start], path[start]]
+            first = builder.nodes[path[0]]
+            wires = [
+                (name, next(w for w in _wires(builder.nodes[after]) if any(r.node == name for r in w.refs)))
+                for name, after in pairwise(path)
+            ]
+            self.diagnostics.append(
+                Diagnostic(
+                    "cycle",
+                    f"{' → '.join(path)} is a cycle",
+                    _place(wires[-1][1], wires[-1][0]),
+                    labels=tuple(Label(_place(w, n), f"reads {n}") for n, w in wires[:-1]),
+                    hint="an earlier pass can be read inside a repeat: layers(layer - 1)"
+                    if len(path) > 2
+                    else f"`{first.name}` reads itself",
+                )
+            )
+            raise
+        written = {name: position for position, name in enumerate(builder.nodes)}
+        return _stable(order, {n: {r.node for w in _wires(builder.nodes[n]) for r in w.refs} - {n} for n in order}, written)
+
+    def node(self, node: NodeBuilder) -> Node:
+        span, name_span = node.span, node.name_span
+        wires = tuple(node.wires.values())
+        if node.passes is not None:
+            return RepeatNode(node.name, self._passes(node), tuple(node.ties), node.trainable, node.share, span, name_span)
+        if node.graph is not None:
+            wires = (*wires, *node.graph.capture_wires.values())
+            if node.axis is not None:
+                inner, ties = self.graph(node.graph), tuple(node.ties)
+                axis, axis_span = node.axis
+                return ScanNode(node.name, axis, inner, wires, ties, node.trainable, node.dropped, axis_span, span, name_span)
+            return GroupNode(
+                node.name,
+                self.graph(node.graph),
+                wires,
+                node.part,
+                node.ports,
+                node.init,
+                tuple(node.ties),
+                node.trainable,
+                node.dropped,
+                span,
+                name_span,
+            )
+        assert node.part is not None
+        fields = tuple((name, self._field(value)) for name, value in node.fields.items())
+        return BlockNode(
+            node.name,
+            node.part,
+            fields,
+            wires,
+            tuple(sorted(node.wanted)),
+            tuple(node.ties),
+            node.trainable,
+            node.dropped,
+            node.broken,
+            span,
+            name_span,
+        )
+
+    def _field(self, value: FieldValue | NodeBuilder) -> FieldValue:
+        match value:
+            case NodeBuilder():
+                return SlotNode(self.node(value), value.span)
+            case PartValue():
+                return PartValue(value.part, tuple((name, self._field(inner)) for name, inner in value.fields), value.span)
+            case Items():
+                return Items(tuple(self._field(item) for item in value.items), value.span)
+            case _:
+                return value
+
+    def _passes(self, node: NodeBuilder) -> tuple[Pass, ...]:
+        """Every pass with its inputs: the first takes what the repeat is given, the others what the pass before returned."""
+        passes: list[Pass] = []
+        given = list(node.wires.values())
+        for index, one in enumerate(node.passes or ()):
+            wires = (*given, *one.graph.capture_wires.values())
+            passes.append(Pass(self.graph(one.graph), wires, one.values))
+            given = _carried(node.name, given, one.graph, index)
+        return tuple(passes)
+
+
+def _carried(name: str, given: list[Wire], returning: GraphBuilder, index: int) -> list[Wire]:
+    """What the pass after `index` is given: outputs go to inputs of their name, else the first output to the first input."""
+    returned = [output for output, *_ in returning.outputs_pending if output]
+    matched = any(wire.port in returned for wire in given)
+    carried = []
+    for position, wire in enumerate(given):
+        if wire.port in returned:
+            carried.append(Wire(wire.port, (Ref(name, wire.port, index),), wire.span))
+        elif position == 0 and not matched:
+            carried.append(Wire(wire.port, (Ref(name, "", index),), wire.span))
+        else:
+            carried.append(wire)
+    return carried
+
+
+def _wires(node: NodeBuilder) -> Iterable[Wire]:
+    yield from node.wires.values()
+    if node.graph is not None:
+        yield from node.graph.capture_wires.values()
+    for one in {id(p.graph): p.graph for p in node.passes or ()}.values():
+        yield from one.capture_wires.values()
+
+
+def _place(wire: Wire, name: str) -> Span:
+    """Where a wire names a node."""
+    places = (span for ref, span in zip(wire.refs, wire.spans, strict=False) if ref.node == name)
+    return next(places, wire.span)
+
+
+def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:
+    """The nodes that what a graph returns depends on, and what states among them become."""
+    waiting = [ref.node for ref in graph.outputs.values()]
+    found: set[str] = set()
+    while waiting:
+        if (name := waiting.pop()) in graph.nodes and name not in found:
+            found.add(name)
+            waiting.append(name + SUFFIX)
+            waiting.extend(ref.node for wire in _wires(graph.nodes[name]) for ref in wire.refs)
+    return {name: node for name, node in graph.nodes.items() if name in found}
+
+
+def _reads(graph: GraphBuilder, name: str) -> bool:
+    inner = (ref.node == name for node in graph.nodes.values() for wire in _wires(node) for ref in wire.refs)
+    return any(inner) or any(ref.node == name for ref in graph.outputs.values())
+
+
+def _stable(order: list[str], reads: dict[str, set[str]], written: dict[str, int]) -> list[str]:
+    """Topological, and as near to the order of the file as that allows."""
+    waiting = {name: len(reads[name] & reads.keys()) for name in order}
+    readers: dict[str, list[str]] = {name: [] for name in order}
+    for name in order:
+        for source in reads[name] & reads.keys():
+            readers[source].append(name)
+    ready = [(written[name], name) for name in order if not waiting[name]]
+    heapify(ready)
+    done: list[str] = []
+    while ready:
+        _, name = heappop(ready)
+        done.append(name)
+        for reader in readers[name]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heappush(ready, (written[reader], reader))
+    return done

@@ -1,0 +1,67 @@
+"""Which passes of a repeat a reference means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from composer.diagnostics import Span
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
+from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.scope import Scope
+from composer.language.expressions.ast import Expression, Slice, Step
+from composer.language.expressions.evaluator import as_int
+from composer.language.expressions.parser import names
+
+
+def pass_around(home: GraphBuilder, node: NodeBuilder) -> int | None:
+    """The pass of `node` in which a graph lies, -1 in a node without passes; None where it lies in none."""
+    graph: GraphBuilder | None = home
+    while graph is not None and graph.holder is not None:
+        if graph.holder is node:
+            return graph.pass_index if node.passes is not None else -1
+        graph = graph.parent
+    return None
+
+
+def is_range(step: Step | None) -> bool:
+    """Whether a step names several passes."""
+    return step is not None and bool(step.arguments) and isinstance(step.arguments[0], Slice)  # type: ignore[index]  # there is one
+
+
+def chosen(node: NodeBuilder, step: Step | None, scope: Scope, before: int | None, values: Values) -> Sequence[int]:
+    """The passes of a repeat that a step names, the last where it names none; only those `before` the pass around it.
+
+    Raises:
+        Stop: where there is none, which is reported.
+    """
+    assert node.passes is not None
+    count = len(node.passes)
+    if step is None or step.arguments is None:
+        return [count - 1]
+    if len(step.arguments) != 1:
+        hint = f"{node.name}(0), {node.name}(2:5) or {node.name}(:)"
+        _refuse(values, step.span, "one pass or one range stands in the brackets", hint)
+    argument = step.arguments[0]
+    if isinstance(argument, Slice):
+        bounds = [None if bound is None else _index(bound, scope, values) for bound in (argument.start, argument.stop)]
+        return range(*slice(*bounds).indices(count if before is None else before))
+    index = _index(argument, scope, values)
+    if before is not None and not 0 <= index < before:
+        there = f"pass {before} sees the passes 0 to {before - 1}" if before else "the first pass has none before it"
+        counted = sorted(names(argument) & scope.values.keys())
+        hint = f"read it where it exists: … if {counted[0]} > 0 else none" if index < 0 and counted else ""
+        _refuse(values, argument.span, f"there is no earlier pass {index} of `{node.name}`: {there}", hint)
+    if not -count <= index < count:
+        message = f"`{node.name}` has {count} passes, so there is no pass {index}"
+        _refuse(values, argument.span, message, f"0 to {count - 1}, or -1 for the last")
+    return [index % count]
+
+
+def _index(expression: Expression, scope: Scope, values: Values) -> int:
+    return as_int(values.evaluate(expression, scope), expression.span)
+
+
+def _refuse(values: Values, span: Span, message: str, hint: str) -> None:
+    values.report.error("pass-index", span, message, hint=hint)
+    raise Stop

@@ -1,0 +1,261 @@
+"""What references name: a node, an input, or what stands inside of a node, seen from the graph that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from composer.diagnostics import Label, Span
+from composer.graph.ir import Items, Known, Ref
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge
+from composer.graph.passes.expand.error_report import Stop, TooMuch
+from composer.graph.passes.expand.scope import Declaration, Scope
+from composer.graph.passes.resolve.captures import fetch
+from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
+from composer.language.expressions.ast import Expression, Path, Slice, Step
+from composer.language.suggestions import near
+from composer.language.unknown_names import unknown
+
+if TYPE_CHECKING:
+    from composer.graph.passes.expand.expand import Expander
+
+REFERENCES = 100_000
+"""Edges of the nodes that are expanded one by one."""
+
+
+class References:
+    """Resolves references once all nodes are there."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander, self.values, self.report = expander, expander.values, expander.report
+        self.count = 0
+        """References so far."""
+        self.everywhere: dict[str, Span] | None = None
+        """Where the nodes of all graphs are written, once that is asked."""
+
+    def edge(self, edge: PendingEdge, home: GraphBuilder) -> list[tuple[Ref, Span]]:
+        """What a port reads, as references in the graph `home`, each with the place where it is written."""
+        if edge.source:
+            return [(ref, edge.span) for ref in self._implied(edge, home)]
+        return [(ref, reference.span) for reference in edge.references for ref in self.named(reference, edge.scope, home)]
+
+    def _implied(self, edge: PendingEdge, home: GraphBuilder) -> tuple[Ref, ...]:
+        if edge.source == "input":
+            if not home.inputs and not home.failed:
+                self.report.error("no-input", edge.span, "there is nothing above this node to read", hint="write `in: …`")
+            if not home.inputs:
+                raise Stop
+            return (Ref(next(iter(home.inputs))),)
+        if edge.source not in home.nodes:
+            raise Stop  # the node above has a mistake of its own, reported there
+        return self.node(home, home.nodes[edge.source], (), edge.scope, edge.span)
+
+    def named(self, expression: Expression, scope: Scope, home: GraphBuilder) -> tuple[Ref, ...]:
+        """What a written reference names, as references in the graph `home`; none for `none`."""
+        expression = self.values.branch(expression, scope)
+        if not isinstance(expression, Path):
+            self.report.error("bad-reference", expression.span, "an edge names a node or an input")
+            raise Stop
+        first, *steps = expression.steps
+        if expression.text == "none" or scope.lacks(first.name):
+            return ()
+        owner = self._owner(first, scope)
+        if first.name == "input" or (first.name in owner.inputs and first.name not in owner.nodes):
+            refs: tuple[Ref, ...] = (self._input(owner, first, steps),)
+        else:
+            target = owner.nodes[first.name]
+            earlier = pass_around(home, target)
+            if earlier is not None and first.arguments is None:
+                hint = f"an earlier pass is {first.name}(index), with an index below this one"
+                if target.passes is None:
+                    hint = f"what `{first.name}` is given is `input`"
+                self.report.error("inside-itself", first.span, f"`{first.name}` is what this node is a part of", hint=hint)
+                raise Stop
+            refs = self.node(owner, target, steps, scope, expression.span, first=first, before=earlier)
+        self.count += len(refs)
+        if self.count > REFERENCES:
+            self.report.error("too-many-nodes", expression.span, f"the model has more than {REFERENCES:,} edges")
+            raise TooMuch
+        many = len(refs) != 1 or is_range(first)
+        return fetch(home, owner, refs, many, "_".join(step.name for step in expression.steps), expression.span, self.report)
+
+    def _input(self, owner: GraphBuilder, first: Step, steps: Sequence[Step]) -> Ref:
+        name = next(iter(owner.inputs)) if first.name == "input" else first.name
+        if steps:
+            self.report.error("unknown-port", steps[0].span, f"the input {name} has no ports")
+            raise Stop
+        if first.arguments is not None:
+            self.report.error("not-a-repeat", first.span, f"{name} is an input, which has no passes")
+            raise Stop
+        return Ref(name)
+
+    def _owner(self, step: Step, scope: Scope) -> GraphBuilder:
+        """The nearest graph around the place where the reference is written that has the name."""
+        graphs = [place.graph for place in scope.around()]
+        for graph in graphs:
+            if (step.name == "input" and graph.inputs) or step.name in graph.inputs or step.name in graph.nodes:
+                return graph
+            if step.name in graph.failed:
+                raise Stop
+        known = [name for graph in graphs for name in [*graph.nodes, *graph.inputs] if "." not in name]
+        elsewhere = None if near(step.name, known) else self._elsewhere(step.name)
+        if elsewhere is None:
+            others = [name for name in known if name != scope.inside]
+            self.report.diagnostics.append(unknown("unknown-node", step.name_span, "node", step.name, others))
+        else:
+            labels = (Label(elsewhere, "it stands inside another graph"),)
+            hint = "name the graph first, such as `group.node`"
+            self.report.error(
+                "unknown-node", step.name_span, f"`{step.name}` is not in sight from here", hint=hint, labels=labels
+            )
+        raise Stop
+
+    def _elsewhere(self, name: str) -> Span | None:
+        if self.everywhere is None:
+            written = (node for node in self.expander.all_nodes if not isinstance(node.name_span.source, Declaration))
+            self.everywhere = {node.name: node.name_span for node in written}
+        return self.everywhere.get(name)
+
+    # -- nodes, and what is inside of them
+
+    def node(
+        self,
+        owner: GraphBuilder,
+        node: NodeBuilder,
+        steps: Sequence[Step],
+        scope: Scope,
+        span: Span,
+        *,
+        first: Step | None = None,
+        before: int | None = None,
+    ) -> tuple[Ref, ...]:
+        """A node's value, or what `steps` name below it, as references in the graph that owns the node.
+
+        `first` is the step that names the node, `before` the pass of it in which that is written.
+        """
+        if node.elided:
+            return self._through(owner, node, steps, span)
+        node.read = True
+        if node.passes is not None:
+            return self._passes(node, steps, scope, span, first, before)
+        if first is not None and first.arguments is not None:
+            self.report.error("not-a-repeat", first.span, f"`{node.name}` has no passes", hint=f"write {node.name} alone")
+            raise Stop
+        if not steps:
+            return (Ref(node.name),)
+        port = self._output(node, steps) if node.graph is None else self._inner(node.graph, steps, scope, node)
+        return (Ref(node.name, port),)
+
+    def _through(self, owner: GraphBuilder, node: NodeBuilder, steps: Sequence[Step], span: Span) -> tuple[Ref, ...]:
+        """What a node that came to nothing passes on."""
+        if steps:
+            self.report.error("dropped-node", steps[0].span, f"`{node.name}` is empty here, so it has no `{steps[0].name}`")
+            raise Stop
+        while node.elided:
+            edge = next(iter(node.edges.values()))
+            if edge.source in ("", "input"):
+                return tuple(ref for ref, _ in self.edge(edge, owner))
+            if edge.source not in owner.nodes:
+                raise Stop  # the node above has a mistake of its own
+            node = owner.nodes[edge.source]
+        return self.node(owner, node, (), Scope(owner, {}), span)
+
+    def _output(self, node: NodeBuilder, steps: Sequence[Step]) -> str:
+        """The output of a block that the one step names; nothing for the first."""
+        assert node.part is not None
+        step, known = steps[0], _outputs(node)
+        if len(steps) > 1 or step.name not in known:
+            bad = steps[1] if step.name in known else step
+            self.report.diagnostics.append(unknown("unknown-port", bad.span, f"output of {node.part.kind}", bad.name, known))
+            raise Stop
+        if step.name == next(iter(known)):
+            return ""
+        if node.dropped:
+            self.report.error("dropped-node", step.span, f"`{node.name}` is dropped here, so it has no `{step.name}`")
+            raise Stop
+        if known[step.name].endswith("?"):
+            node.wanted.add(step.name)
+        return step.name
+
+    def _inner(self, graph: GraphBuilder, steps: Sequence[Step], scope: Scope, holder: NodeBuilder) -> str:
+        """The output of a graph that carries what the steps name, made where there is none."""
+        step = steps[0]
+        outputs = {name: reference for name, _, reference, _ in graph.outputs_pending if name}
+        inner = graph.nodes.get(step.name)
+        if inner is not None and step.name in outputs:
+            written = outputs[step.name]
+            if not (isinstance(written, Path) and written.text == step.name):
+                message = f"`{step.name}` is an output of `{holder.name}` and a node in it"
+                self.report.error("ambiguous", step.span, message, hint="rename one of them")
+                raise Stop
+        if step.name in outputs and (inner is None or len(steps) == 1):
+            return step.name
+        if inner is None and step.name in graph.failed:
+            raise Stop
+        if inner is None:
+            what, known = f"node or output in {holder.name}", [*graph.nodes, *outputs]
+            self.report.diagnostics.append(unknown("unknown-node", step.name_span, what, step.name, known))
+            raise Stop
+        inside = Scope(graph, scope.values, scope)
+        refs = self.node(graph, inner, steps[1:], inside, step.span, first=step if step.arguments is not None else None)
+        if len(refs) != 1:
+            self.report.error("one-value", step.span, "a range of passes inside another graph cannot be read from outside")
+            raise Stop
+        name = ".".join(self._shown(one, inside) for one in steps)
+        graph.outputs[name] = refs[0]
+        return name
+
+    def _shown(self, step: Step, scope: Scope) -> str:
+        if step.arguments is None:
+            return step.name
+        values = ("…" if isinstance(one, Slice) else str(self.values.evaluate(one, scope)) for one in step.arguments)
+        return f"{step.name}({', '.join(values)})"
+
+    # -- passes
+
+    def _passes(
+        self, node: NodeBuilder, steps: Sequence[Step], scope: Scope, span: Span, first: Step | None, before: int | None
+    ) -> tuple[Ref, ...]:
+        assert node.passes is not None
+        passes = chosen(node, first, scope, before, self.values)
+        if not is_range(first):
+            return tuple(self._pass(node, index, steps, scope) for index in passes)
+        found = tuple(
+            self._pass(node, index, steps, scope) for index in passes if not steps or _has(node.passes[index].graph, steps)
+        )
+        if found or (before is not None and not (steps and passes)):
+            return found
+        if not steps:
+            self.report.error("empty-range", first.span if first else span, f"no pass of `{node.name}` lies in this range")
+            raise Stop
+        partly = next((one.graph for one in node.passes if _has(one.graph, steps[:1])), None)
+        if passes and partly is not None:
+            self._inner(partly, steps, scope, node)  # it says where the name ends that no pass has
+        lacking = f"no pass of `{node.name}` has `{steps[0].name}`"
+        message = lacking if passes else f"there is no pass of `{node.name}` in this range"
+        self.report.error("unknown-node", steps[0].span, message)
+        raise Stop
+
+    def _pass(self, node: NodeBuilder, index: int, steps: Sequence[Step], scope: Scope) -> Ref:
+        assert node.passes is not None
+        return Ref(node.name, self._inner(node.passes[index].graph, steps, scope, node) if steps else "", index)
+
+
+def _outputs(node: NodeBuilder) -> Mapping[str, str]:
+    """A block's outputs by name, as they are declared."""
+    assert node.part is not None
+    match node.fields.get(node.part.named_by):
+        case Items(items=items):
+            return {item.value: item.value for item in items if isinstance(item, Known)}
+    return {name.rstrip("?"): name for name in node.part.outputs}
+
+
+def _has(graph: GraphBuilder, steps: Sequence[Step]) -> bool:
+    """Whether a graph has what the steps name, as far as that differs from pass to pass."""
+    name, rest = steps[0].name, steps[1:]
+    inner = graph.nodes.get(name)
+    if inner is None or inner.elided:
+        return any(name == key for key, *_ in graph.outputs_pending)
+    if inner.graph is not None and rest:
+        return _has(inner.graph, rest)
+    return inner.part is None or not rest or rest[0].name in _outputs(inner)

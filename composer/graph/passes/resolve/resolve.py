@@ -1,0 +1,123 @@
+"""References resolved: every edge becomes a wire, through the borders of as many regions as it crosses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from blocks.core import ports
+from composer.diagnostics import Span
+from composer.graph.ir import Ref, Wire
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge
+from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.scope import Scope
+from composer.graph.passes.resolve.references import References
+from composer.graph.passes.resolve.ties import tie
+from composer.language.expressions.ast import Expression
+
+if TYPE_CHECKING:
+    from composer.graph.passes.expand.expand import Expander
+
+
+class Wiring:
+    """One run over everything that `expand` has built."""
+
+    def __init__(self, expander: Expander) -> None:
+        self.expander, self.report = expander, expander.report
+        self.references = References(expander)
+
+    def connect(self, root: GraphBuilder, positions: Sequence[tuple[str, Span, Expression, Scope]]) -> list[tuple[str, Ref]]:
+        """Resolves every edge, output and tie; returns the nodes that give axes their positions."""
+        for node in self.expander.all_nodes:
+            if not node.elided:
+                self.report.inside = node.home
+                self._node(node)
+        for graph in self.expander.all_graphs:
+            self.report.inside = graph
+            self._outputs(graph)
+        found = []
+        for axis, span, reference, scope in positions:
+            ref = self.report.attempt(partial(self._value, reference, scope, root, span))
+            if ref is not None:
+                found.append((axis, ref))
+        self._dead()
+        return found
+
+    # -- what nodes read
+
+    def _node(self, node: NodeBuilder) -> None:
+        for edge in node.edges.values():
+            wire = self.report.attempt(partial(self._wire, edge, node))
+            if wire is None:
+                node.broken = True
+            elif wire.refs:
+                node.wires[edge.port] = wire
+        for pending in node.ties_pending:
+            if (found := self.report.attempt(partial(tie, pending, node, self.expander.values))) is not None:
+                node.ties.append(found)
+
+    def _wire(self, edge: PendingEdge, node: NodeBuilder) -> Wire:
+        """What a port reads; an optional port may read nothing."""
+        if edge.failed:
+            raise Stop
+        found = self.references.edge(edge, node.home)
+        refs, spans = tuple(ref for ref, _ in found), tuple(span for _, span in found)
+        mark = "" if node.part is None else ports(node.part).get(edge.port, "?")
+        if not refs and mark != "?":
+            whose = node.part.kind if node.part else node.name
+            span = edge.references[0].span if edge.references else edge.span
+            self.report.error("missing-port", span, f"port {edge.port} of {whose} cannot be empty")
+            raise Stop
+        if mark != "*" and (len(refs) > 1 or (refs and _is_list(refs[0], node.home))):
+            message = f"port {edge.port} takes one value, and this is a range of passes"
+            hint = "merge them first: {type: add, in: …} or {type: concat, in: …}"
+            self.report.error("one-value", spans[0], message, hint=hint)
+            raise Stop
+        return Wire(edge.port, refs, edge.span, implied=bool(edge.source), spans=spans)
+
+    # -- what graphs return
+
+    def _outputs(self, graph: GraphBuilder) -> None:
+        """Written outputs, before what is only read from outside."""
+        returned = {}
+        for name, span, reference, scope in graph.outputs_pending:
+            ref = self.report.attempt(partial(self._value, reference, scope, graph, span))
+            if ref is not None:
+                returned[name] = ref
+        graph.outputs = {**returned, **{name: ref for name, ref in graph.outputs.items() if name not in returned}}
+
+    def _value(self, reference: Expression | str, scope: Scope, graph: GraphBuilder, span: Span) -> Ref:
+        """The one value that an output, or the positions of an axis, are."""
+        if isinstance(reference, str):
+            if reference not in graph.nodes:
+                raise Stop
+            node = graph.nodes[reference]
+            refs = self.references.node(graph, node, (), scope, node.name_span)
+        else:
+            refs = self.references.named(reference, scope, graph)
+            span = reference.span
+        if len(refs) != 1:
+            self.report.error("one-value", span, f"one value is wanted here, not {len(refs)}")
+            raise Stop
+        return refs[0]
+
+    # -- what nothing reads
+
+    def _dead(self) -> None:
+        """Reports nodes that nothing reads in any pass; beside another mistake, which may hide a reader, it cannot be told."""
+        if not self.expander.sound:
+            return
+        by_place: dict[tuple[str, int, int], list[NodeBuilder]] = defaultdict(list)
+        for node in self.expander.all_nodes:
+            if node.home.nodes.get(node.name) is node and not node.home.lent:
+                by_place[node.name_span.source.name, node.name_span.line, node.name_span.column].append(node)
+        for nodes in by_place.values():
+            if not any(node.read or node.elided or node.dropped for node in nodes):
+                hint = "wire it with `in`, name it under `outputs`, or remove it"
+                self.report.error("dead-node", nodes[0].name_span, f"nothing reads `{nodes[0].name}`", hint=hint)
+
+
+def _is_list(ref: Ref, home: GraphBuilder) -> bool:
+    return ref.node in home.inputs and ref.node not in home.nodes and home.inputs[ref.node].many

@@ -1,0 +1,112 @@
+"""Runs of equal layers in a graph, and what each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from composer.graph.parameters import NamedParameter
+from composer.graph.passes.roll_layers.node_kinds import Kinds, Port, boxes, reads
+from composer.graph.passes.roll_layers.series import Member, Run, Series, Value
+from composer.graph.typed import TypedGraph
+
+MOST_KINDS = 3
+"""Kinds of layers that one frame tells apart whatever they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A run of layers, and what each of them is."""
+
+    run: Run
+    carried: Mapping[tuple[int, Port], Value]
+    """Which node reads at which port what."""
+    kinds: tuple[Hashable, ...]
+    """Equal for equal passes."""
+    around: tuple[Hashable, ...]
+    """What each pass reads from outside of all."""
+    shared: bool
+    """Whether all have the parameters of the first."""
+
+
+class Stacks:
+    """Finds layers, by what their nodes compute and whose parameters they have."""
+
+    def __init__(self, table: Sequence[NamedParameter]) -> None:
+        self.kinds, self.forms = Kinds(), Kinds(bare=True)
+        self.owners: dict[str, list[tuple[str, str]]] = {}
+        """Of each path the names of all parameters below, and of whose they are."""
+        for entry in table:
+            steps = entry.name.split(".")
+            for end in range(1, len(steps)):
+                self.owners.setdefault(".".join(steps[:end]), []).append((entry.name, entry.owner))
+
+    def within(self, graph: TypedGraph, place: str) -> list[Stack]:
+        """The layers in a graph: equal ones in a row, or such as have one name but for the number and are of a few kinds."""
+        outputs = [ref for _, ref in graph.graph.outputs]
+        nodes = [(node, tuple(reads(node)), boxes([node])) for node in graph.nodes]
+        found: list[Stack] = []
+        for kind, alike in ((self.kinds.of, True), (self.kinds.akin, False)):
+            members = [Member(node.name, kind(node), read, count) for node, read, count in nodes]
+            series = Series(members, outputs, alike)
+            found += [self._stack(graph, series, run, place) for run in series.runs(0, len(nodes))]
+        kept: list[Stack] = []
+        for stack in sorted(found, key=lambda one: (-one.run.saved, len(one.run.carried), one.run.start)):
+            apart = all(stack.run.end <= one.run.start or one.run.end <= stack.run.start for one in kept)
+            if apart and self._told(graph, stack):
+                kept.append(stack)
+        return sorted(kept, key=lambda one: one.run.start)
+
+    def _told(self, graph: TypedGraph, stack: Stack) -> bool:
+        """Whether one frame can tell the kinds of layers apart: they are few, or differ in some fields only."""
+        kinds, run = len(set(stack.kinds)), stack.run
+        forms = {tuple(self.forms.of(graph.nodes[index]) for index in run.window(number)) for number in range(run.passes)}
+        fields_only = len(forms) == len(set(stack.around)) == 1 and run.passes > 2
+        return kinds <= max(min(MOST_KINDS, run.passes // 2), 1, MOST_TOLD if fields_only else 0)
+
+    def _stack(self, graph: TypedGraph, series: Series, run: Run, place: str) -> Stack:
+        """A run, with what its passes are."""
+        passes = range(run.passes)
+        carried = {
+            (index, one.port): one.value
+            for index in range(run.period)
+            for one in series.readings(run.start, run.period, 1, index)
+            if one.value and one.way == "before"
+        }
+        whose = [[one for index in run.window(number) for one in self._owned(graph, run, index, place)] for number in passes]
+        firsts = [(index, name, "first", index, name) for index, name, *_ in whose[0]]
+        shared = bool(firsts) and all(one == firsts for one in whose[1:])
+        around = [
+            tuple(tuple(self._elsewhere(series, run, number, index, carried)) for index in run.window(number))
+            for number in passes
+        ]
+        kinds: list[Hashable] = []
+        for number in passes:
+            what = tuple(self.kinds.of(graph.nodes[index]) for index in run.window(number))
+            others = () if shared else tuple(one for one in whose[number] if one[2] != "own")
+            kinds.append((what, around[number], others))
+        return Stack(run, carried, tuple(kinds), tuple(around), shared)
+
+    def _elsewhere(
+        self, series: Series, run: Run, number: int, index: int, carried: Mapping[tuple[int, Port], object]
+    ) -> Iterator[object]:
+        """What a node reads from outside of all passes, but for what the first pass is given instead of what is carried."""
+        at = index - run.window(number).start
+        for one in series.readings(run.start, run.period, number, at):
+            if one.way == "elsewhere" and (at, one.port) not in carried:
+                yield one
+
+    def _owned(self, graph: TypedGraph, run: Run, index: int, place: str) -> Iterator[tuple[object, ...]]:
+        """The parameters of a node of a run, and whose they are: its own, the first pass's, or another's."""
+        at = run.place(index)[1]
+        node = f"{place}{graph.nodes[index].name}"
+        firsts = {f"{place}{graph.nodes[one].name}": one - run.start for one in run.window(0)}
+        for name, owner in self.owners.get(node, ()):
+            other = next((one for one in firsts if owner.startswith(f"{one}.")), "")
+            own = name.removeprefix(f"{node}.")
+            if name == owner:
+                yield at, own, "own"
+            elif other:
+                yield at, own, "first", firsts[other], owner.removeprefix(f"{other}.")
+            else:
+                yield at, own, owner

@@ -1,0 +1,1 @@
+"""A typed graph as a recipe again."""

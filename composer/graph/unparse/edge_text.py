@@ -1,0 +1,75 @@
+"""Edges as a recipe writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from composer.graph.ir import Ref, Wire
+from composer.graph.typed import TypedGraph, TypedRepeat
+from composer.language.yaml.writer import Data, Remark, Value
+
+IMPLIED = "implied"
+Names = Mapping[str, str]
+"""How what a graph is given is called in its text: its inputs, by their names in the graph."""
+
+
+def edges(wires: Sequence[Wire], first: str, around: TypedGraph, names: Names, variadic: Collection[str] = ()) -> dict[str, Data]:
+    """What stands under `in`: a reference alone for the first port, else port by port."""
+    texts: dict[str, Value] = {}
+    implied = {wire.port for wire in wires if wire.implied}
+    for wire in wires:
+        refs: list[Data] = list(references(wire.refs, around, names))
+        texts[wire.port] = refs if wire.port in variadic or len(refs) != 1 else reference(wire.refs[0], around, names)
+    if not texts:
+        return {}
+    if list(texts) == [first]:
+        return {"in": Remark(texts[first], IMPLIED) if implied else texts[first]}
+    return {"in": {port: Remark(text, f"{port} {IMPLIED}") if port in implied else text for port, text in texts.items()}}
+
+
+def references(refs: Sequence[Ref], graph: TypedGraph, names: Names) -> Iterator[str]:
+    """Several references, those to passes that follow one another as a range."""
+    runs: list[list[Ref]] = []
+    for ref in refs:
+        before = runs[-1][-1] if runs else None
+        follows = before is not None and before.index is not None and Ref(before.node, before.port, before.index + 1) == ref
+        runs[-1:] = [[*runs[-1], ref]] if follows else [*runs[-1:], [ref]]
+    for run in runs:
+        first, last = run[0], run[-1]
+        node = graph.by_name.get(first.node)
+        if len(run) == 1 or not isinstance(node, TypedRepeat):
+            yield from (text for ref in run for text in reference(ref, graph, names).split(", "))
+        else:
+            start, stop = first.index or "", "" if last.index == len(node.passes) - 1 else (last.index or 0) + 1
+            yield f"{first.node}({start}:{stop}){'.' * bool(first.port)}{first.port}"
+
+
+def reference(ref: Ref, graph: TypedGraph, names: Names) -> str:
+    """What a reference in a graph is called in its text."""
+    if ref.node in names and ref.node not in graph.by_name:
+        return names[ref.node]
+    node = graph.by_name.get(ref.node)
+    index = ref.index
+    if isinstance(node, TypedRepeat) and index == len(node.passes) - 1:
+        index = None
+    return str(Ref(ref.node, ref.port, index))
+
+
+def earlier(refs: Sequence[Ref], repeat: str, index: int) -> str:
+    """References to earlier passes of a repeat, counted back from pass `index`."""
+    return ", ".join(str(Ref(f"{repeat}({_back(ref.index or 0, index)})", ref.port)) for ref in refs)
+
+
+def earlier_range(refs: Sequence[Ref], repeat: str, index: int) -> str:
+    """A list of earlier passes of a repeat, which in the first pass is empty; where some of them lack the port, the others."""
+    places = [ref.index or 0 for ref in refs] or [index]
+    start, stop = places[0], places[-1] + bool(refs)
+    if places[-1] - start != len(places) - 1:
+        return earlier(refs, repeat, index)
+    first = _back(start, index) if start and refs else ""
+    return str(Ref(f"{repeat}({first}:{_back(stop, index)})", refs[0].port if refs else ""))
+
+
+def _back(place: int, index: int) -> str:
+    """A pass, counted back from another."""
+    return f"layer - {index - place}" if place < index else "layer"

@@ -1,0 +1,233 @@
+"""A typed graph as a recipe again: no shorthands, every edge, every slot, every condition decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import Own, Part, fields, ports
+from blocks.masks.mask import Mask
+from blocks.primitives.state import State
+from composer.graph.describe import mask, number
+from composer.graph.ir import FieldValue, Graph, PartValue, SlotNode, Tie, Wire
+from composer.graph.parameters import in_file_order
+from composer.graph.passes.expand.checkpoint_rules import published
+from composer.graph.state_update import SUFFIX
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.unparse.edge_text import Names, earlier, earlier_range, edges, reference, references
+from composer.graph.unparse.fold_passes import Unlike, fold
+from composer.language.recipe.ast import InputDecl
+from composer.language.recipe.keys import LANGUAGE
+from composer.language.yaml.writer import Data, Remark, write
+
+INPUT = "input"
+
+
+def unparse(typed: TypedProgram) -> str:
+    """The text of a recipe that means the same, with the values that its params had."""
+    recipe = typed.program.recipe
+    names = {name: name for name in typed.root.inputs}
+    text: dict[str, Data] = {"recipe": recipe.name, "language": str(LANGUAGE)}
+    text |= {key: value for key, value in (("doc", recipe.doc), ("source", recipe.source), ("task", recipe.task)) if value}
+    if lengths := _lengths(typed):
+        text["params"] = {name: number(length) for name, length in lengths.items()}
+    text["inputs"] = {item.name: _input(item, typed) for item in typed.program.inputs}
+    text["graph"] = {name: node for name, node in _nodes(typed.root, names).items() if name not in typed.program.losses.values()}
+    text["outputs"] = {name: reference(ref, typed.root, names) for name, ref in typed.root.graph.outputs}
+    if typed.program.positions:
+        text["positions"] = {axis: reference(ref, typed.root, names) for axis, ref in typed.program.positions}
+    if losses := typed.program.losses:
+        text["losses"] = {name: _node(typed.root[node], typed.root, names) for name, node in losses.items()}
+    if typed.program.init:
+        text["init"] = {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init}
+    if recipe.weights is not None:
+        text["weights"] = {entry.key.text: published(entry.value, typed.program.params) for entry in recipe.weights}
+    return write(text)
+
+
+def _lengths(typed: TypedProgram) -> dict[str, int]:
+    """The params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
+    axes = (axis for type_ in typed.inputs.values() for axis in type_.axes)
+    return {axis.name: axis.size for axis in axes if axis.name in typed.program.params and isinstance(axis.size, int)}
+
+
+def _input(item: InputDecl, typed: TypedProgram) -> Data:
+    type_, lengths = typed.inputs[item.name], _lengths(typed)
+    axes = ", ".join(each.name if each.name in lengths else str(each.size).replace("·", " * ") for each in type_.axes)
+    written = f"{type_.dtype}[{axes}]{'?' if item.optional else ''}"
+    if item.name not in typed.defaults:
+        return written
+    return {"type": written, "default": _value(typed.defaults[item.name], {})}
+
+
+def _nodes(graph: TypedGraph, names: Names) -> dict[str, Data]:
+    """The nodes of a graph in the order of the file."""
+    return {node.name: _node(node, graph, names) for node in in_file_order(graph) if not is_renewal(node)}
+
+
+def _node(node: TypedNode, around: TypedGraph, names: Names) -> dict[str, Data]:
+    match node:
+        case TypedBlock():
+            text = _block(node, around, names)
+            if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and isinstance(node.part, State):
+                text["next"] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
+        case TypedGroup():
+            text = _group(node, around, names)
+        case TypedScan():
+            text = _scan(node, around, names)
+        case TypedRepeat():
+            text = _repeat(node, around, names)
+    return text | _settings(node)
+
+
+def _settings(node: TypedNode) -> dict[str, Data]:
+    """What every node may say of itself."""
+    text: dict[str, Data] = {}
+    if node.node.dropped:
+        text["when"] = "false"
+    if not node.node.trainable:
+        text["trainable"] = "false"
+    for tie in node.node.ties:
+        if not tie.parameter:
+            text["tie"] = _path(tie)
+        else:
+            others = text.get("tie")
+            text["tie"] = {**(others if isinstance(others, dict) else {}), tie.parameter: _path(tie)}
+    return text
+
+
+def _path(tie: Tie) -> str:
+    text = ""
+    for step in tie.path:
+        text += f"({step})" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+# -- blocks
+
+
+def _block(node: TypedBlock, around: TypedGraph, names: Names) -> dict[str, Data]:
+    """A block with its fields and its edges."""
+    read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
+    text: dict[str, Data] = {"type": node.part.kind}
+    slots = {name: value.node.name for name, value in node.node.fields if isinstance(value, SlotNode)}
+    written = dict(node.node.fields)
+    for name, field in fields(type(node.part)).items():
+        value = getattr(node.part, name)
+        if name in slots:
+            text[name] = _filled(node, name)
+        elif name in written and not (value is None and field.default is None):
+            text[name] = _value(value, read, written[name])
+    declared = ports(type(node.part))
+    wires = [wire for wire in node.node.wires if wire.port in declared]
+    return text | edges(
+        wires, next(iter(declared), ""), around, names, variadic={port for port in declared if declared[port] == "*"}
+    )
+
+
+def _filled(holder: TypedBlock, field: str) -> Data:
+    """What fills a slot; its input comes from the holder."""
+    filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)
+    nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
+    text = _node(filled, nowhere, {INPUT: INPUT})
+    text.pop("in", None)
+    return text
+
+
+def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None) -> Data:
+    """A field's value; of a part, the fields that its `source` writes."""
+    match value:
+        case None | Own():
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return number(value)
+        case Mask():
+            return mask(value, read)
+        case Part():
+            written = source.fields if isinstance(source, PartValue) else ()
+            return {"type": value.kind, **{name: _value(getattr(value, name), read, inner) for name, inner in written}}
+        case dict():
+            return {key: _value(inner, read) for key, inner in value.items()}
+        case tuple() | list():
+            return [_value(item, read) for item in value]
+    return str(value)
+
+
+# -- graphs inside
+
+
+def _group(node: TypedGroup, around: TypedGraph, names: Names) -> dict[str, Data]:
+    handed, inside = _given(node.node.wires, node.graph, around, names)
+    return {**edges(handed, INPUT, around, names), **_body(node.graph, inside)}
+
+
+def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: Names) -> tuple[list[Wire], dict[str, str]]:
+    """What a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they are.
+    A first input that nothing returns is called `input`.
+    """
+    lists = {item.name for item in graph.graph.inputs if item.many}
+    read = {item.name for item in graph.graph.inputs if item.captured}
+    returned = dict(graph.graph.outputs)
+    handed = [wire for wire in wires if wire.port not in lists]
+    inside = {wire.port: wire.port for wire in handed}
+    for place, wire in enumerate(handed):
+        if wire.port not in returned and place == 0:
+            inside[wire.port] = INPUT
+        while wire.port in read and inside[wire.port] in returned:  # what is only read must not be taken for what is returned
+            inside[wire.port] += "_"
+    handed = [replace(wire, port=inside[wire.port]) for wire in handed]
+    inside |= {wire.port: ", ".join(references(wire.refs, around, names)) for wire in wires if wire.port in lists}
+    return handed, inside
+
+
+def _body(graph: TypedGraph, names: Names) -> dict[str, Data]:
+    """The nodes of a graph, and what it returns unless it is the last of them; where none is left, one that does nothing."""
+    nodes, unnamed = _nodes(graph, names), dict(graph.graph.outputs).get("")
+    if unnamed is None:
+        returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
+        return {"graph": nodes or {"same": {"type": "identity", "in": INPUT, "when": "false"}}, "outputs": returned}
+    value = reference(unnamed, graph, names)
+    if not nodes:
+        return {"graph": {"same": {"type": "identity", "in": value, "when": "false"}}}
+    return {"graph": nodes, **({} if value == in_file_order(graph)[-1].name else {"outputs": {"y": value}})}
+
+
+# -- scans
+
+
+def _scan(node: TypedScan, around: TypedGraph, names: Names) -> dict[str, Data]:
+    wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
+    handed, inside = _given(wires, node.graph, around, names)
+    return {"scan": node.node.axis, **edges(handed, INPUT, around, names), **_body(node.graph, inside)}
+
+
+# -- repeats
+
+
+def _repeat(node: TypedRepeat, around: TypedGraph, names: Names) -> dict[str, Data]:
+    """Every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`."""
+    written: dict[Any, dict[str, Data]] = {}
+    passes, head = [], dict[str, Wire]()
+    for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+        captured = {item.name for item in graph.graph.inputs if item.captured}
+        own = [wire for wire in one.wires if wire.port in captured and all(ref.node == node.name for ref in wire.refs)]
+        handed, inside = _given([wire for wire in one.wires if wire not in own], graph, around, names)
+        lists = {item.name for item in graph.graph.inputs if item.many}
+        for wire in own:
+            inside[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index)
+        for wire in handed:
+            head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
+        key = (id(graph), tuple(inside.items()))
+        if key not in written:
+            written[key] = _body(graph, inside)
+        passes.append(written[key])
+    count: Data = str(len(passes))
+    try:
+        each, body = fold(passes)
+    except Unlike as place:
+        count, each, body = Remark(str(count), f"the passes differ in {place}; this is the first"), {}, passes[0]
+    says = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
+    return {**says, **edges(list(head.values()), INPUT, around, names), **body}

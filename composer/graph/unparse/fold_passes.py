@@ -1,0 +1,178 @@
+"""The texts of a repeat's passes as one text: what differs becomes a value of `each`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from typing import TypeAlias
+
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.yaml.writer import Data, Remark, Value
+
+MISSING = ""
+"""Where a pass has nothing under a key that others have; no text of a recipe is empty."""
+ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
+"""What a key means where it is not written."""
+REFERENCES = frozenset({"in", "outputs", "tie"})
+"""Keys that hold references, which are chosen by a condition."""
+
+LONGEST = 190
+"""Characters of a value that chooses among several."""
+LONGEST_NAME = 60
+
+Path: TypeAlias = tuple[str, ...]
+
+
+class Unlike(Exception):
+    """Passes too different for one graph."""
+
+
+def fold(passes: Sequence[Mapping[str, Data]]) -> tuple[dict[str, Data], dict[str, Data]]:
+    """The `each` values of a repeat, and the text of any pass in terms of them.
+
+    Raises:
+        Unlike: where no values of `each` can tell the passes apart.
+    """
+    folder = _Folder()
+    body = folder.together(list(passes), ())
+    assert isinstance(body, dict)
+    return folder.each, body
+
+
+class _Folder:
+    def __init__(self) -> None:
+        self.each: dict[str, Data] = {}
+
+    def together(self, texts: list[Data], path: Path, bound: frozenset[str] = frozenset()) -> Data:
+        """One text for what stands in the same place of every pass; `bound` are the `each` names of repeats inside."""
+        first = texts[0]
+        if all(text is first or text == first for text in texts[1:]):
+            return first
+        bare = [_bare(text) for text in texts]
+        if REFERENCES & {*path[-2:]} or (path[-1:] == ("next",) and "graph" not in path[-2:-1]):
+            return self._chosen(bare, path, bound)
+        if all(map(_is_expression, bare)) and (choice := self._choice(bare, path)):
+            return choice  # such as a mask, whose names are those of the place where it stands
+        lists = [text for text in bare if isinstance(text, list)]
+        if path[-2:-1] == ("each",) and len(lists) == len(bare) and len({*map(len, lists)}) == 1:
+            # the values of a repeat inside, one by one
+            return [
+                self.together(list(items), (*path, str(place)), bound) for place, items in enumerate(zip(*lists, strict=True))
+            ]
+        if not all(isinstance(text, dict) for text in bare):
+            return self._varied(bare, path, bound)
+        maps = [text for text in bare if isinstance(text, dict)]
+        is_graph = bool(path) and path[-1] == "graph"
+        keys = _node_order(maps, path) if is_graph else list(dict.fromkeys(key for text in maps for key in text))
+        if not is_graph and (
+            _kinds(maps) > 1 or any(key not in text and key not in {*ABSENT, "in"} for text in maps for key in keys)
+        ):
+            return self._varied(bare, path, bound)
+        bound |= {name for text in maps if isinstance(each := text.get("each"), dict) for name in each}
+        return {
+            key: self.together([text.get(key, ABSENT.get(key, MISSING)) for text in maps], (*path, key), bound) for key in keys
+        }
+
+    def _varied(self, texts: list[Value], path: Path, bound: frozenset[str]) -> Data:
+        """A value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
+        is_list = any(isinstance(text, list) for text in texts)
+        if REFERENCES & {*path} or (is_list and "each" in path) or any(_words(text) & bound for text in texts):
+            raise Unlike(".".join(path))
+        return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
+
+    def _chosen(self, texts: list[Value], path: Path, bound: frozenset[str]) -> Data:
+        """References, port by port and one by one."""
+        if any(isinstance(text, dict) for text in texts):
+            maps = [text for text in texts if isinstance(text, dict)]
+            if len(maps) < len(texts):
+                raise Unlike(".".join(path))
+            keys = list(dict.fromkeys(key for text in maps for key in text))
+            return {key: self.together([text.get(key, MISSING) for text in maps], (*path, key), bound) for key in keys}
+        if any(isinstance(text, list) for text in texts):
+            lists = [text if isinstance(text, list) else [text] for text in texts]
+            length = max(map(len, lists))
+            padded = [[*refs, *["none"] * (length - len(refs))] for refs in lists]
+            return [self.together([refs[place] for refs in padded], (*path, str(place)), bound) for place in range(length)]
+        choice = self._choice(texts, path)
+        if choice is None:
+            raise Unlike(".".join(path))
+        return choice
+
+    def _choice(self, texts: Sequence[Value], path: Path) -> str | None:
+        """The texts, chosen by a number that `each` gives; None where that is too long to be a value."""
+        words = ["none" if text == MISSING else str(text) for text in texts]
+        kinds = list(dict.fromkeys(words))
+        shown = [f"({kind})" if " if " in kind else kind for kind in kinds]
+        if sum(map(len, shown)) + (len(shown) - 1) * (len(_wanted(path)) + len(" if _2 == 10 else ")) > LONGEST:
+            return None
+        name = self._name([str(kinds.index(word)) for word in words], path)
+        choice = shown[-1]
+        for index in reversed(range(len(shown) - 1)):
+            choice = f"{shown[index]} if {name} == {index} else {choice}"
+        return choice
+
+    def _name(self, values: list[Data], path: Path) -> str:
+        """The name of an `each` value that has these values, pass by pass."""
+        shown: Data = values[: _period(values)]
+        wanted = _wanted(path)
+        name, count = wanted, 1
+        while name in self.each and self.each[name] != shown:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.each[name] = shown
+        return name
+
+
+def _is_expression(text: Value) -> bool:
+    """Whether a value is more than a number or a word."""
+    return isinstance(text, str) and text != MISSING and any(sign in text for sign in "( ")
+
+
+def _wanted(path: Path) -> str:
+    """The name of an `each` value: where it is used."""
+    name = "_".join(step for step in path if step not in ("graph", "each"))[-LONGEST_NAME:].lstrip("_0123456789")
+    return name + "_value" * (name in FUNCTIONS)
+
+
+def _words(text: Value) -> frozenset[str]:
+    """Every name that a text may read."""
+    return frozenset(re.findall(r"[A-Za-z_]\w*", str(text)))
+
+
+def _bare(text: Data) -> Value:
+    return text.data if isinstance(text, Remark) else text
+
+
+def _as_value(text: Value, path: Path) -> Value:
+    """A node as a value of `each`: it reads the node above, since a name cannot say what it reads."""
+    if not isinstance(text, dict) or "in" not in text:
+        return text
+    if not isinstance(text["in"], Remark):
+        raise Unlike(".".join(path))
+    return {key: value for key, value in text.items() if key != "in"}
+
+
+def _kinds(texts: Sequence[Mapping[str, Data]]) -> int:
+    """How many kinds of node the texts describe."""
+    return len({(str(text.get("type")), "graph" in text, str(text.get("repeat")), str(text.get("scan"))) for text in texts})
+
+
+def _node_order(graphs: Sequence[Mapping[str, Data]], path: Path) -> list[str]:
+    """The nodes of all graphs in an order that is right for each: a node of `each` reads the one above it."""
+    sorter = TopologicalSorter[str]({name: () for graph in graphs for name in graph})
+    for graph in graphs:
+        for above, below in pairwise(graph):
+            sorter.add(below, above)
+    try:
+        return list(sorter.static_order())
+    except CycleError:
+        raise Unlike(".".join(path)) from None
+
+
+def _period(values: Sequence[Data]) -> int:
+    """After how many values the list begins again."""
+    return next(
+        period for period in range(1, len(values) + 1) if all(values[i] == values[i - period] for i in range(period, len(values)))
+    )

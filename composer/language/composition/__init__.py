@@ -1,0 +1,1 @@
+"""Recipes made of several texts: `extends`, `uses` and overrides."""

@@ -1,0 +1,118 @@
+"""What a file lends to a recipe that uses it: its blocks, and, where it is a recipe, the whole of it as one block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from composer.diagnostics import Diagnostic, Label, Source, Span
+from composer.language.expressions.free_names import identifiers
+from composer.language.yaml.nodes import Clashes, Entry, Node, Scalar
+from composer.language.yaml.nodes import Mapping as YamlMapping
+
+KEPT = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
+"""What of a recipe makes the block; its task, its losses and its checkpoints are its own."""
+LENDS = ("recipe", "language", *KEPT, "task", "weights", "losses")
+"""What a file may say that others use."""
+_NOWHERE = Source("", "")
+
+
+class Lent(YamlMapping):
+    """A whole recipe as a block, in which what only its losses read stays behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A block of another file."""
+
+    entry: Entry
+    file: Scalar
+    """Where the file is named."""
+
+
+def blocks_of(file: Scalar, root: YamlMapping) -> tuple[list[Used], list[Diagnostic]]:
+    """The blocks that a file lends, and what keeps it from lending any."""
+    strange = next((entry.key for entry in root if entry.key.text not in LENDS), None)
+    if strange is not None:
+        message = f"{file.text} has `{strange.text}`, which no block has"
+        return [], [Diagnostic("not-used", message, file.span, labels=(Label(strange.span, "here"),))]
+    params = _mapping(root.get("params"))
+    lent = [Used(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
+    name = root.get("recipe")
+    if "graph" in root and isinstance(name, Scalar):
+        entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEPT)
+        lent.append(Used(Entry(name, Lent(entries, root.span)), file))
+    if not lent:
+        hint = "a file of blocks has `blocks:`, and a recipe has its name and a graph"
+        return [], [Diagnostic("not-used", f"{file.text} defines no block and is no recipe", file.span, hint=hint)]
+    return lent, []
+
+
+def taken_in(own: Entry | None, used: Sequence[Used], place: Span) -> tuple[Entry, Clashes, list[Diagnostic]]:
+    """The blocks of a recipe and of the files that it uses; a name that two files give to different blocks means neither."""
+    kept: dict[str, Used] = {}
+    clashes: dict[str, tuple[Span, Span]] = {}
+    wrong: list[Diagnostic] = []
+    mine = {entry.key.text: entry for entry in _mapping(own.value if own else None)}
+    for one in used:
+        name, span = one.entry.key.text, one.entry.key.span
+        if name in mine:
+            labels = (Label(span, f"the one of {one.file.text}"),)
+            message = f"`{name}` is a block of {one.file.text} already"
+            found = Diagnostic("name-taken", message, mine[name].key.span, labels=labels, hint="name it differently")
+            wrong.append(found)
+        elif name in kept and kept[name].entry.key.span != span:
+            clashes[name] = (kept[name].entry.key.span, span)
+        else:
+            kept[name] = one
+    entries = (*(one.entry for name, one in kept.items() if name not in clashes), *mine.values())
+    key = own.key if own is not None else Scalar("blocks", place)
+    return Entry(key, YamlMapping(entries, own.value.span if own is not None else place)), clashes, wrong
+
+
+def _kept(entry: Entry, root: YamlMapping) -> Entry:
+    """A part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs, which
+    only the inputs of a whole model have."""
+    if entry.key.text == "params":
+        others = [each.value for each in root if each.key.text in KEPT and each.key.text not in ("doc", "source")]
+        return _only(entry, identifiers(others))
+    if entry.key.text == "inputs" and isinstance(entry.value, YamlMapping):
+        inputs = tuple(Entry(each.key, _without_default(each.value)) for each in entry.value)
+        return Entry(entry.key, YamlMapping(inputs, entry.value.span))
+    return entry
+
+
+def _without_default(value: Node) -> Node:
+    if not isinstance(value, YamlMapping):
+        return value
+    return YamlMapping(tuple(entry for entry in value if entry.key.text != "default"), value.span)
+
+
+def _with_params(entry: Entry, params: YamlMapping) -> Entry:
+    """A block with those of its file's params that it reads, as params of its own."""
+    root = entry.value
+    if not isinstance(root, YamlMapping) or not params.entries:
+        return entry
+    own = _mapping(root.get("params"))
+    read, waiting = frozenset[str](), identifiers([root])
+    while waiting:
+        read |= waiting
+        waiting = identifiers(each.value for each in params if each.key.text in waiting) - read
+    more = tuple(each for each in params if each.key.text in read and each.key.text not in own)
+    if not more:
+        return entry
+    key = next((each.key for each in root if each.key.text == "params"), Scalar("params", entry.key.span))
+    whole = Entry(key, YamlMapping((*own, *more), own.span))
+    return Entry(entry.key, YamlMapping((whole, *(each for each in root if each.key.text != "params")), root.span))
+
+
+def _only(entry: Entry, read: frozenset[str]) -> Entry:
+    """Params without those that nothing reads."""
+    params = _mapping(entry.value)
+    return Entry(entry.key, YamlMapping(tuple(each for each in params if each.key.text in read), params.span))
+
+
+def _mapping(node: Node | None) -> YamlMapping:
+    if isinstance(node, YamlMapping):
+        return node
+    return YamlMapping((), node.span if node is not None else Span(_NOWHERE, 1, 1, 1, 1))

@@ -1,0 +1,1 @@
+"""The one expression language of numbers, conditions, edges and masks."""

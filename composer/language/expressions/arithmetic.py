@@ -1,0 +1,76 @@
+"""Arithmetic as recipes have it: integers and their quotients exact, nothing larger than a model can be."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NoReturn
+
+from composer.diagnostics import Span
+from composer.language.expressions.ast import Binary
+from composer.language.expressions.errors import refuse
+from composer.language.expressions.functions import Real
+from composer.language.wording import shown
+
+BITS = 64
+"""Integers, and both halves of a fraction, stay below 2 ** 64."""
+WHAT_IS_SMALL = f"integers, and both halves of a fraction, stay below 2 ** {BITS}"
+
+OPERATORS: dict[str, Callable[[Real, Real], Real]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
+
+
+def compute(expression: Binary, left: Real, right: Real) -> Real:
+    """What an operator makes of its operands."""
+    sign = expression.operator
+    if sign == "**":
+        return _power(expression, left, right)
+    if sign in {"/", "//", "%"} and right == 0:
+        refuse("division-by-zero", f"{shown(left)} {sign} 0 has no value", expression.right.span)
+    if sign == "/" and isinstance(left, int) and isinstance(right, int):
+        return bounded(Fraction(left, right), expression.span)
+    try:
+        return bounded(OPERATORS[sign](left, right), expression.span)
+    except OverflowError:
+        refuse_large(expression.span)
+
+
+def _power(expression: Binary, base: Real, exponent: Real) -> Real:
+    """A power, refused before it is computed where its size is already known to be too large."""
+    if base == 0 and exponent < 0:
+        refuse("division-by-zero", f"0 ** {shown(exponent)} has no value", expression.span)
+    if isinstance(exponent, int) and not isinstance(base, float):
+        exact = Fraction(base)
+        bits = max(abs(exact.numerator), exact.denominator).bit_length() - 1
+        if bits * abs(exponent) > BITS:
+            refuse("number-too-large", f"{shown(base)} ** {exponent} is too large", expression.span, hint=WHAT_IS_SMALL)
+        return bounded(exact**exponent, expression.span) if bits else _unit_power(exact, exponent)
+    if base < 0 and not float(exponent).is_integer():
+        refuse("no-real-value", f"a negative number has no real power of {shown(exponent)}", expression.span)
+    try:
+        return bounded(math.pow(base, exponent), expression.span)
+    except OverflowError:
+        refuse_large(expression.span)
+
+
+def _unit_power(base: Fraction, exponent: int) -> int:
+    """A power of 0, 1 or -1, whatever the exponent."""
+    return int(base) ** (exponent % 2 if exponent else 0) if base == -1 else int(base if exponent else 1)
+
+
+def bounded(value: Real, span: Span) -> Real:
+    """The value in its simplest type, if it is of a size that a model can have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else refuse_large(span)
+    size = max(abs(value.numerator), value.denominator)
+    if size.bit_length() > BITS:
+        refuse_large(span, WHAT_IS_SMALL)
+    return value if isinstance(value, int) or value.denominator != 1 else value.numerator
+
+
+def refuse_large(span: Span, hint: str = "") -> NoReturn:
+    """Raises the diagnostic of a result that is out of all bounds."""
+    refuse("number-too-large", "the result is too large for a number", span, hint=hint)

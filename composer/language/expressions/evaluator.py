@@ -1,0 +1,203 @@
+"""What an expression comes to, given the values of its names."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TypeGuard
+
+from composer.diagnostics import Span
+from composer.language.expressions.arithmetic import bounded, compute, refuse_large
+from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Step, Unary, Value
+from composer.language.expressions.errors import refuse
+from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, Real
+from composer.language.suggestions import near
+from composer.language.wording import FLAGS, kind, shown, what_is
+
+NONE = "none"
+QUOTES = "\"'"
+WHAT_IS_A_FLAG = "flags are `true`, `false` and comparisons"
+
+ORDER: dict[str, Callable[[Real, Real], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
+    """The value of an expression: integers and their quotients exact, only the branch that is taken looked at.
+
+    Raises:
+        ExpressionError: with the operand or the name at fault.
+    """
+    match expression:
+        case Number(value=value):
+            return value
+        case Path():
+            return _path(expression, scope)
+        case If():
+            return evaluate(_taken(expression, scope), scope)
+        case Unary(operator="not"):
+            return not _flag(expression.operand, scope)
+        case Unary():
+            return bounded(-_real(expression.operand, scope), expression.span)
+        case Binary(operator="and"):
+            return _flag(expression.left, scope) and _flag(expression.right, scope)
+        case Binary(operator="or"):
+            return _flag(expression.left, scope) or _flag(expression.right, scope)
+        case Binary(operator="==" | "!="):
+            return _same(expression, scope) == (expression.operator == "==")
+        case Binary(operator="<" | "<=" | ">" | ">="):
+            left, right = _real(expression.left, scope), _real(expression.right, scope)
+            return ORDER[expression.operator](left, right)
+    return compute(expression, _real(expression.left, scope), _real(expression.right, scope))
+
+
+def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Sequence[str]) -> str:
+    """The word that a field with a choice of words is given; a name in scope wins over a word of the same spelling."""
+    match expression:
+        case If():
+            return evaluate_word(_taken(expression, scope), scope, words)
+        case Path(steps=[Step(name=name, arguments=None)]):
+            value = scope.get(name, name)
+            if isinstance(value, str) and value in words:
+                return value
+            called = f"`{name}` is {shown(value)}, which" if name in scope else f"`{name}`"
+            meant = _meant(near(value, words)) if isinstance(value, str) else ""
+            refuse("unknown-word", f"{called} is none of {_listed(words)}", expression.span, hint=meant)
+    refuse("unknown-word", f"one of {_listed(words)} is wanted here", expression.span)
+
+
+def as_int(value: Value, span: Span) -> int:
+    """A whole number, however it was written: 1e4 is 10000."""
+    number = as_real(value, span)
+    if isinstance(number, Fraction) and number.denominator != 1:
+        line = span.source.lines[span.line - 1]
+        written = line[span.column - 1 : span.end_column - 1] if span.line == span.end_line else "this"
+        message = f"`/` must come out even: {written.strip(QUOTES)} is {float(number):.6g}"
+        refuse("not-whole", message, span, hint="`//` divides and rounds down")
+    if isinstance(number, float) and not number.is_integer():
+        refuse("not-whole", f"{number!r} is not a whole number", span)
+    return int(bounded(int(number), span))
+
+
+def as_float(value: Value, span: Span) -> float:
+    """A number as a float."""
+    return float(as_real(value, span))
+
+
+def as_real(value: Value, span: Span) -> Real:
+    """A number, exact where it is."""
+    if _is_real(value):
+        return value
+    refuse("not-a-number", f"{kind(value)}, not a number", span)
+
+
+def as_flag(value: Value, span: Span) -> bool:
+    """`true` or `false`."""
+    if isinstance(value, bool):
+        return value
+    refuse("not-a-flag", f"{kind(value)}, not a flag", span, hint=WHAT_IS_A_FLAG)
+
+
+def _path(path: Path, scope: Mapping[str, Value]) -> Value:
+    """A name's value, or a function of its arguments."""
+    if len(path.steps) > 1:
+        refuse("not-a-value", f"`{path.text}` is a reference to a node, which has no value before the model runs", path.span)
+    step = path.steps[0]
+    if step.arguments is not None:
+        return _call(step, path.span, scope)
+    if step.name in FLAGS:
+        return FLAGS[step.name]
+    if step.name in scope:
+        return scope[step.name]
+    if step.name in FUNCTIONS:
+        refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"give it its numbers: `{USAGE[step.name]}`")
+    if step.name == NONE:
+        refuse("not-a-value", "`none` empties a port, a slot or a tie; it is no value to reckon with", path.span)
+    refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(near(step.name, [*scope, *FLAGS])))
+
+
+def _taken(choice: If, scope: Mapping[str, Value]) -> Expression:
+    return choice.then if _flag(choice.condition, scope) else choice.otherwise
+
+
+def _flag(expression: Expression, scope: Mapping[str, Value]) -> bool:
+    value = evaluate(expression, scope)
+    if isinstance(value, bool):
+        return value
+    refuse("not-a-flag", f"{what_is(expression, value)}, not a flag", expression.span, hint=WHAT_IS_A_FLAG)
+
+
+def _real(expression: Expression, scope: Mapping[str, Value]) -> Real:
+    value = evaluate(expression, scope)
+    if _is_real(value):
+        return value
+    refuse("not-a-number", f"{what_is(expression, value)}, not a number", expression.span)
+
+
+def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
+    """Whether both sides are equal; beside a word, a name that is not in scope is a word too."""
+    left, right = comparison.left, comparison.right
+    left_word, right_word = _bare(left, scope), _bare(right, scope)
+    if NONE in (left_word, right_word):  # whether an optional setting is empty
+        beside, word = (right, right_word) if left_word == NONE else (left, left_word)
+        return (word or evaluate(beside, scope)) == NONE
+    if left_word and not right_word:
+        other = evaluate(right, scope)
+        return left_word == other if isinstance(other, str) else evaluate(left, scope) == other
+    a = evaluate(left, scope)
+    b = right_word if right_word and isinstance(a, str) else evaluate(right, scope)
+    for expression, value in ((left, a), (right, b)):
+        if not (_is_real(value) or isinstance(value, bool | str)):
+            refuse("not-a-number", f"{what_is(expression, value)}, not a number or a word", expression.span)
+    if _is_real(a) and _is_real(b):
+        return a == b
+    if type(a) is not type(b):
+        refuse("unlike-values", f"{kind(a)} and {kind(b)}: they are never equal", comparison.span)
+    return a == b
+
+
+def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:
+    """The name that an expression consists of, if nothing has given it a value."""
+    match expression:
+        case Path(steps=[Step(name=name, arguments=None)]) if name not in scope and name not in FLAGS:
+            return name
+    return ""
+
+
+def _call(step: Step, span: Span, scope: Mapping[str, Value]) -> Real:
+    function = FUNCTIONS.get(step.name)
+    if function is None:
+        if step.name in scope:
+            refuse("not-a-value", f"`{step.name}` is a value, not a function", step.name_span)
+        refuse("unknown-name", f"there is no function `{step.name}`", step.name_span,
+               hint=_meant(near(step.name, FUNCTIONS)) or f"there are {_listed(list(FUNCTIONS))}")  # fmt: skip
+    arguments = step.arguments or ()
+    least, most = ARGUMENTS[step.name]
+    if not least <= len(arguments) <= most:
+        refuse("argument-count", f"`{step.name}` does not take {len(arguments)} argument{'s' * (len(arguments) != 1)}", span,
+               hint=f"write `{USAGE[step.name]}`")  # fmt: skip
+    values: list[Real] = []
+    for argument in arguments:
+        if isinstance(argument, Slice):
+            refuse("not-a-number", "a range is not a number", argument.span)
+        values.append(_real(argument, scope))
+    try:
+        value = function(*values)
+    except OverflowError:
+        refuse_large(span)
+    except ValueError:
+        message = f"{step.name}({', '.join(map(shown, values))}) has no real value"
+        refuse("no-real-value", message, span, hint=DOMAINS[step.name])
+    return bounded(value, span)
+
+
+def _is_real(value: object) -> TypeGuard[Real]:
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words)
+
+
+def _meant(names: Sequence[str]) -> str:
+    return f"did you mean {' or '.join(names)}?" if names else ""

@@ -1,0 +1,43 @@
+"""The names that a piece of a recipe may read, over-estimated: what nothing reads is none of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from composer.diagnostics import Span
+from composer.language.expressions.ast import Number, Path
+from composer.language.yaml.nodes import Mapping, Scalar
+
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def identifiers(pieces: Iterable[object]) -> frozenset[str]:
+    """The identifiers in nodes of a document, and the names in what is parsed already."""
+    found: set[str] = set()
+    waiting, seen = list(pieces), set[int]()
+    while waiting:
+        piece = waiting.pop()
+        if id(piece) in seen:  # a block that several files use
+            continue
+        seen.add(id(piece))
+        match piece:
+            case Scalar(text=text):
+                found.update(IDENTIFIER.findall(text))
+            case Mapping(entries=entries):
+                waiting.extend(entry.value for entry in entries)
+            case Path(steps=steps):
+                found.update(step.name for step in steps)
+                waiting.extend(step.arguments for step in steps)
+            case tuple():
+                waiting.extend(piece)
+            case type() | Span() | Number():
+                pass
+            case _:
+                waiting.extend(getattr(piece, name) for name in getattr(type(piece), "__slots__", ()))
+    return frozenset(found)
+
+
+def used(root: Mapping) -> frozenset[str]:
+    """Every name that any value of a recipe, or of a block in one, may read."""
+    return identifiers(entry.value for entry in root if entry.key.text not in ("recipe", "doc", "source"))

@@ -1,0 +1,141 @@
+"""The words, numbers and signs of an expression."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from composer.diagnostics import Span
+from composer.language.expressions.errors import refuse
+from composer.language.yaml.nodes import Scalar
+
+LONGEST = 200
+"""Characters of one expression."""
+DIGITS = 19
+"""Digits of one number: those of the largest 64-bit integer."""
+BRACKETS = 32
+"""Brackets inside one another."""
+
+KEYWORDS = frozenset({"if", "else", "and", "or", "not"})
+
+TOKEN = re.compile(
+    r"(?P<space>\s+)"
+    r"|(?P<number>(?:\d|\.\d)(?:[eE][+-](?=\d)|[\w.])*)"  # whatever runs on from a digit, so that 0x1f and 1_000 are one mistake
+    r"|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<sign>\*\*|//|==|!=|<=|>=|[-+*/%<>(),.:])"
+    r"|(?P<other>&&|\|\||.)",
+    re.ASCII | re.DOTALL,
+)
+NUMBER = re.compile(r"(?P<whole>\d+)?(?P<rest>(?:\.\d+)?(?:[eE][+-]?\d+)?)", re.ASCII)
+
+INSTEAD = {
+    "[": "YAML keeps the square brackets: write round ones, `layers(2)`",
+    "]": "YAML keeps the square brackets: write round ones, `layers(2)`",
+    "{": "YAML keeps the braces: write round brackets",
+    "}": "YAML keeps the braces: write round brackets",
+    "=": "write `==` to compare; arguments are written without names",
+    "!": "write `not`, or `!=` to compare",
+    "&": "write `and`",
+    "&&": "write `and`",
+    "|": "write `or`",
+    "||": "write `or`",
+    "^": "write `**` for a power",
+    '"': "a word needs no quotes here",
+    "'": "a word needs no quotes here",
+    "~": "write `not`",
+}
+LOOK_ALIKES = {
+    "×": "write `*`", "·": "write `*`", "÷": "write `/`", "−": "write the hyphen, `-`", "–": "write the hyphen, `-`",
+    "≤": "write `<=`", "≥": "write `>=`", "≠": "write `!=`", "²": "write `** 2`", "∧": "write `and`", "∨": "write `or`",
+    "¬": "write `not`", "“": "a word needs no quotes here", "”": "a word needs no quotes here",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of an expression: a `number`, a `name`, or a `sign`, which keywords are too."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    span: Span
+
+
+def tokenise(scalar: Scalar) -> list[Token]:
+    """The tokens of a scalar, once it is sure that they are few and their brackets match."""
+    _check_text(scalar)
+    tokens: list[Token] = []
+    for match in TOKEN.finditer(scalar.text):
+        kind, text, span = match.lastgroup or "", match.group(), scalar.part(*match.span())
+        if kind == "other":
+            refuse("expression-syntax", f"`{text}` has no meaning in an expression", span, hint=INSTEAD.get(text, ""))
+        if kind == "name" and text in KEYWORDS:
+            kind = "sign"
+        if kind == "number" and tokens and tokens[-1].kind == "name" and text.startswith("."):
+            index = text[1:].split(".")[0]
+            refuse("expression-syntax", f"`{text}` after a name is neither a number nor a part of it", span,
+                   hint=f"a pass is read in brackets: `{tokens[-1].text}({index})`" if index.isdecimal() else "")  # fmt: skip
+        if kind != "space":
+            tokens.append(Token(kind, text, *match.span(), span))
+    _check_brackets(tokens)
+    return tokens
+
+
+def _check_text(scalar: Scalar) -> None:
+    """Refuse what is too long or not ASCII before anything reads it."""
+    if len(scalar.text) > LONGEST:
+        message = f"an expression has at most {LONGEST} characters; this one has {len(scalar.text)}"
+        refuse("expression-too-long", message, scalar.span, hint="name a part of it under `params`")
+    for place, character in enumerate(scalar.text):
+        if not character.isascii():
+            refuse("expression-not-ascii", f"`{character}` is not an ASCII character", scalar.part(place, place + 1),
+                   hint=LOOK_ALIKES.get(character, ""))  # fmt: skip
+
+
+def _check_brackets(tokens: list[Token]) -> None:
+    """Every bracket has its partner, and few stand inside one another."""
+    open_: list[Token] = []
+    for token in tokens:
+        if token.text == "(":
+            open_.append(token)
+            if len(open_) > BRACKETS:
+                refuse("expression-too-deep", f"more than {BRACKETS} brackets stand inside one another", token.span)
+        elif token.text == ")":
+            if not open_:
+                refuse("unopened-bracket", "this closing bracket has no opening one", token.span)
+            open_.pop()
+    if open_:
+        refuse("unclosed-bracket", "a closing bracket is missing", open_[-1].span)
+
+
+def number(token: Token) -> int | float:
+    """The value of a number: an int, or a float where a point or an exponent is written."""
+    text = token.text
+    match = NUMBER.fullmatch(text)
+    if match is None or text == ".":
+        refuse("number-format", f"`{text}` is not a number", token.span, hint=_number_hint(text))
+    if sum(map(str.isdigit, text)) > DIGITS:
+        refuse("number-too-long", f"a number has at most {DIGITS} digits", token.span)
+    whole = match["whole"] or ""
+    if len(whole) > 1 and whole.startswith("0"):
+        refuse("number-format", f"`{text}` begins with a zero", token.span, hint=f"write `{text.lstrip('0') or '0'}`")
+    if not match["rest"]:
+        return int(text)
+    if not math.isfinite(float(text)):
+        refuse("number-too-large", f"`{text}` is too large for a number", token.span)
+    return float(text)
+
+
+def _number_hint(text: str) -> str:
+    """What was probably meant by something that begins with a digit."""
+    if re.fullmatch(r"0[xXbBoO]\w+", text, re.ASCII):
+        return "numbers are written in decimal digits"
+    if re.fullmatch(r"[\d_]+", text, re.ASCII):
+        return f"write `{text.replace('_', '')}`"
+    if re.fullmatch(r"\d+\.", text, re.ASCII):
+        return f"write `{text}0`"
+    if product := re.fullmatch(r"([\d.]+)([A-Za-z_]\w*)", text, re.ASCII):
+        return f"write `{product[1]} * {product[2]}`; a name does not begin with a digit"
+    return ""

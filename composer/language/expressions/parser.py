@@ -1,0 +1,219 @@
+"""Text to expression: the one grammar of numbers, conditions, edges and masks."""
+
+from __future__ import annotations
+
+from typing import Literal, NoReturn, cast
+
+from composer.diagnostics import Span
+from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Step, Unary
+from composer.language.expressions.errors import ExpressionError, refuse
+from composer.language.expressions.lexer import Token, number, tokenise
+from composer.language.yaml.nodes import Scalar
+
+__all__ = ["ExpressionError", "names", "parse_expression"]
+
+NESTING = 80
+"""Operators and brackets inside one another, so that no walk over the tree runs out of stack."""
+
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+NOT, COMPARE, POWER = 3, 4, 8
+BINDING = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, COMPARE), "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": POWER}
+"""How tightly an operator holds its operands; unary minus stands between `*` and `**`."""
+RANGE = "`:` makes a range, which stands in the brackets of a path"
+
+
+def parse_expression(scalar: Scalar) -> Expression:
+    """The tree of what a scalar says.
+
+    Raises:
+        ExpressionError: with the place inside the scalar.
+    """
+    tokens = tokenise(scalar)
+    if not tokens:
+        refuse("expression-syntax", "a value is missing", scalar.span)
+    return _Parser(scalar, tokens).whole()
+
+
+def names(expression: Expression | Slice | None) -> frozenset[str]:
+    """The first name of every path in an expression, those in brackets included."""
+    match expression:
+        case Path(steps=steps):
+            arguments = [argument for step in steps for argument in step.arguments or ()]
+            return frozenset({steps[0].name}).union(*map(names, arguments))
+        case Slice(start=start, stop=stop):
+            return names(start) | names(stop)
+        case Unary(operand=operand):
+            return names(operand)
+        case Binary(left=left, right=right):
+            return names(left) | names(right)
+        case If(condition=condition, then=then, otherwise=otherwise):
+            return names(condition) | names(then) | names(otherwise)
+    return frozenset()
+
+
+class _Parser:
+    """Operator precedence by recursive descent (Pratt 1973) over the tokens of one scalar."""
+
+    def __init__(self, scalar: Scalar, tokens: list[Token]) -> None:
+        self.scalar = scalar
+        self.tokens = tokens
+        self.place = 0
+        self.depth = 0
+
+    def whole(self) -> Expression:
+        expression = self.expression()
+        if self.place < len(self.tokens):
+            self.refuse_rest()
+        return expression
+
+    def expression(self) -> Expression:
+        """`A if C else B`, or what binds tighter."""
+        start = self.place
+        then = self.binary(1)
+        if not self.at("if"):
+            return then
+        word = self.take()
+        condition = self.binary(1)
+        if not self.at("else"):
+            refuse("expression-syntax", "this `if` has no `else`", word.span, hint="write `A if CONDITION else B`")
+        self.take()
+        otherwise = self.expression()
+        return If(condition, then, otherwise, self.span(start))
+
+    def binary(self, tightest: int) -> Expression:
+        """An operand and the operators behind it that hold at least as tightly."""
+        start = self.place
+        self.depth += 1
+        if self.depth > NESTING:
+            refuse("expression-too-deep", f"more than {NESTING} operators stand inside one another", self.tokens[start - 1].span)
+        left = self.operand(tightest)
+        while (binding := BINDING.get(self.peek, 0)) >= tightest:
+            operator = self.take().text
+            # A power takes its right side first, 2 ** 3 ** 2 = 2 ** 9; everything else its left.
+            right = self.binary(binding if operator == "**" else binding + 1)
+            if operator in COMPARISONS and self.peek in COMPARISONS:
+                self.refuse_chain(start)
+            left = Binary(cast("Literal['+']", operator), left, right, self.span(start))
+        self.depth -= 1
+        return left
+
+    def operand(self, tightest: int) -> Expression:
+        """A number, a path, brackets, or a sign before one of them."""
+        start = self.place
+        if self.place == len(self.tokens):
+            refuse("expression-syntax", f"a value is missing after `{self.tokens[-1].text}`", self.tokens[-1].span)
+        token = self.take()
+        match token:
+            case Token(kind="number"):
+                return Number(number(token), token.span)
+            case Token(kind="name"):
+                return self.path(start)
+            case Token(text="("):
+                inner = self.expression()
+                self.close()
+                return inner
+            case Token(text="-"):
+                return Unary("-", self.binary(POWER), self.span(start))
+            case Token(text="not"):
+                if tightest > NOT:
+                    refuse("expression-syntax", "`not` binds less tightly than the operator before it", token.span,
+                           hint="put it in brackets: `(not …)`")  # fmt: skip
+                return Unary("not", self.binary(NOT), self.span(start))
+        self.refuse_missing(token)
+
+    def path(self, start: int) -> Path:
+        """Names with dots between them, each perhaps with brackets; the first name has been taken."""
+        steps = [self.step(start)]
+        while self.at("."):
+            dot = self.take()
+            if self.place == len(self.tokens) or self.tokens[self.place].kind != "name":
+                refuse("expression-syntax", "a name is missing after the dot", dot.span)
+            self.take()
+            steps.append(self.step(self.place - 1))
+        return Path(tuple(steps), self.span(start))
+
+    def step(self, start: int) -> Step:
+        name = self.tokens[start]
+        arguments = None
+        if self.at("("):
+            self.take()
+            arguments = self.arguments()
+        return Step(name.text, arguments, self.span(start), name.span)
+
+    def arguments(self) -> tuple[Expression | Slice, ...]:
+        """What stands between the brackets; the opening one has been taken."""
+        if self.at(")"):
+            self.take()
+            return ()
+        arguments = [self.argument()]
+        while self.at(","):
+            comma = self.take()
+            if self.at(")"):
+                refuse("expression-syntax", "an argument is missing after the comma", comma.span)
+            arguments.append(self.argument())
+        self.close()
+        return tuple(arguments)
+
+    def argument(self) -> Expression | Slice:
+        start = self.place
+        lower = None if self.at(":") else self.expression()
+        if not self.at(":"):
+            return cast("Expression", lower)
+        self.take()
+        upper = None if self.peek in {")", ","} else self.expression()
+        return Slice(lower, upper, self.span(start))
+
+    @property
+    def peek(self) -> str:
+        """The next token where it is a sign or a keyword."""
+        token = self.tokens[self.place] if self.place < len(self.tokens) else None
+        return token.text if token and token.kind == "sign" else ""
+
+    def at(self, text: str) -> bool:
+        return self.peek == text
+
+    def take(self) -> Token:
+        self.place += 1
+        return self.tokens[self.place - 1]
+
+    def close(self) -> None:
+        """Take the closing bracket."""
+        if not self.at(")"):
+            self.refuse_rest()
+        self.take()
+
+    def span(self, start: int) -> Span:
+        """From the token `start` to the last one taken."""
+        return self.scalar.part(self.tokens[start].start, self.tokens[self.place - 1].end)
+
+    def refuse_chain(self, start: int) -> NoReturn:
+        end = self.tokens[self.place].end
+        message = "comparisons cannot be chained"
+        refuse("comparison-chain", message, self.scalar.part(self.tokens[start].start, end), hint="write `a < b and b < c`")
+
+    def refuse_missing(self, token: Token) -> NoReturn:
+        """A sign stands where a value should."""
+        before = self.tokens[self.place - 2].text if self.place > 1 else ""
+        if token.text == ":":
+            refuse("expression-syntax", RANGE, token.span, hint="as in `layers(2:5)`")
+        if before in {"", "("}:
+            refuse("expression-syntax", f"a value is missing before `{token.text}`", token.span)
+        refuse("expression-syntax", f"a value is missing between `{before}` and `{token.text}`", token.span)
+
+    def refuse_rest(self) -> NoReturn:
+        """The expression is complete and something follows."""
+        token = self.tokens[self.place]
+        last = self.tokens[self.place - 1]
+        match token.text:
+            case ",":
+                message, hint = "a comma stands between the arguments of a path only", "as in `window(2, 3)`"
+            case ":":
+                message, hint = RANGE, "as in `layers(2:5)`"
+            case "else":
+                message, hint = "this `else` has no `if`", "write `A if CONDITION else B`"
+            case ".":
+                message, hint = "a dot stands between names only", ""
+            case _:
+                message = f"an operator is missing between `{last.text}` and `{token.text}`"
+                hint = "masks are joined by `and` or `or`, numbers by `*`" if token.kind == "name" else ""
+        refuse("expression-syntax", message, token.span, hint=hint)

@@ -1,0 +1,1 @@
+"""A document as a recipe: every key, block, field and port checked by name."""

@@ -1,0 +1,291 @@
+"""A recipe as it is written, every name of a block, a field or a port checked, no value computed yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as TypingMapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from blocks.core import Library, Part
+from composer.diagnostics import Diagnostic, Span
+from composer.language.expressions.ast import Expression
+from composer.language.yaml.nodes import Clashes, Mapping, Node, Scalar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpressionValue:
+    """A number, a flag, a word or an edge: the field decides."""
+
+    expression: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextValue:
+    """Text as it is written."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListValue:
+    """A list of values."""
+
+    items: tuple[Written, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlagsValue:
+    """Flags set one by one."""
+
+    flags: tuple[tuple[str, ExpressionValue], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskValue:
+    """A mask expression."""
+
+    expression: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotValue:
+    """What fills a slot."""
+
+    what: What
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenValue:
+    """What is written for a param of a block that the recipe defines: the param says how it is read."""
+
+    node: Node
+    span: Span
+
+
+Written: TypeAlias = ExpressionValue | TextValue | ListValue | FlagsValue | MaskValue | SlotValue | GivenValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FieldEntry:
+    """A field with what is written for it."""
+
+    name: str
+    key: Span
+    value: Written | None
+    """None: it could not be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """One reference, or several under one port."""
+
+    port: str
+    """The port's name; nothing for the first one."""
+    key: Span
+    references: tuple[Expression, ...] | None
+    """None: one could not be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settings:
+    """What every node may say beside its block's own fields."""
+
+    edges: tuple[Edge, ...] = ()
+    edges_span: Span | None = None
+    when: Expression | None = None
+    tie: Expression | tuple[tuple[str, Span, Expression], ...] | None = None
+    """Another node, or own parameter names, each with the parameter it is tied to."""
+    trainable: Expression | None = None
+    misread: bool = False
+    """Whether an edge could not be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Use:
+    """A block with its fields."""
+
+    part: type[Part]
+    type_span: Span
+    fields: tuple[FieldEntry, ...]
+    settings: Settings
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A block by name: its type, a param or an `each` value that holds one, `none`, or a conditional between such names."""
+
+    expression: Expression
+    span: Span
+    settings: Settings = Settings()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """A part of the model with a graph of its own."""
+
+    body: Body
+    settings: Settings
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeat:
+    """A graph that is passed through several times."""
+
+    count: ExpressionValue
+    index: str
+    index_span: Span
+    each: tuple[tuple[str, Span, Node], ...]
+    body: Body
+    settings: Settings
+    span: Span
+    share: ExpressionValue | None = None
+    """Whether all passes have one set of weights."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """A graph that is passed through once for each step along an axis, with one set of weights."""
+
+    axis: str
+    axis_span: Span
+    body: Body
+    settings: Settings
+    span: Span
+
+
+What: TypeAlias = Use | Choice | Group | Repeat | Scan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeDecl:
+    """A node of a graph as it is written."""
+
+    name: str
+    span: Span
+    what: What | None
+    """None: it could not be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """The nodes of a graph and what it returns."""
+
+    nodes: tuple[NodeDecl, ...]
+    outputs: tuple[tuple[str, Span, Expression], ...]
+    span: Span
+
+
+ParamType = Literal["int", "float", "number", "flag", "word", "choice", "block", "mask"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Param:
+    """A hyperparameter: its default, and what may replace it."""
+
+    name: str
+    span: Span
+    type: ParamType | None
+    """None: the type of its default."""
+    default: Node | None
+    required: bool = False
+    minimum: ExpressionValue | None = None
+    maximum: ExpressionValue | None = None
+    of: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypeDecl:
+    """A type as it is written: dtype and axis expressions; `leading` where it starts with `...`."""
+
+    dtype: Literal["int", "float", "bool"]
+    axes: tuple[Expression, ...]
+    leading: bool
+    span: Span
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputDecl:
+    """One input of the model."""
+
+    name: str
+    span: Span
+    type: TypeDecl
+    optional: bool
+    default: ExpressionValue | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InitRule:
+    """A pattern over parameter names with the initialiser of what it matches."""
+
+    pattern: str
+    span: Span
+    how: Literal["normal", "uniform", "constant"]
+    value: ExpressionValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """A block that a recipe defines from others."""
+
+    part: type[Part]
+    """What names it: a part with its params as fields and its inputs as ports."""
+    span: Span
+    params: tuple[Param, ...]
+    inputs: tuple[InputDecl, ...]
+    body: Body
+    init: tuple[InitRule, ...]
+    library: Library
+    """The blocks that it may name."""
+    outer: type[Part] | None
+    """The block in whose own `blocks` it stands."""
+    root: Mapping
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossDecl:
+    """A loss of the recipe's own."""
+
+    name: str
+    span: Span
+    what: Use | None
+    """None: it could not be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """A whole recipe, parsed."""
+
+    name: str
+    doc: str
+    source: str
+    task: str
+    task_span: Span | None
+    params: tuple[Param, ...]
+    inputs: tuple[InputDecl, ...]
+    body: Body
+    positions: tuple[tuple[str, Span, Expression], ...]
+    losses: tuple[LossDecl, ...]
+    init: tuple[InitRule, ...]
+    weights: Mapping | None
+    root: Mapping
+    name_scalar: Scalar
+    diagnostics: tuple[Diagnostic, ...]
+    library: Library
+    """The blocks that its graph may name."""
+    definitions: TypingMapping[type[Part], Definition] = field(default_factory=dict)
+    """Every block that it defines, and those that these define for themselves."""
+    clashes: Clashes = field(default_factory=dict)
+    """Names of blocks that two of the files it uses give to different ones, each with the two places."""
+    readable: bool = True
+    """Whether params, inputs and graph are what they should be; else every name of one that is not would be missed."""

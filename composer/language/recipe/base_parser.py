@@ -1,0 +1,131 @@
+"""The smallest readings: a scalar, an expression, a name, the keys of a mapping; what is wrong is collected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence, Set
+
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.language.expressions.ast import Expression, If, Path
+from composer.language.expressions.parser import ExpressionError, parse_expression
+from composer.language.recipe.ast import ExpressionValue
+from composer.language.recipe.keys import WORDS
+from composer.language.suggestions import near
+from composer.language.unknown_names import quoted, unknown
+from composer.language.yaml.events import UNREADABLE
+from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
+LETTERS = "letters, digits and underscores, a letter first, at most 64"
+
+
+class Reader:
+    """Reads nodes of a document by what their place wants; what cannot be read is None."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        self.refused = [found.span for found in diagnostics]
+        """What was no YAML, so that it is not missed as well."""
+
+    def scalar(self, node: Node | None, wanted: str) -> Scalar | None:
+        """One word or number; `wanted` says so in a sentence."""
+        if node is None or isinstance(node, Scalar):
+            return node
+        self.error("value-form", node.span, f"{wanted}, not a {_form(node)}")
+        return None
+
+    def text(self, node: Node | None) -> str:
+        """Words for people, on one line."""
+        scalar = self.scalar(node, "this is text")
+        return " ".join(scalar.text.split()) if scalar else ""
+
+    def expression(self, node: Node | None, name: str = "") -> ExpressionValue | None:
+        """An expression, which stands under the key `name`."""
+        scalar = self.scalar(node, f"`{name}` is one value" if name else "one value is wanted here")
+        if scalar is None:
+            return None
+        try:
+            return ExpressionValue(parse_expression(scalar), scalar.span)
+        except ExpressionError as error:
+            self.diagnostics.append(error.diagnostic)
+            return None
+
+    def references(self, node: Node) -> tuple[Expression, ...] | None:
+        """One reference, or a list of them."""
+        items = node.items if isinstance(node, Listing) else (node,)
+        found = [reference for item in items if (reference := self.reference(item, "in"))]
+        return tuple(found) if len(found) == len(items) else None
+
+    def reference(self, node: Node, name: str) -> Expression | None:
+        """What names a node or an input, or chooses between such names."""
+        written = self.expression(node, name)
+        return written.expression if written is not None and self._is_reference(written.expression) else None
+
+    def _is_reference(self, expression: Expression) -> bool:
+        match expression:
+            case Path():
+                return True
+            case If(then=then, otherwise=otherwise):
+                return self._is_reference(then) and self._is_reference(otherwise)
+        hint = "compute with a node of its own, such as {type: add, in: [a, b]}"
+        self.error("bad-reference", expression.span, "an edge names a node or an input", hint=hint)
+        return False
+
+    # -- mappings
+
+    def entries(self, node: Node | None, key: str) -> Sequence[Entry]:
+        """What stands under a key that holds names; nothing where it is not there."""
+        if node is None:
+            return ()
+        if isinstance(node, Mapping):
+            return node.entries
+        self.error("value-form", node.span, f"`{key}` is a mapping", hint=f"{key}: with one name on each line below it")
+        return ()
+
+    def keys(self, entries: Iterable[Entry], known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
+        """Reports the keys that are not known; `also` are those that a misspelt one may have meant."""
+        for entry in entries:
+            if entry.key.text not in known:
+                offered = known if not near(entry.key.text, also) else (*known, *also)
+                self.unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
+
+    def declares(self, key: Scalar, what: str, reserved: Set[str] = WORDS) -> bool:
+        """Whether a key can be the name of something new; what stands in its way is reported."""
+        if UNREADABLE in key.text:
+            return False
+        if not NAME.fullmatch(key.text):
+            self.error("bad-name", key.span, f"{quoted(key.text)} cannot be the name of {what}", hint=LETTERS)
+            return False
+        if key.text in reserved:
+            self.error("reserved-name", key.span, f"`{key.text}` is a word of the language and cannot be the name of {what}")
+            return False
+        if key.text == "training" and what in ("a node", "a loss"):
+            self.error("reserved-name", key.span, "every torch module keeps under `training` whether it is in training mode")
+            return False
+        return True
+
+    def holds_refused(self, node: Mapping) -> bool:
+        """Whether a key or a value of a mapping could not be read, which has been reported."""
+        span = node.span
+        start, end = (span.line, span.column), (span.end_line, span.end_column)
+        return any(start <= (each.line, each.column) < end for each in self.refused if each.source is span.source)
+
+    # -- what is wrong
+
+    def unknown(self, code: str, span: Span, what: str, name: str, known: Iterable[str]) -> None:
+        """Reports a name that does not exist, unless it could not be read."""
+        if UNREADABLE not in name:
+            self.diagnostics.append(unknown(code, span, what, name, known))
+
+    def error(self, code: str, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()) -> None:
+        """Reports a mistake."""
+        self.diagnostics.append(Diagnostic(code, message, span, hint=hint, labels=labels))
+
+
+def start(node: Mapping) -> Span:
+    """The first key of a mapping: where it is said what is missing in it."""
+    return node.entries[0].key.span if node.entries else node.span
+
+
+def _form(node: Listing | Mapping) -> str:
+    return "list" if isinstance(node, Listing) else "mapping"

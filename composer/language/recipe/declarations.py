@@ -1,0 +1,146 @@
+"""What a recipe, or a block in one, declares beside its graph: params, inputs, and how parameters start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from blocks.core import Library
+from composer.language.patterns import Unbalanced, pieces
+from composer.language.recipe.ast import InitRule, InputDecl, Param, ParamType
+from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.keys import LONG_INPUT, LONG_PARAM, VALUE_WORDS
+from composer.language.recipe.type_syntax import type_of
+from composer.language.unknown_names import quoted
+from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+
+TYPES = get_args(ParamType)
+INITIALISERS = ("normal", "uniform", "constant")
+
+
+def params(reader: Reader, node: Node | None, library: Library) -> Iterator[Param]:
+    """The params under a key."""
+    for entry in reader.entries(node, "params"):
+        if not reader.declares(entry.key, "a param", VALUE_WORDS):
+            continue
+        match entry.value:
+            case Mapping() as value if _is_block(value, library):
+                hint = f"{entry.key.text}: {{type: block, default: {{…}}}}"
+                reader.error("param-form", value.span, "a param that holds a block is written in its long form", hint=hint)
+            case Mapping() as value:
+                if param := _long_param(reader, entry.key, value):
+                    yield param
+            case Listing(span=span):
+                hint = "a list that changes from pass to pass stands under `each` of a repeat"
+                reader.error("param-form", span, "a param is one value", hint=hint)
+            case value:
+                yield Param(entry.key.text, entry.key.span, None, value)
+
+
+def _is_block(node: Mapping, library: Library) -> bool:
+    """Whether a block stands where a param says how it is read."""
+    kind = node.get("type")
+    named = isinstance(kind, Scalar) and kind.text in library and kind.text not in TYPES
+    return named and node.get("default") is None and "required" not in node
+
+
+def _long_param(reader: Reader, name: Scalar, node: Mapping) -> Param | None:
+    reader.keys(node, LONG_PARAM, "a param")
+    type_: Any = None
+    if kind := reader.scalar(node.get("type"), "the type of a param is one word"):
+        if kind.text in TYPES:
+            type_ = kind.text
+        else:
+            reader.unknown("unknown-param-type", kind.span, "type of param", kind.text, TYPES)
+    default, flag = node.get("default"), reader.scalar(node.get("required"), "`required` is a flag")
+    required = flag is not None and flag.text == "true"
+    if flag is not None and flag.text not in ("true", "false"):
+        hint = "`required: true`, or leave it out"
+        reader.error("not-a-flag", flag.span, f"{quoted(flag.text)} is no flag", hint=hint)
+        if default is None:
+            return None
+    elif default is None and not required:
+        hint = "write `default: …`, or `required: true`"
+        reader.error("param-form", name.span, f"{name.text} has no default", hint=hint)
+    of = node.get("of")
+    words = tuple(item.text for item in of.items if isinstance(item, Scalar)) if isinstance(of, Listing) else ()
+    if type_ == "choice" and not words:
+        reader.error("param-form", node.span, "a choice names what may be chosen", hint="of: [first, second]")
+    return Param(
+        name.text,
+        name.span,
+        type_,
+        default,
+        required=required,
+        minimum=reader.expression(node.get("min")),
+        maximum=reader.expression(node.get("max")),
+        of=words,
+        doc=reader.text(node.get("doc")),
+    )
+
+
+def inputs(reader: Reader, node: Node | None) -> Iterator[InputDecl]:
+    """The inputs of a recipe: all their axes are known, and one may have a default."""
+    for entry in reader.entries(node, "inputs"):
+        declared = _input(reader, entry)
+        if declared is None:
+            continue
+        if declared.type.leading:
+            message = "an input of the model names all its axes, so `...` cannot stand among them"
+            reader.error("bad-type", declared.type.span, message, hint="such as float[batch, time, dim]")
+        else:
+            yield declared
+
+
+def ports(reader: Reader, node: Node | None) -> Iterator[InputDecl]:
+    """The inputs of a block that a recipe defines."""
+    for entry in reader.entries(node, "inputs"):
+        if isinstance(entry.value, Mapping) and "default" in entry.value:
+            message = "only an input of the whole model has a default, since a block takes what it is given"
+            reader.error("input-default", entry.value.span, message, hint="give the model such an input, and hand it in")
+        if declared := _input(reader, entry):
+            yield declared
+
+
+def _input(reader: Reader, entry: Entry) -> InputDecl | None:
+    name, value, default = entry.key, entry.value, None
+    if not reader.declares(name, "an input"):
+        return None
+    if isinstance(value, Mapping):
+        reader.keys(value, LONG_INPUT, "an input")
+        default = reader.expression(value.get("default"))
+        given = value.get("type")
+        if given is None:
+            hint = f'{name.text}: {{type: "int[batch, time]", default: 0}}'
+            reader.error("missing-key", name.span, f"the input `{name.text}` has no type", hint=hint)
+            return None
+        value = given
+    if isinstance(value, Listing):
+        reader.error("bad-type", value.span, "a type is `dtype[axes]`", hint='inside braces, quote it: "int[batch, time]"')
+        return None
+    scalar = reader.scalar(value, "a type is written as `int[batch, time]`")
+    declared = type_of(reader, scalar) if scalar else None
+    if scalar is None or declared is None:
+        return None
+    return InputDecl(name.text, name.span, declared, scalar.text.rstrip().endswith("?"), default)
+
+
+def init(reader: Reader, node: Node | None) -> Iterator[InitRule]:
+    """How parameters start: pattern by pattern, the initialiser with its number."""
+    for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
+        try:
+            pieces(pattern.text)
+        except Unbalanced:
+            hint = "words to choose from stand between round brackets: *.(q|k).weight"
+            reader.error("init-pattern", pattern.span, "the brackets of this pattern do not match", hint=hint)
+            continue
+        if not isinstance(value, Mapping) or len(value.entries) != 1:
+            hint = "{normal: 0.02}, {uniform: 0.1} or {constant: 0}"
+            reader.error("init-form", value.span, "an initialiser is a name with its number", hint=hint)
+            continue
+        how, written = value.entries[0].key, value.entries[0].value
+        if how.text not in INITIALISERS:
+            reader.unknown("unknown-init", how.span, "initialiser", how.text, INITIALISERS)
+        elif number := reader.expression(written):
+            initialiser: Any = how.text
+            yield InitRule(pattern.text, pattern.span, initialiser, number)

@@ -1,0 +1,62 @@
+"""Blocks that a recipe defines: to what names them, parts like any other."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from blocks.core import Block, Part
+from blocks.core.fields import Field, Flag, Form, Integer, Real, SlotOf, Text, Word
+from blocks.masks.mask import Mask
+from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.parser import names
+from composer.language.recipe.ast import ExpressionValue, InputDecl, Param
+
+
+class Defined(Block):
+    """A block whose graph stands in a recipe."""
+
+    lent: ClassVar[bool] = False
+    """Whether it is a whole recipe, in which what only its losses read stays behind."""
+
+
+def defined(name: str, doc: str, params: Sequence[Param], inputs: Sequence[InputDecl], outputs: Sequence[str]) -> type[Defined]:
+    """The part that a definition is: its params are fields, its inputs are ports."""
+    part = types.new_class(name, (Defined,), exec_body=lambda body: body.update(__doc__=doc, __module__=__name__))
+    assert issubclass(part, Defined)
+    part.kind = name
+    part.declared = {
+        param.name: Field(param.name, _form(param), param.required, None, "", nullable=not param.required) for param in params
+    }
+    part.inputs = {item.name + "?" * item.optional: item.type.text for item in inputs}
+    part.outputs = dict.fromkeys(outputs or ("y",), "float[...]")  # what they are follows from its graph
+    return part
+
+
+def _form(param: Param) -> Form:
+    """What may be written for a param; bounds that are more than numbers hold where the block stands."""
+    least, most = _number(param.minimum), _number(param.maximum)
+    match param.type:
+        case "block":
+            return SlotOf(Block)
+        case "mask":
+            return SlotOf(Mask)
+        case "flag":
+            return Flag()
+        case "word":
+            return Text()
+        case "choice":
+            return Word(param.of)
+        case "int":
+            return Integer(least, most)
+    return Real(least, most)
+
+
+def _number(value: ExpressionValue | None) -> Any:
+    return None if value is None or names(value.expression) else evaluate(value.expression, {})
+
+
+def is_defined(part: type[Part] | None) -> bool:
+    """Whether a part is one that a recipe defines."""
+    return part is not None and issubclass(part, Defined)

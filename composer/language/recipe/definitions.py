@@ -1,0 +1,104 @@
+"""`blocks:` of a recipe: their params and ports first, since each may name the others, then their graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from blocks.core import Library, Part
+from composer.language.composition.uses import Lent
+from composer.language.recipe.ast import Body, Definition
+from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.declarations import init, params, ports
+from composer.language.recipe.defined_block import defined, is_defined
+from composer.language.recipe.graphs import Graphs
+from composer.language.recipe.keys import BLOCK, VALUE_WORDS
+from composer.language.yaml.nodes import Clashes, Entry, Node
+from composer.language.yaml.nodes import Mapping as YamlMapping
+
+BLOCKS = 500
+"""Definitions in one recipe, those of the files that it uses included."""
+NESTED = 20
+"""How deep definitions may stand in one another's `blocks`."""
+
+
+class Definer:
+    """Reads the definitions of one recipe, and counts them."""
+
+    def __init__(self, reader: Reader, clashes: Clashes) -> None:
+        self.reader, self.clashes = reader, clashes
+        self.count = 0
+
+    @property
+    def too_many(self) -> bool:
+        """Whether there are more than a recipe may have, which has been reported."""
+        return self.count > BLOCKS
+
+    def under(
+        self, node: Node | None, library: Library, outer: type[Part] | None = None, depth: int = 1
+    ) -> tuple[list[Definition], Library]:
+        """Every definition under a key `blocks`, with those that it makes for itself; and the library with the outer ones."""
+        if isinstance(node, YamlMapping) and not self._has_room(node):
+            return [], library
+        begun = list(_begun(self.reader, node, library, outer, depth))
+        library = library.shadowed_by(declared.part for declared in begun)
+        found: list[Definition] = []
+        for declared in begun:
+            inside, known = self.under(declared.root.get("blocks"), library, declared.part, depth + 1)
+            graph = declared.root.get("graph")
+            assert graph is not None
+            body = Graphs(self.reader, known, self.clashes).body(graph, declared.root.entry("outputs"))
+            found += [replace(declared, body=body, library=known), *inside]
+        return found, library
+
+    def _has_room(self, node: YamlMapping) -> bool:
+        said = self.too_many
+        self.count += len(node.entries)
+        if self.too_many and not said:
+            message = f"a recipe and what it uses define at most {BLOCKS:,} blocks"
+            self.reader.error("too-many-nodes", node.span, message)
+        return not self.too_many
+
+
+def with_definitions(root: YamlMapping, library: Library) -> Library:
+    """The library with what a recipe's `blocks` define, as far as their params and ports go."""
+    found = [declared.part for declared in _begun(Reader([]), root.get("blocks"), library, None, 1)]
+    return library.shadowed_by(found) if found else library
+
+
+def _begun(reader: Reader, node: Node | None, library: Library, outer: type[Part] | None, depth: int) -> Iterator[Definition]:
+    """The definitions under a key, but for their graphs."""
+    for entry in reader.entries(node, "blocks"):
+        if (declared := _declared(reader, entry, library, outer, depth)) is not None:
+            yield declared
+
+
+def _declared(reader: Reader, entry: Entry, library: Library, outer: type[Part] | None, depth: int) -> Definition | None:
+    """A definition but for its graph; None where it is none, which is reported."""
+    name, root = entry.key.text, entry.value
+    if not reader.declares(entry.key, "a block", VALUE_WORDS):
+        return None
+    if name in library and not is_defined(library[name]):
+        reader.error("name-taken", entry.key.span, f"`{name}` is a block of the library already", hint="name it differently")
+        return None
+    if not isinstance(root, YamlMapping):
+        hint = f"{name}: {{inputs: {{x: …}}, graph: {{…}}}}, on lines of their own"
+        reader.error("value-form", root.span, "a block is defined by a mapping", hint=hint)
+        return None
+    if depth > NESTED:
+        reader.error("too-deep", entry.key.span, f"blocks are defined more than {NESTED} deep inside one another")
+        return None
+    reader.keys(root, BLOCK, "a block")
+    if "graph" not in root:
+        hint = "write `graph:` with the block's nodes below it"
+        reader.error("missing-key", entry.key.span, f"the block `{name}` needs a graph", hint=hint)
+        return None
+    declared = tuple(params(reader, root.get("params"), library))
+    given = tuple(ports(reader, root.get("inputs")))
+    outputs = root.get("outputs")
+    returned = [each.key.text for each in outputs] if isinstance(outputs, YamlMapping) else []
+    part = defined(name, reader.text(root.get("doc")), declared, given, returned)
+    part.lent = isinstance(root, Lent)
+    nothing = Body((), (), root.span)
+    rules = tuple(init(reader, root.get("init")))
+    return Definition(part, entry.key.span, declared, given, nothing, rules, library, outer, root)

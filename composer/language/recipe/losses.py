@@ -1,0 +1,73 @@
+"""The losses of a recipe's own: what is not a field of a loss may be one of its ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from blocks.core import Part, fields, ports
+from blocks.losses.loss import Loss
+from composer.language.recipe.ast import LossDecl, Use
+from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.graphs import Graphs
+from composer.language.yaml.nodes import Entry, Mapping, Node, Scalar
+
+
+def losses(graphs: Graphs, node: Node | None, task: str) -> Iterator[LossDecl]:
+    """The losses under a key, of a model for some task."""
+    reader = graphs.reader
+    for name, value in ((entry.key, entry.value) for entry in reader.entries(node, "losses")):
+        if name.text == task:
+            reader.error("name-taken", name.span, f"`{task}` is the loss of the task", hint="name this one differently")
+        if not reader.declares(name, "a loss"):
+            continue
+        if not isinstance(value, Mapping):
+            hint = f"{name.text}: {{in: node}} or {{type: cross_entropy, in: node, target: labels}}"
+            reader.error("value-form", value.span, "a loss is a mapping", hint=hint)
+        yield LossDecl(name.text, name.span, _loss(graphs, name, value) if isinstance(value, Mapping) else None)
+
+
+def _loss(graphs: Graphs, name: Scalar, node: Mapping) -> Use | None:
+    """A loss as the use of its block that it stands for."""
+    reader, library = graphs.reader, graphs.library
+    kind = reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else Scalar("scalar", node.span)
+    if kind is None:
+        return None
+    known = list(library.of(Loss))
+    if kind.text not in known:
+        if kind.text in library:
+            hint = f"give a node's number to one: {name.text}: {{in: node}}, or choose among {', '.join(known)}"
+            reader.error("not-a-loss", kind.span, f"{kind.text} is no loss", hint=hint)
+        else:
+            reader.unknown("unknown-block", kind.span, "loss", kind.text, known)
+        return None
+    part = library[kind.text]
+    edges = _edges(reader, node, part)
+    if "input" in ports(part) and "input" not in edges:
+        reader.error("missing-key", name.span, f"the loss `{name.text}` is given nothing to judge", hint="in: node")
+        return None
+    keys = {"type", "in", *ports(part), *fields(part)}
+    strange = [each for each in node if each.key.text not in keys]
+    reader.keys(strange, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
+    given = Entry(Scalar("in", node.span), Mapping(tuple(edges.values()), node.span))
+    own = (each for each in node if each.key.text in fields(part))
+    use = graphs.use(Mapping((Entry(Scalar("type", kind.span), kind), given, *own), node.span))
+    assert use is not None
+    return replace(use, settings=replace(use.settings, misread=use.settings.misread or bool(strange)))
+
+
+def _edges(reader: Reader, node: Mapping, part: type[Part]) -> dict[str, Entry]:
+    """The entries of a loss that name what flows in, port by port: those under `in`, and those beside it."""
+    found: dict[str, Entry] = {}
+    given = node.entry("in")
+    if given is not None and isinstance(given.value, Mapping):
+        found |= {each.key.text: each for each in given.value}
+    elif given is not None:
+        first = next(iter(ports(part)))
+        found[first] = Entry(Scalar(first, given.key.span), given.value)
+    for each in node:
+        if each.key.text in found and each.key.text in ports(part):
+            reader.error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")
+        elif each.key.text in ports(part):
+            found[each.key.text] = each
+    return found

@@ -1,0 +1,131 @@
+"""Blocks of a recipe that hold one another: none holds itself, and none comes to more nodes than can be written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice, pairwise
+
+from blocks.core import Part
+from composer.diagnostics import Diagnostic, Label, Span
+from composer.language.expressions.ast import Expression, If, Path
+from composer.language.recipe.ast import (
+    Body,
+    Choice,
+    Definition,
+    FieldEntry,
+    GivenValue,
+    Group,
+    Repeat,
+    Scan,
+    SlotValue,
+    Use,
+    What,
+)
+from composer.language.recipe.defined_block import is_defined
+from composer.language.yaml.nodes import Listing, Node, Scalar
+from composer.language.yaml.nodes import Mapping as YamlMapping
+
+NODES = 6_000
+"""Nodes that one block may come to."""
+
+
+def mistakes(definitions: Sequence[Definition]) -> list[Diagnostic]:
+    """Blocks that hold themselves, by way of others perhaps, and the first that comes to too many nodes."""
+    uses = {each.part: _first_uses(each) for each in definitions}
+    found: list[Diagnostic] = []
+    while True:
+        try:
+            order = list(TopologicalSorter(uses).static_order())
+        except CycleError as error:
+            path: list[type[Part]] = error.args[1][::-1]  # each holds the next
+            found.append(_cycle(path, uses))
+            uses[path[0]] = {}
+        else:
+            break
+    return found or list(islice(_too_large(order, {each.part: each for each in definitions}), 1))
+
+
+def _cycle(path: Sequence[type[Part]], uses: Mapping[type[Part], Mapping[type[Part], Span]]) -> Diagnostic:
+    *ahead, (last, first) = pairwise(path)
+    labels = tuple(Label(uses[holder][held], f"holds {held.kind}") for holder, held in ahead)
+    message = f"a block cannot hold itself: {' → '.join(part.kind for part in path)}"
+    return Diagnostic("block-cycle", message, uses[last][first], labels=labels)
+
+
+def _too_large(order: Iterable[type[Part]], of: Mapping[type[Part], Definition]) -> Iterator[Diagnostic]:
+    """The blocks that come to more nodes than can be written out, each after those that it holds."""
+    sizes: dict[type[Part], int] = {}
+    for part in order:
+        definition = of[part]
+        names = (name for name, _ in _named(definition.body, {param.name for param in definition.params}))
+        held = [definition.library[name] for name in names if name in definition.library]
+        sizes[part] = len(definition.body.nodes) + sum(sizes.get(one, 0) for one in held)
+        if sizes[part] > NODES:
+            message = f"`{part.kind}` comes to {sizes[part]:,} nodes, and at most {NODES:,} can be written out"
+            hint = "what is the same many times belongs in a `repeat`"
+            yield Diagnostic("too-many-nodes", message, definition.span, hint=hint)
+
+
+def _first_uses(definition: Definition) -> dict[type[Part], Span]:
+    """The definitions that one names, each with the first place."""
+    named = list(_named(definition.body, {param.name for param in definition.params}))
+    for param in definition.params:
+        if param.type == "block" and param.default is not None:
+            named += _kinds(param.default)
+    found: dict[type[Part], Span] = {}
+    for kind, span in named:
+        if kind in definition.library and is_defined(part := definition.library[kind]):
+            found.setdefault(part, span)
+    return found
+
+
+def _named(what: Body | What | None, hidden: set[str]) -> Iterator[tuple[str, Span]]:
+    """Every block that a graph names; `hidden` are params, which stand for what they are given."""
+    match what:
+        case Body(nodes=nodes):
+            for node in nodes:
+                yield from _named(node.what, hidden)
+        case Group(body=body) | Scan(body=body):
+            yield from _named(body, hidden)
+        case Repeat(body=body, each=each):
+            for _, _, value in each:
+                yield from _kinds(value)
+            yield from _named(body, hidden | {name for name, _, _ in each})
+        case Choice(expression=expression):
+            yield from ((name, span) for name, span in _choices(expression) if name not in hidden)
+        case Use(part=part, type_span=span, fields=fields):
+            yield part.kind, span
+            for field in fields:
+                yield from _in_field(field, hidden)
+
+
+def _in_field(field: FieldEntry, hidden: set[str]) -> Iterator[tuple[str, Span]]:
+    match field.value:
+        case SlotValue(what=what):
+            yield from _named(what, hidden)
+        case GivenValue(node=node):
+            yield from ((name, span) for name, span in _kinds(node) if name not in hidden)
+
+
+def _choices(expression: Expression) -> Iterator[tuple[str, Span]]:
+    match expression:
+        case If(then=then, otherwise=otherwise):
+            yield from _choices(then)
+            yield from _choices(otherwise)
+        case Path(steps=(step,)):
+            yield step.name, step.span
+
+
+def _kinds(node: Node) -> Iterator[tuple[str, Span]]:
+    """What a value that may hold blocks names as types: all that stands under `type`, and words alone."""
+    match node:
+        case Scalar(text=text, span=span):
+            yield text, span
+        case Listing(items=items):
+            for item in items:
+                yield from _kinds(item)
+        case YamlMapping():
+            for entry in node:
+                if entry.key.text == "type" or not isinstance(entry.value, Scalar):
+                    yield from _kinds(entry.value)

@@ -1,0 +1,47 @@
+"""Types as they are written: `float[..., time, 4 * dim]`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from composer.language.expressions.ast import Expression
+from composer.language.recipe.ast import TypeDecl
+from composer.language.recipe.base_parser import Reader
+from composer.language.unknown_names import quoted
+from composer.language.yaml.nodes import Scalar
+
+TYPE = re.compile(r"\s*(int|float|bool)\s*\[(.*)\]\s*(\?)?\s*", re.DOTALL)
+
+
+def type_of(reader: Reader, scalar: Scalar) -> TypeDecl | None:
+    """A type from its text."""
+    match = TYPE.fullmatch(scalar.text)
+    if match is None:
+        hint = "a type is `int`, `float` or `bool` with its axes: int[batch, time]"
+        reader.error("bad-type", scalar.span, f"{quoted(scalar.text)} is no type", hint=hint)
+        return None
+    axes: list[Expression] = []
+    leading, start = False, match.start(2)
+    for piece in axes_of(match[2]):
+        text = piece.strip()
+        place = start + len(piece) - len(piece.lstrip())
+        start += len(piece) + 1
+        if text == "..." and not axes and not leading:
+            leading = True
+        elif (axis := reader.expression(Scalar(text, scalar.part(place, place + len(text))))) is not None:
+            axes.append(axis.expression)
+    dtype: Any = match[1]
+    return TypeDecl(dtype, tuple(axes), leading, scalar.span, scalar.text.strip().rstrip("?").rstrip())
+
+
+def axes_of(text: str) -> list[str]:
+    """What stands between the commas of a type's brackets; commas in round brackets are a function's."""
+    pieces, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+    return pieces if text.strip() else []

@@ -1,0 +1,1 @@
+"""YAML as text with the place of every key and value."""

@@ -1,0 +1,178 @@
+"""Text to Document: YAML without implicit types, with the place of every key and value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import yaml
+
+from composer.diagnostics import Diagnostic, Source, Span
+from composer.language.yaml.entries import MERGE, entries, items
+from composer.language.yaml.error_context import Stop
+from composer.language.yaml.errors import explain, refused_property
+from composer.language.yaml.events import INVISIBLE, character_name, events, readable
+from composer.language.yaml.flow_style import is_cut
+from composer.language.yaml.nodes import Document, Listing, Mapping, Node, Scalar
+
+LARGEST = 4 * 2**20
+"""Characters of one recipe."""
+DEEPEST = 64
+"""Lists and mappings inside one another."""
+NODES = 50_000
+"""Keys, values, lists and mappings of one recipe."""
+MOST = 50
+"""Diagnostics of one reading; beyond them the text is no recipe."""
+
+
+def read(source: Source) -> Document:
+    """The document of a recipe text; what is wrong with it is in the document's diagnostics, and nothing is raised."""
+    source = replace(source, text=source.text.removeprefix("\ufeff"))
+    if len(source.text) > LARGEST:
+        message = f"a recipe has at most {LARGEST} characters; this text has {len(source.text)}"
+        return Document(source, None, (Diagnostic("too-large", message, Span(source, 1, 1, 1, 1)),))
+    text, diagnostics = readable(source)
+    builder = _Builder(source, diagnostics)
+    root: Node | None = None
+    try:
+        for event in events(text):
+            builder.add(event)
+        root = builder.root
+    except _Refused:
+        pass
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        diagnostics.append(explain(error, source, builder.stop()))
+    if root is not None and not isinstance(root, Mapping):
+        diagnostics.append(Diagnostic("not-a-mapping", "a recipe is a mapping: lines of `key: value`", root.span))
+    if root is None and not diagnostics:
+        diagnostics.append(Diagnostic("empty-recipe", "the recipe is empty", Span(source, 1, 1, 1, 1)))
+    diagnostics.sort(key=lambda each: (each.span.line, each.span.column))
+    return Document(source, root if isinstance(root, Mapping) else None, tuple(diagnostics))
+
+
+class _Refused(Exception):
+    """The text is of no size or shape to go on reading; the diagnostic has been noted."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or a mapping whose end has not come yet."""
+
+    listing: bool
+    flow: bool
+    first: Span
+    """Its first character: the bracket, or the start of the first item or key."""
+    nodes: list[Node | None] = field(default_factory=list)
+    """Items, or keys and values in turn; None where one was refused."""
+
+
+class _Builder:
+    """Builds nodes from events on a stack of its own, so that no nesting is too deep for Python's."""
+
+    def __init__(self, source: Source, diagnostics: list[Diagnostic]) -> None:
+        self.source = source
+        self.diagnostics = diagnostics
+        self.root: Node | None = None
+        self.open: list[_Open] = []
+        self.last: Scalar | None = None
+        self.nodes = 0
+        self.documents = 0
+
+    def add(self, event: yaml.Event) -> None:
+        match event:
+            case yaml.ScalarEvent():
+                self.refuse_properties(event)
+                self.last = Scalar(event.value, self.span(event), plain=not event.style)
+                if event.style == '"':
+                    self.check_escapes(self.last)
+                self.put(self.last)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                self.refuse_properties(event)
+                self.start(event)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                self.end(event)
+            case yaml.AliasEvent():
+                self.alias(event)
+            case yaml.DocumentStartEvent():
+                self.documents += 1
+                if self.documents > 1:
+                    span = self.span(event)
+                    self.note(
+                        Diagnostic("several-documents", "a second document begins here", span, hint="a recipe is one document")
+                    )
+                    raise _Refused
+
+    def start(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
+        span = self.span(event)
+        first = Span(self.source, span.line, span.column, span.line, span.column + 1)
+        if len(self.open) == DEEPEST:
+            self.note(Diagnostic("too-deep", f"more than {DEEPEST} lists and mappings stand inside one another", first))
+            raise _Refused
+        self.open.append(_Open(isinstance(event, yaml.SequenceStartEvent), bool(event.flow_style), first))
+
+    def end(self, event: yaml.MappingEndEvent | yaml.SequenceEndEvent) -> None:
+        done = self.open.pop()
+        last = self.span(event)
+        if last.column == last.end_column:  # the end of a block has no width, and lies where the next one begins
+            last = next((node.span for node in reversed(done.nodes) if node), done.first)
+        span = Span(self.source, done.first.line, done.first.column, last.end_line, last.end_column)
+        if done.listing:
+            self.put(Listing(tuple(items(done.nodes, self.note, flow=done.flow)), span))
+        else:
+            self.put(Mapping(tuple(entries(done.nodes, self.note, flow=done.flow)), span))
+
+    def put(self, node: Node | None) -> None:
+        """Hand a finished node to the list or mapping that it stands in."""
+        self.nodes += 1
+        if self.nodes > NODES:
+            place = self.last.span if self.last else Span(self.source, 1, 1, 1, 1)
+            self.note(Diagnostic("too-many-nodes", f"a recipe has at most {NODES} keys and values", place))
+            raise _Refused
+        if self.open:
+            self.open[-1].nodes.append(node)
+        else:
+            self.root = node
+
+    def alias(self, event: yaml.AliasEvent) -> None:
+        merged = (
+            bool(self.open) and not self.open[-1].listing and self.open[-1].nodes[-1:] == [self.last] and self.is_merge(self.last)
+        )
+        if not merged:  # the merge key is reported itself
+            self.note(refused_property("alias", self.span(event)))
+        self.put(None)
+
+    def is_merge(self, key: Scalar | None) -> bool:
+        return key is not None and key.text == MERGE and len(self.open[-1].nodes) % 2 == 1
+
+    def refuse_properties(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
+        for word, given in (("anchor", event.anchor), ("tag", event.tag)):
+            if given is not None:
+                place = self.span(event)
+                self.note(refused_property(word, Span(self.source, place.line, place.column, place.line, place.column + 1)))
+
+    def check_escapes(self, scalar: Scalar) -> None:
+        """An escape may not bring in what may not be written."""
+        if found := INVISIBLE.search(scalar.text):
+            self.note(Diagnostic("invisible-character", f"this value contains {character_name(found.group())}", scalar.span))
+
+    def note(self, diagnostic: Diagnostic) -> None:
+        self.diagnostics.append(diagnostic)
+        if len(self.diagnostics) >= MOST:
+            message = "too many mistakes to go on reading"
+            self.diagnostics.append(Diagnostic("too-many-errors", message, diagnostic.span))
+            raise _Refused
+
+    def span(self, event: yaml.Event) -> Span:
+        start, end = event.start_mark, event.end_mark
+        assert start and end  # PyYAML marks every event
+        return Span(self.source, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+    def stop(self) -> Stop:
+        """What is open where the parser gave up."""
+        top = self.open[-1] if self.open else None
+        is_key = top is None or (not top.listing and len(top.nodes) % 2 == 1)
+        bracket = next((each.first for each in reversed(self.open) if each.flow and self.at(each.first) in {"[", "{"}), None)
+        cut = next((node for node in reversed(top.nodes) if is_cut(node)), None) if top and top.flow else None
+        return Stop(bracket, self.last, is_key, cut if isinstance(cut, Scalar) else None)
+
+    def at(self, span: Span) -> str:
+        return self.source.lines[span.line - 1][span.column - 1 :][:1]

@@ -1,0 +1,115 @@
+"""Data to YAML that reads like a recipe: one line for what fits on one, `read` gives the same data back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from composer.language.yaml.nodes import Listing, Node, Scalar
+from composer.language.yaml.nodes import Mapping as YamlMapping
+
+WIDTH = 120
+"""Columns of a line that holds a whole mapping or list."""
+STRUCTURE = frozenset({"graph", "repeat", "scan", "rules"})
+"""Keys whose mapping is never put on one line."""
+_SPECIAL = re.compile(r"^[\s,\[\]{}#&*!|>'\"%@`]|^[-?:](\s|$)|:(\s|$)|\s#|[\t\n\r]|\s$|^$|^(---|\.\.\.)")
+_IN_FLOW = re.compile(r"[,\[\]{}]|^[-?]")
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Data with a comment at the end of its line."""
+
+    data: Value
+    comment: str
+
+
+Value: TypeAlias = "str | Sequence[Data] | Mapping[str, Data]"
+Data: TypeAlias = "Value | Remark"
+
+
+def write(data: Mapping[str, Data]) -> str:
+    """The data as YAML text."""
+    return "\n".join(_mapping(data, 0)) + "\n"
+
+
+def data_of(node: Node) -> Value:
+    """A document's node as plain data."""
+    match node:
+        case Scalar(text=text):
+            return text
+        case Listing(items=items):
+            return [data_of(item) for item in items]
+        case YamlMapping():
+            return {entry.key.text: data_of(entry.value) for entry in node}
+
+
+def _mapping(data: Mapping[str, Data], depth: int) -> Iterator[str]:
+    for key, value in data.items():
+        yield from _entry(f"{'  ' * depth}{_scalar(key, flow=False)}:", value, depth)
+
+
+def _entry(head: str, value: Data, depth: int) -> Iterator[str]:
+    comment = ""
+    if isinstance(value, Remark):
+        comment, value = f"  # {value.comment}", value.data
+    if isinstance(value, str):
+        if "\n" in value.rstrip("\n") and _fits_block(value):
+            last_end = "" if value.endswith("\n") else "-"
+            yield f"{head} |{last_end}{comment}"
+            yield from (f"{'  ' * (depth + 1)}{line}".rstrip() for line in value.rstrip("\n").split("\n"))
+        else:
+            yield f"{head} {_scalar(value, flow=False)}{comment}"
+        return
+    line = f"{head} {_flow(value)}"
+    if not value or (depth > 0 and not _structured(value) and len(line) <= WIDTH):
+        remarks = "; ".join(dict.fromkeys(_remarks(value)))
+        yield line + comment + (f"  # {remarks}" if remarks else "")
+        return
+    yield head + comment
+    if isinstance(value, Mapping):
+        yield from _mapping(value, depth + 1)
+    else:
+        for item in value:
+            remarks = "; ".join(dict.fromkeys(_remarks(item)))
+            yield f"{'  ' * (depth + 1)}- {_flow(item)}" + (f"  # {remarks}" if remarks else "")
+
+
+def _structured(value: Data) -> bool:
+    if isinstance(value, Remark):
+        return _structured(value.data)
+    if isinstance(value, Mapping):
+        return bool(STRUCTURE & value.keys()) or any(_structured(inner) for inner in value.values())
+    return not isinstance(value, str) and any(_structured(item) for item in value)
+
+
+def _flow(value: Data) -> str:
+    if isinstance(value, Remark):
+        return _flow(value.data)
+    if isinstance(value, str):
+        return _scalar(value, flow=True)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_scalar(key, flow=True)}: {_flow(inner)}" for key, inner in value.items()) + "}"
+    return "[" + ", ".join(map(_flow, value)) + "]"
+
+
+def _remarks(value: Data) -> Iterator[str]:
+    if isinstance(value, Remark):
+        yield value.comment
+        yield from _remarks(value.data)
+    elif not isinstance(value, str):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _remarks(inner)
+
+
+def _scalar(text: str, *, flow: bool) -> str:
+    quoted = _SPECIAL.search(text) or (flow and _IN_FLOW.search(text))
+    return json.dumps(text, ensure_ascii=False) if quoted else text
+
+
+def _fits_block(text: str) -> bool:
+    """Whether a text of several lines can stand as it is, indented, under `|`."""
+    return not text.startswith((" ", "\n")) and not text.endswith("\n\n") and not re.search(r"[ \t]\n|[ \t]$|\t|\r", text)

@@ -1,0 +1,1 @@
+"""Python source that reads like a person's."""

@@ -1,0 +1,140 @@
+"""Calls of blocks: of a module, or an expression in its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from blocks.core import ports
+from composer.graph.ir import Ref
+from composer.graph.typed import TypedBlock, TypedRepeat
+from composer.lower.emit.constructor_trees import Hole
+from composer.lower.emit.identifiers import attribute
+from composer.lower.emit.statements import Key, Naming, Statement
+from composer.lower.passes.node_queries import inline_fields, optional_output, takes
+
+if TYPE_CHECKING:
+    from composer.lower.emit.forward import Forward
+
+XS = re.compile(r"\{xs:([^}]*)\}")
+"""Of a template: all of a variadic port, joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One value at a port."""
+
+    port: str
+    mark: str
+    """`*` where the port takes several, `?` where it may be left out."""
+    key: Key
+    is_list: bool
+    expansion: tuple[int | None, ...]
+    """Of a block that broadcasts: which of its axes stands at each axis of the output."""
+
+
+def call(forward: Forward, block: TypedBlock) -> Statement:
+    """The statement of one block."""
+    wires = forward.written.wires[block.name]
+    extra = forward.hoisted_for(block.name, block)
+    inline = inline_fields(block)
+    taken = takes(type(block.part))
+    by_name = inline is None and block.part.build(block.sizes) is None
+    given = [
+        one
+        for port, mark in ports(type(block.part)).items()
+        if (port in taken or not by_name) and port in wires
+        for one in _at_port(forward, block, port, mark, wires[port].refs)
+    ]
+    uses = [one.key for one in given] + [forward.key(ref) for ref in extra.values()]
+    write = _module(forward, block, given, extra) if inline is None else _expression(forward, block, given, inline)
+    outputs = [name.rstrip("?") for name in (block.outputs or ("y",))]
+    wanted = [outputs[0], *(name for name in outputs[1:] if name in block.node.wanted or not optional_output(block, name))]
+    gives = [key if (key := (block.name, outputs.index(name), None)) in forward.read else None for name in wanted]
+    return Statement(gives, uses, write, block.node.name_span, block.name)
+
+
+def _at_port(forward: Forward, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[Given]:
+    """The values at one port; those of a list are counted, but named together."""
+    place = 0
+    for ref in refs:
+        key = forward.key(ref)
+        several = forward.graph.inputs[key[0]] if forward.is_list(key) else None
+        if isinstance(several, tuple):
+            yield Given(port, mark, key, True, ())
+            place += len(several)
+        else:
+            yield Given(port, mark, key, False, block.expansions[place] if block.expansions and mark == "*" else ())
+            place += 1
+
+
+def _expression(forward: Forward, block: TypedBlock, given: Sequence[Given], inline: Sequence[str]) -> Callable[[Naming], str]:
+    template = block.part.inline()
+    assert template is not None
+    fields = {name: forward.written.template[f"{block.name}:{name}"] for name in inline}
+    lists = any(one.is_list for one in given)
+    math = lists and (joiner := XS.search(template)) is not None and joiner[1].strip() == "*"
+    if math:
+        forward.classes.pasted.imports.add("import math")
+
+    def write(name: Naming) -> str:
+        if lists:
+            texts = [f"*{name(one.key)}" if one.is_list else name(one.key) for one in given]
+            return f"{'math.prod' if math else 'sum'}([{', '.join(texts)}])"
+        texts = [name(one.key) + _index(one.expansion) for one in given]
+        text = XS.sub(lambda match: match[1].join(texts), template)
+        for field, tree in fields.items():
+            own = f"self._{block.name.replace('.', '_')}_{field}"
+            text = text.replace(f"{{{field}}}", own if isinstance(tree, Hole) else tree.text())
+        return text.replace("{x}", texts[0])
+
+    return write
+
+
+def _module(forward: Forward, block: TypedBlock, given: Sequence[Given], extra: Mapping[str, Ref]) -> Callable[[Naming], str]:
+    marks = {one.mark for one in given}
+
+    def write(name: Naming) -> str:
+        texts = []
+        leading = True
+        for one in given:
+            text = name(one.key) + _index(one.expansion)
+            leading = leading and one.mark in ("", "*") and not (one.mark == "" and "*" in marks)
+            texts.append(f"*{text}" if one.is_list else text if leading else f"{one.port}={text}")
+        if any(None in places for places in block.expansions):
+            texts = [f"*torch.broadcast_tensors({', '.join(texts)})"]
+        texts = _spread(forward, texts, [one.key for one in given])
+        texts += [f"{word}={name(forward.key(ref))}" for word, ref in extra.items()]
+        module = not forward.classes.constructors.is_plain(block)
+        return f"{attribute(block.name, module=module)}({', '.join(texts)})"
+
+    return write
+
+
+def _spread(forward: Forward, texts: list[str], keys: list[Key]) -> list[str]:
+    """Arguments, those that are what all passes of a repeat returned written as one: `*layers_y`."""
+    found: list[str] = []
+    while texts:
+        node = forward.graph.by_name.get(keys[0][0]) if keys else None
+        count = len(node.passes) if isinstance(node, TypedRepeat) else 0
+        kept = texts[0].removesuffix("[0]")
+        whole = count > 1 and texts[:count] == [f"{kept}[{index}]" for index in range(count)]
+        found.append(f"*{kept}" if whole else texts[0])
+        texts, keys = texts[count if whole else 1 :], keys[count if whole else 1 :]
+    return found
+
+
+def _index(places: tuple[int | None, ...]) -> str:
+    """`[:, None]`: new axes where a value lacks them."""
+    if None not in places:
+        return ""
+    trimmed = list(places)
+    while trimmed and trimmed[-1] is not None:
+        trimmed.pop()
+    kept = [":" if place is not None else "None" for place in trimmed]
+    first = next((i for i, item in enumerate(kept) if item == ":"), len(kept))
+    if first == len(kept) and len(trimmed) < len(places):
+        return "" if all(item == "None" for item in kept) else f"[{', '.join(kept)}]"
+    return f"[{', '.join(kept)}]" if ":" in kept else ""

@@ -1,0 +1,122 @@
+"""A block's constructor call: a torch module where it equals one, else its own class with all that its code reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from blocks.core import Expert, Own, Part
+from composer.graph.dims import Symbolic
+from composer.graph.passes.infer.type_patterns import declared, size
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode
+from composer.language.expressions.ast import Path
+from composer.lower.emit.block_source import Pasted
+from composer.lower.emit.constructor_trees import Literal, New, Tree
+from composer.lower.passes.hoist import Need
+from composer.lower.passes.node_queries import tensor_names
+
+
+class Constructors:
+    """Writes constructor calls, and pastes the classes that they call."""
+
+    def __init__(self, pasted: Pasted, nested: Callable[[TypedGroup], Tree]) -> None:
+        self.pasted = pasted
+        self.nested = nested
+        """The call for a graph that fills a slot."""
+
+    def is_plain(self, block: TypedBlock) -> bool:
+        """Whether a block becomes a plain object: a curve, which has nothing that torch must know of."""
+        return (
+            block.part.build(block.sizes) is None and not block.copies and self.pasted.part(type(block.part)) in self.pasted.plain
+        )
+
+    def block(self, block: TypedBlock) -> Tree:
+        """The constructor call of a block's module."""
+        part = block.part
+        call = part.build(block.sizes)
+        if call is not None:
+            if ":" in call.function:
+                home, _, name = call.function.partition(":")
+                self.pasted.imports.add(f"from {home} import {name}")
+            function = call.function.rpartition(":")[2]
+            keywords = tuple((name, Literal(_argument(value, block))) for name, value in call.keywords.items())
+            return New(function, tuple(Literal(_argument(value, block)) for value in call.arguments), _short(function, keywords))
+        kind = part.many if isinstance(part, Expert) and block.copies else type(part)
+        name = self.pasted.part(kind)
+        reached = self.pasted.attributes[id(kind)]
+        attributes: dict[str, Tree] = {}
+        own = {key: getattr(part, key) for key in type(part).model_fields if key not in block.slots}
+        for key, value in {**block.sizes, **own}.items():
+            if key in reached and not isinstance(value, Symbolic) and key != "..." and not isinstance(value, Own):
+                attributes[key] = self._value(value)
+        if "wanted" in reached:
+            attributes["wanted"] = Literal(frozenset(block.node.wanted))
+        for key in tensor_names(part, block):
+            attributes[key] = Literal(None)
+        for parameter in block.parameters:
+            if "." not in parameter.name:
+                attributes[parameter.name] = _parameter(parameter.shape)
+        for buffer in block.buffers:
+            attributes[buffer.name] = New("nn.Buffer", _parameter(buffer.shape).arguments)
+        for key, (width, out, bias) in block.modules.items():
+            if block.copies:
+                held = _parameter((block.copies, out)) if bias else Literal(None)
+                attributes[key] = New("Module", (), (("weight", _parameter((block.copies, out, width))), ("bias", held)))
+                continue
+            attributes[key] = New("nn.Linear", (Literal(width), Literal(out)), (("bias", Literal(bias)),) if not bias else ())
+        for key, slot in block.slots.items():
+            attributes[key] = self._filled(slot)
+        return New(name, (), tuple(sorted(attributes.items(), key=lambda item: isinstance(item[1], New))))
+
+    def _filled(self, slot: TypedNode | None) -> Tree:
+        match slot:
+            case TypedBlock():
+                return self.block(slot)
+            case TypedGroup():
+                return self.nested(slot)
+            case _:
+                return Literal(None)
+
+    def _value(self, value: Any, extra: Sequence[tuple[str, Any]] = ()) -> Tree:
+        if not isinstance(value, Part):
+            return Literal(str(value) if isinstance(value, str) else value)
+        name = self.pasted.part(type(value))
+        reached = self.pasted.attributes[id(type(value))]
+        fields = {key: getattr(value, key) for key in type(value).model_fields}
+        pairs = [(key, self._value(item)) for key, item in fields.items() if key in reached]
+        return New(name, (), (*pairs, *((key, Literal(item)) for key, item in extra if key in reached)))
+
+    def prepared(self, need: Need) -> Tree:
+        """The constructor call of a part that is prepared once per call."""
+        tree = self._value(need.part, need.attributes)
+        assert isinstance(tree, New)
+        nested = {
+            key: getattr(need.part, key) for key in type(need.part).model_fields if isinstance(getattr(need.part, key), Part)
+        }
+        keywords = tuple(
+            (key, self._value(nested[key], need.attributes) if key in nested else item) for key, item in tree.keywords
+        )
+        return New(tree.function, tree.arguments, keywords)
+
+
+def _parameter(shape: tuple[int, ...]) -> New:
+    return New("nn.Parameter", (New("torch.empty", (Literal(shape),)),))
+
+
+def _argument(value: Any, block: TypedBlock) -> Any:
+    if not isinstance(value, str):
+        return value
+    expression = declared(value)
+    if isinstance(expression, Path) and expression.text in type(block.part).model_fields:
+        return getattr(block.part, expression.text)
+    return size(expression, block.sizes)
+
+
+_DEFAULTS = {"bias": True, "elementwise_affine": True, "padding_idx": None}
+
+
+def _short(function: str, keywords: tuple[tuple[str, Tree], ...]) -> tuple[tuple[str, Tree], ...]:
+    """Keywords that only repeat torch's defaults are left out."""
+    if not function.startswith("nn."):
+        return keywords
+    return tuple((n, t) for n, t in keywords if not (isinstance(t, Literal) and n in _DEFAULTS and t.value is _DEFAULTS[n]))

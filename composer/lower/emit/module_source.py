@@ -1,0 +1,288 @@
+"""Typed graph to Python source: one class per composite, constructors like a person's, nothing but torch to import."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from composer.diagnostics import Span
+from composer.graph.dims import Dim
+from composer.graph.ir import wires_of
+from composer.graph.parameters import parameters
+from composer.graph.typed import TypedProgram
+from composer.graph.types import TensorType
+from composer.lower.emit.block_source import HEADER, docstring
+from composer.lower.emit.constructor_trees import Hole, New, Passes, Tree, keyword, literal, pattern, trim
+from composer.lower.emit.forward import Forward
+from composer.lower.emit.identifiers import RESERVED, attribute, one_line, parameter_names, safe
+from composer.lower.emit.statements import LOSSES, LossValue, Writer
+from composer.lower.passes.flatten import flatten
+from composer.lower.passes.node_queries import is_optional, key_of
+from composer.lower.passes.shared_weights import copies
+from composer.lower.passes.skeletons import Class, Classes
+
+WIDTH = 110
+"""Characters of a line before a constructor call is broken."""
+Lines: TypeAlias = "list[tuple[str, Span | None, str]]"
+"""Lines of code, each with its place in the recipe and the node that it computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Generated source."""
+
+    text: str
+    name: str
+    """The model's class."""
+    lines: Mapping[int, tuple[str, str]]
+    """Line of the text to the node that it computes and the node's place in the recipe."""
+    ties: tuple[tuple[str, str], ...]
+    """Parameter and the owner that it is, by their names in the `state_dict`."""
+    frozen: tuple[str, ...]
+    """Parameters that are not trained."""
+    outputs: tuple[tuple[str, str], ...]
+    """Field of the named tuple and the recipe's name for it."""
+
+
+def lower(typed: TypedProgram) -> Module:
+    """The source of a typed recipe's module."""
+    return _Text(typed).module()
+
+
+class _Text:
+    def __init__(self, typed: TypedProgram) -> None:
+        self.typed = typed
+        self.classes = Classes(flatten(typed))
+
+    def module(self) -> Module:
+        written = self.classes.all()
+        top = written[-1]
+        table = parameters(self.typed)
+        owners = {entry.name: entry.owner for entry in table}
+        ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
+        ties += tuple((copy, owners[name]) for copy, name in copies(self.typed.root))
+        frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
+        fields = self._fields()
+        blocks = []
+        for one in written:
+            if one is top:
+                blocks.append(self._class(one, self._root_forward(one, fields), ties, frozen))
+            else:
+                blocks.append(self._class(one, self._forward(one), (), ()))
+        return self._text(top.name, blocks, ties, frozen, fields)
+
+    def _fields(self) -> tuple[tuple[str, str], ...]:
+        taken: list[str] = []
+        for name, _ in self.typed.root.graph.outputs:
+            given = name.replace(".", "_") or "output"
+            while given in RESERVED or given in taken or hasattr(tuple, given) or given == "losses":
+                given += "_"
+            taken.append(given)
+        return tuple(zip(taken, (name for name, _ in self.typed.root.graph.outputs), strict=True))
+
+    def _forward(self, written: Class) -> Lines:
+        always, sometimes = self.classes.inputs(written)
+        names = parameter_names([*always, *sometimes])
+        signature = ", ".join(["self", *(names[n] for n in always), *(f"{names[n]}=None" for n in sometimes)])
+        body = self._body(written, names, keep=False, result=lambda texts: ", ".join(texts))
+        return [(f"def forward({signature}):", None, ""), *((f"    {line}", span, node) for line, span, node in body)]
+
+    def _root_forward(self, written: Class, fields: Sequence[tuple[str, str]]) -> Lines:
+        declared = self.typed.program.inputs
+        names: dict[str, str] = {}
+        for item in declared:
+            names[item.name] = safe(item.name, names.values())
+        required = [names[i.name] for i in declared if not i.optional and i.default is None]
+        others = [f"{names[i.name]}=None" for i in declared if i.optional or i.default is not None]
+        keyword = [names[i.name] for i in declared]
+        in_order = keyword[: len(required)] == required
+        signature = ", ".join(["self", *required, *others]) if in_order else ", ".join(["self", *(f"{n}=None" for n in keyword)])
+        lines: Lines = [(f"def forward({signature}):", None, "")]
+        lines += [(f"    {line}", None, "") for line in self._defaults(names)]
+
+        losses, held = self._losses(), "{}"
+        if losses:
+            held = names[LOSSES[0]] = safe("losses", names.values())
+
+        def result(texts: Sequence[str]) -> str:
+            return f"Output({', '.join(f'{name}={text}' for (name, _), text in zip(fields, texts, strict=True))}, losses={held})"
+
+        body = self._body(written, names, keep=True, result=result, losses=losses)
+        return [*lines, *((f"    {line}", span, node) for line, span, node in body)]
+
+    def _losses(self) -> dict[str, LossValue]:
+        """The recipe's own losses by their nodes."""
+        root, found = self.classes.typed.root, {}
+        for name, node in self.typed.program.losses.items():
+            wires = [wire for wire in wires_of(root.graph[node]) if not is_optional(root[node], wire.port)]
+            read = [ref.node for wire in wires for ref in wire.refs]
+            optional = [one for one in dict.fromkeys(read) if one in self.typed.inputs and self.typed.inputs[one].optional]
+            found[node] = LossValue(name, (node, 0, None), [(one, 0, None) for one in optional])
+        return found
+
+    def _defaults(self, names: Mapping[str, str]) -> list[str]:
+        """Inputs that are not given, made in the shape of those that always are."""
+        lines = []
+        types, defaults = self.typed.inputs, self.typed.defaults
+        given = {name: type_ for name, type_ in types.items() if not type_.optional and name not in defaults}
+        for item, value in defaults.items():
+            type_, name, first = types[item], names[item], names[next(iter(given))]
+            sizes = ", ".join(_length(size, given, names) for size in type_.sizes)
+            dtype = {"int": "torch.long", "bool": "torch.bool", "float": "torch.get_default_dtype()"}[type_.dtype]
+            made = f"torch.full(({sizes},), {literal(value)}, dtype={dtype}, device={first}.device)"
+            lines += [f"if {name} is None:", f"    {name} = {made}"]
+        return lines
+
+    def _body(
+        self,
+        written: Class,
+        names: Mapping[str, str],
+        *,
+        keep: bool,
+        result: Callable[[Sequence[str]], str],
+        losses: Mapping[str, LossValue] = MappingProxyType({}),
+    ) -> Lines:
+        instance = written.instances[0]
+        statements = Forward(self.classes, written, instance, names).all()
+        outputs = [key_of(instance.graph, ref) for _, ref in instance.graph.graph.outputs]
+        inputs = [((name, 0, None), given) for name, given in names.items()]
+        writer = Writer(inputs, keep, outputs)
+        return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses)
+
+    # -- text
+
+    def _class(self, written: Class, forward: Lines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> Lines:
+        holes = [name for name, _ in written.holes]
+        signature = ", ".join(["self", *holes])
+        lines: Lines = [(f"class {written.name}(nn.Module):", None, "")]
+        doc = self.typed.program.recipe.doc if written.instances[0].graph is self.classes.typed.root else ""
+        if doc:
+            lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
+        root = written.instances[0].graph is self.classes.typed.root
+        if written.remembers or (root and self.typed.program.losses):
+            lines += [("    cache = None", None, ""), ("", None, "")]
+        lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
+        for name, tree in written.template.items():
+            if ":" in name and isinstance(tree, Hole):
+                lines.append((f"        self._{re.sub(r'[.:]', '_', name)} = {tree.text()}", None, ""))
+        modules = {name: trim(tree, self.classes.pasted.defaults) for name, tree in written.template.items() if ":" not in name}
+        for name, tree in together(modules).items():
+            first, *rest = pretty(tree, 8)
+            module = not (isinstance(tree, New) and tree.function in self.classes.pasted.plain)
+            lines.append((f"        {attribute(name, module=module)} = {first}", None, ""))
+            lines += [(line, None, "") for line in rest]
+        for alias, owner in ties:
+            lines.append((f"        {attribute(alias)} = {attribute(owner)}", None, ""))
+        for name in frozen:
+            lines.append((f"        {attribute(name)}.requires_grad_(False)", None, ""))
+        lines.append(("", None, ""))
+        return lines + [(f"    {line}", span, node) for line, span, node in forward]
+
+    def _text(self, name: str, blocks: list[Lines], ties: Any, frozen: Any, fields: tuple[tuple[str, str], ...]) -> Module:
+        recipe = self.typed.program.recipe
+        head = [
+            f'"""{recipe.name}: generated from a recipe; plain torch, nothing else is needed."""',
+            "",
+            "from __future__ import annotations",
+            "",
+        ]
+        imports = sorted({*self.classes.pasted.imports, "from typing import Any, NamedTuple"} - {"from typing import Any"})
+        head += [
+            *(line for line in imports if line.startswith("import ")),
+            *(line for line in imports if not line.startswith("import ")),
+        ]
+        head += ["", "import torch", "import torch.nn.functional as F", "from torch import Tensor, nn", ""]
+        text = "\n".join(head) + HEADER
+        for piece in self.classes.pasted.pieces.values():
+            text += "\n\n" + piece.strip("\n") + "\n" if not re.match(r"[A-Z_]+ = ", piece) else "\n" + piece
+        text += (
+            "\n\nclass Output(NamedTuple):\n"
+            + "".join(f"    {name}: Tensor\n" for name, _ in fields)
+            + "    losses: dict[str, Tensor]\n"
+        )
+        count = text.count("\n")
+        lines: dict[int, tuple[str, str]] = {}
+        for block in blocks:
+            text += "\n\n"
+            count += 2
+            for line, span, node in block:
+                count += 1
+                place = ""
+                if span is not None and not span.source.name.startswith("<declar"):
+                    place = f"{PurePath(span.source.name).name}:{span.line}"
+                    lines[count] = (node, f"{span.source.name}:{span.line}")
+                    if not span.source.name.startswith("<"):
+                        line = f"{line}  # {one_line(place)}"
+                text += line + "\n"
+        return Module(text, name, lines, ties, frozen, fields)
+
+
+def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
+    """Constructor calls with those of one block of graphs, `attn.norm` and `attn.body`, in one module that holds them."""
+    nested: dict[str, Tree | dict[str, Tree]] = {}
+    for path, tree in modules.items():
+        name, _, rest = path.partition(".")
+        if rest:
+            held = nested.setdefault(name, {})
+            assert isinstance(held, dict)
+            held[rest] = tree
+        else:
+            nested[name] = tree
+    return {
+        name: New("Module", (), tuple(together(held).items())) if isinstance(held, dict) else held
+        for name, held in nested.items()
+    }
+
+
+def pretty(tree: Tree, indent: int) -> list[str]:
+    """A constructor call, on one line where it fits, else an argument a line."""
+    text = tree.text()
+    if len(text) + indent <= WIDTH:
+        return [text]
+    if isinstance(tree, Passes):
+        return _pretty_passes(tree, indent)
+    if not isinstance(tree, New) or not (tree.arguments or tree.keywords):
+        return [text]
+    lines = [f"{tree.function}("]
+    for name, item in [*(("", a) for a in tree.arguments), *tree.keywords]:
+        first, *rest = pretty(item, indent + 4)
+        whole = "\n".join([first, *rest])
+        lines += (" " * (indent + 4) + (keyword(name, whole) if name else whole) + ",").split("\n")
+    return [*lines, " " * indent + ")"]
+
+
+def _pretty_passes(passes: Passes, indent: int) -> list[str]:
+    """The modules of a repeat: each distinct one once, and which pass has which."""
+    texts = [item.text() for item in passes.items]
+    kinds = dict(zip(texts, passes.items, strict=True))
+    inner, outer = " " * (indent + 8), " " * (indent + 4)
+    alone = len(kinds) == len(texts)
+    rows = []
+    for item in kinds.values():
+        first, *rest = pretty(item, indent + 8)
+        rows += [inner + ("" if alone else "lambda: ") + first, *rest]
+        rows[-1] += ","
+    if len(kinds) == 1:
+        return [
+            "nn.ModuleList(",
+            *(row.replace("lambda: ", "", 1).removesuffix(",") for row in rows),
+            f"{outer}for _ in range({len(texts)})",
+            " " * indent + ")",
+        ]
+    if alone:
+        return ["nn.ModuleList(", f"{outer}[", *rows, f"{outer}]", " " * indent + ")"]
+    order = list(kinds)
+    table = pattern([str(order.index(text)) for text in texts])
+    return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", " " * indent + ")"]
+
+
+def _length(size: Dim, given: Mapping[str, TensorType], names: Mapping[str, str]) -> str:
+    """How long an axis is, as an expression of what is given."""
+    if isinstance(size, int):
+        return str(size)
+    name, type_ = next((name, type_) for name, type_ in given.items() if size in type_.sizes)
+    return f"{names[name]}.shape[{type_.sizes.index(size)}]"

@@ -1,0 +1,1 @@
+"""Typed graph to typed graph, and what is found out about it before source is written."""

@@ -1,0 +1,155 @@
+"""Who remembers what while a text is being written: found in the typed graph, not in the modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from blocks.core import Part, is_node
+from blocks.masks.plans import Plan, kept
+from blocks.primitives.state import State
+from composer.graph.dims import Dim
+from composer.graph.passes.infer.type_patterns import pattern
+from composer.graph.task_signature import growing
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
+from composer.language.expressions.ast import Path
+from composer.lower.passes.fixed_nodes import Fixed, Reach, reach
+from composer.lower.passes.flatten import flatten
+from composer.lower.passes.hoist import Hoisted, Hoisting
+from composer.lower.passes.shared_weights import modules_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One value that is kept."""
+
+    axis: int | None
+    """The axis that grows, counted from the last; None where nothing grows."""
+    batch: bool
+    """Whether its first axis is the batch."""
+    whole: bool = False
+    """Whether it is made in the first call, of what the text does not reach, and stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """Who keeps: a module, or a part among its attributes."""
+
+    module: str
+    attribute: tuple[str, ...]
+    names: Mapping[str, Kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a model remembers while it writes a text."""
+
+    keepers: tuple[Keeper, ...]
+    """All that a session must give a cache to."""
+    fixed: tuple[Fixed, ...]
+    """What it computes once."""
+
+
+def writes_along(typed: TypedProgram) -> Dim | None:
+    """The axis along which a model writes; None for one that writes nothing."""
+    return growing(typed.program.recipe.task, typed.inputs)
+
+
+def memory(typed: TypedProgram) -> Memory | None:
+    """What there is to remember; None for a model that writes nothing."""
+    axis = writes_along(typed)
+    if axis is None:
+        return None
+    far = reach(typed, axis)
+    typed = flatten(typed)
+    hoisting = Hoisting(typed)
+    whole = [Keeper("", (), {})] if typed.program.losses else []  # a model that knows that a session is open computes no losses
+    return Memory((*whole, *_Keepers(hoisting, axis, far).graph(typed.root, hoisting.root(), "")), far.fixed)
+
+
+class _Keepers:
+    def __init__(self, hoisting: Hoisting, axis: Dim, far: Reach) -> None:
+        self.hoisting, self.axis, self.far = hoisting, axis, far
+
+    def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[Keeper]:
+        for name, need in hoisted.local.items():
+            if need.axis == self.axis:
+                yield from _part(need.part, path, (name,), dict(need.attributes))
+        for node in graph.nodes:
+            if node.node.dropped:
+                continue
+            below = f"{path}.{node.name}" if path else node.name
+            match node:
+                case TypedGroup():
+                    yield from self.graph(node.graph, hoisted.inner[node.name], below)
+                case TypedScan():
+                    if goes_on(node, self.axis):
+                        yield Keeper(below, (), {name: Kept(None, True) for name in node.carried})
+                    yield from self.graph(node.graph, hoisted.inner[node.name], below)
+                case TypedRepeat():
+                    modules = modules_of(node)
+                    for index, inner in enumerate(node.passes):
+                        if modules.index(modules[index]) == index:
+                            place = below.removesuffix(node.name) + modules[index]
+                            yield from self.graph(inner, hoisted.inner[f"{node.name}[{index}]"], place)
+                case TypedBlock():
+                    yield from self.block(node, below)
+
+    def block(self, block: TypedBlock, path: str) -> Iterator[Keeper]:
+        names = {name: _kept(text, block, self.axis) for name, text in type(block.part).keeps.items()}
+        held = {name: kept for name, kept in names.items() if kept.axis is not None}
+        whole = [name for name in names if name not in held and self._stays(block, name, path)]
+        held |= {name: replace(names[name], whole=True) for name in whole}
+        if along(block, self.axis) and self.axis not in block.part.mixes(block.sizes):
+            held |= {name: Kept(None, True) for name in type(block.part).carries}
+        if held or isinstance(block.part, State):
+            yield Keeper(path, (), held)
+        for name in type(block.part).model_fields:
+            part = getattr(block.part, name)
+            if isinstance(part, Part) and not is_node(type(part)) and type(part).carries and along(block, self.axis):
+                yield Keeper(path, (name,), {state: Kept(None, True) for state in type(part).carries})
+        for name, slot in block.slots.items():
+            match slot:
+                case TypedBlock():
+                    yield from self.block(slot, f"{path}.{name}")
+                case TypedGroup():
+                    yield from self.graph(slot.graph, self.hoisting.graph(slot.graph, frozenset()), f"{path}.{name}")
+
+    def _stays(self, block: TypedBlock, name: str, path: str) -> bool:
+        """Whether what a block keeps is made from a port that the text does not reach, though it reaches others."""
+        if path not in self.far.ports:
+            return False
+        part = type(block.part)
+        own = set(_names(part.keeps[name])) - {"batch", ""}
+        still = block.inputs.keys() - self.far.ports[path]
+        return any(own & set(_names(text)) for port, text in part.inputs.items() if port.rstrip("?*") in still)
+
+
+def goes_on(scan: TypedScan, axis: Dim | None) -> bool:
+    """Whether what a scan carries is kept from call to call, along the axis that grows."""
+    return bool(scan.carried) and scan.axis.size == axis
+
+
+def _kept(text: str, block: TypedBlock, axis: Dim) -> Kept:
+    names = _names(text)
+    grows = [index - len(names) for index, name in enumerate(names) if name and block.sizes.get(name) == axis]
+    return Kept(grows[-1] if grows else None, names[:1] == ["batch"])
+
+
+def _names(text: str) -> list[str]:
+    """The axes of a declared type; nothing for one that is an expression."""
+    return [expression.text if isinstance(expression, Path) else "" for expression in pattern(text).axes]
+
+
+def _part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[Keeper]:
+    if isinstance(part, Plan) and attributes.get("grows"):
+        names = {name: Kept(-1, text.startswith(("int[batch", "bool[batch", "int[..."))) for name, text in kept(part).items()}
+        if names:
+            yield Keeper(path, attribute, names)
+    elif type(part).keeps and not isinstance(part, Plan):
+        yield Keeper(path, attribute, {"length": Kept(None, False)})
+    for name in type(part).model_fields:
+        inner = getattr(part, name)
+        if isinstance(inner, Plan):
+            yield from _part(inner, path, (*attribute, name), attributes)

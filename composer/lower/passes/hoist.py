@@ -1,0 +1,233 @@
+"""What is computed once per call for many nodes: masks, rotary tables and positions, each in the outermost graph where what
+it reads lives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from blocks.core import Part
+from blocks.masks.mask import Mask
+from blocks.masks.plans import Plan, edges_of, plan
+from blocks.positions.counted import Counted
+from composer.graph.dims import Dim, Symbolic, names
+from composer.graph.ir import Ref, Wire
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.types import TensorType
+from composer.lower.passes.node_queries import takes
+
+
+@dataclass(frozen=True, slots=True)
+class AxisPositions:
+    """The positions of one of the model's own axes."""
+
+    axis: Symbolic
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A part to prepare, with what its `prepare` takes."""
+
+    label: str
+    part: Part
+    attributes: tuple[tuple[str, Any], ...]
+    """What the part must know beside its fields."""
+    arguments: tuple[Source, ...]
+    keywords: tuple[tuple[str, Source], ...] = ()
+    axis: Dim | None = None
+    """Along which it reads: the positions that it counts, or a mask's keys."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All that `prepare` takes."""
+        return (*self.arguments, *(source for _, source in self.keywords))
+
+
+Source: TypeAlias = "Ref | AxisPositions | Need"
+
+
+@dataclass(slots=True, eq=False)
+class Hoisted:
+    """What hoisting adds to a graph."""
+
+    inputs: dict[str, Need] = field(default_factory=dict)
+    """Values that it is given from outside, by name."""
+    local: dict[str, Need] = field(default_factory=dict)
+    """Values that it prepares itself; the sources are references in this graph."""
+    arguments: dict[str, dict[str, Ref]] = field(default_factory=dict)
+    """For each node, the extra arguments; for a repeat, under `name[pass]`."""
+    inner: dict[str, Hoisted] = field(default_factory=dict)
+    """For each group, and each pass as `name[pass]`, what is added inside."""
+
+
+class Hoisting:
+    """One run over a typed program."""
+
+    def __init__(self, typed: TypedProgram) -> None:
+        self.typed = typed
+        self.declared = dict(typed.program.positions)
+        self.done: dict[tuple[int, frozenset[str], bool], Hoisted] = {}
+
+    def root(self) -> Hoisted:
+        """What the whole model prepares."""
+        return self.graph(self.typed.root, frozenset(), top=True)
+
+    def graph(self, graph: TypedGraph, blocked: frozenset[str], *, top: bool = False) -> Hoisted:
+        """What is added to a graph; `blocked` inputs differ from pass to pass, so what reads them stays inside."""
+        key = (id(graph), blocked, top)
+        if key not in self.done:
+            hoisted = Hoisted()
+            place = _Place(self, graph, blocked, top, hoisted)
+            for node in graph.nodes:
+                if not node.node.dropped:
+                    place.node(node)
+            self.done[key] = hoisted
+        return self.done[key]
+
+
+class _Place:
+    def __init__(self, run: Hoisting, graph: TypedGraph, blocked: frozenset[str], top: bool, hoisted: Hoisted) -> None:
+        self.run, self.graph, self.blocked, self.top, self.hoisted = run, graph, blocked, top, hoisted
+        self.captured = {item.name for item in graph.graph.inputs if item.captured} - blocked
+        self.placed: dict[Any, str] = {}
+
+    def node(self, node: TypedNode) -> None:
+        match node:
+            case TypedBlock():
+                self.hoisted.arguments[node.name] = {name: self.put(source) for name, source in self._needs(node).items()}
+            case TypedGroup():
+                inner = self.run.graph(node.graph, frozenset())
+                self.hoisted.inner[node.name] = inner
+                self.hoisted.arguments[node.name] = self._given(inner, node.node.wires)
+            case TypedScan():
+                inner = self.run.graph(node.graph, frozenset({*node.steps, *node.carried}))
+                self.hoisted.inner[node.name] = inner
+                self.hoisted.arguments[node.name] = self._given(inner, node.node.wires)
+            case TypedRepeat():
+                wires = [{wire.port: wire.refs for wire in one.wires} for one in node.node.passes]
+                own = frozenset(port for one in wires for port, refs in one.items() if any(ref.node == node.name for ref in refs))
+                for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+                    inner = self.run.graph(graph, own)
+                    self.hoisted.inner[f"{node.name}[{index}]"] = inner
+                    self.hoisted.arguments[f"{node.name}[{index}]"] = self._given(inner, one.wires)
+
+    def _given(self, inner: Hoisted, wires: tuple[Wire, ...]) -> dict[str, Ref]:
+        outside = {wire.port: wire.refs for wire in wires}
+        return {name: self.put(_outside(need, outside)) for name, need in inner.inputs.items()}
+
+    def _needs(self, block: TypedBlock) -> dict[str, Source]:
+        """Keyword of the block's forward to what is prepared for it."""
+        part, wired = block.part, {wire.port: wire.refs for wire in block.node.wires}
+        needs: dict[str, Source] = {}
+        for name, prepared in part.prepared(frozenset(wired)).items():
+            held = getattr(part, prepared.slot)
+            arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
+            if isinstance(held, Mask):
+                needs[name] = self._mask(block, held, arguments, prepared.ports, wired)
+            else:
+                sizes = tuple((key, _plain(block.sizes, expression)) for key, expression in prepared.sizes.items())
+                needs[name] = Need(name, held, sizes, arguments)
+        for port in type(part).counts:
+            if port not in wired and port in takes(type(part)):
+                needs[port] = self._positions(block, port, wired)
+        return needs
+
+    def _mask(
+        self, block: TypedBlock, mask: Mask, arguments: tuple[Source, ...], ports: tuple[str, ...], wired: Mapping[str, Any]
+    ) -> Need:
+        axes = [block.sizes.get(type(block.part).counts[port]) for port in ports]
+        counted = all(self._is_counted(source) for source in arguments)
+        edges = [name for name in edges_of(mask) if name in wired]
+        optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
+        chosen: Plan = plan(mask, optional)
+        attributes = (("counted", counted), ("grows", axes[0] == axes[-1]))
+        edges_read = tuple((name, wired[name][0]) for name in edges)
+        return Need("mask", chosen, attributes, arguments, edges_read, axis=axes[-1])
+
+    def _is_counted(self, source: Source) -> bool:
+        if isinstance(source, AxisPositions):
+            return str(source.axis) not in self.run.declared
+        return isinstance(source, Need) and isinstance(source.part, Counted)
+
+    def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> Source:
+        if port in wired:
+            return wired[port][0]
+        axis: Dim = block.sizes[type(block.part).counts[port]]
+        if isinstance(axis, Symbolic) and self._is_input_axis(axis):
+            return AxisPositions(axis)
+        for name, given in block.inputs.items():
+            if isinstance(given, TensorType) and axis in given.sizes:
+                return Need("at", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
+        raise AssertionError(f"no input of {block.name} has the axis {axis}")
+
+    def _is_input_axis(self, axis: Symbolic) -> bool:
+        return any(axis in given.sizes for given in self.run.typed.inputs.values())
+
+    # -- placing
+
+    def put(self, source: Source) -> Ref:
+        """The value as a reference in this graph, made here or taken from outside."""
+        if isinstance(source, Ref):
+            return source
+        if self.top and isinstance(source, AxisPositions):
+            source = self._root_positions(source)
+            if isinstance(source, Ref):
+                return source
+        if source not in self.placed:
+            if self.top or not self._lifts(source):
+                assert isinstance(source, Need)
+                arguments = tuple(self.put(one) for one in source.arguments)
+                keywords = tuple((name, self.put(one)) for name, one in source.keywords)
+                name = self._fresh(source.label)
+                self.hoisted.local[name] = replace(source, arguments=arguments, keywords=keywords)
+            else:
+                name = self._fresh("at" if isinstance(source, AxisPositions) else source.label)
+                self.hoisted.inputs[name] = source  # type: ignore[assignment]  # positions travel like needs
+            self.placed[source] = name
+        return Ref(self.placed[source])
+
+    def _lifts(self, source: Source) -> bool:
+        match source:
+            case AxisPositions():
+                return True
+            case Need():
+                return all(self._lifts(one) for one in source.sources)
+            case Ref():
+                return source.node in self.captured
+
+    def _root_positions(self, source: AxisPositions) -> Source:
+        if str(source.axis) in self.run.declared:
+            return self.run.declared[str(source.axis)]
+        inputs = sorted(self.run.typed.inputs.items(), key=lambda item: item[1].optional)
+        name, given = next((name, given) for name, given in inputs if source.axis in given.sizes)
+        label = "at" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_at"
+        return Need(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),), axis=source.axis)
+
+    def _fresh(self, label: str) -> str:
+        nodes = {name.partition(".")[0] for name in self.graph.by_name}
+        taken = {*self.graph.inputs, *nodes, *self.hoisted.inputs, *self.hoisted.local}
+        name, count = label, 1
+        while name in taken:
+            count += 1
+            name = f"{label}_{count}"
+        return name
+
+
+def _outside(source: Source, wires: Mapping[str, tuple[Ref, ...]]) -> Source:
+    """A source in a graph's own terms, in terms of the graph around it."""
+    match source:
+        case Ref():
+            return wires[source.node][0]
+        case Need():
+            arguments = tuple(_outside(one, wires) for one in source.arguments)
+            keywords = tuple((name, _outside(one, wires)) for name, one in source.keywords)
+            return replace(source, arguments=arguments, keywords=keywords)
+        case _:
+            return source
+
+
+def _plain(sizes: Mapping[str, Any], expression: str) -> Any:
+    from composer.graph.passes.infer.type_patterns import declared, size
+
+    return size(declared(expression), sizes)

@@ -1,0 +1,74 @@
+"""Small questions about typed nodes that lowering asks."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import cache
+
+from blocks.core import Part, Tensor, ports
+from composer.graph.ir import Ref, Wire
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.lower.emit.statements import Key
+
+
+def key_of(graph: TypedGraph, ref: Ref) -> Key:
+    """Which value a reference is; a dropped node is what it is given."""
+    node = graph.by_name.get(ref.node)
+    if node is None:
+        return (ref.node, 0, None)
+    if node.node.dropped:
+        return key_of(graph, next(r for wire in node.node.wires for r in wire.refs))  # type: ignore[union-attr]  # a repeat is never dropped
+    match node:
+        case TypedBlock(outputs=outputs):
+            names = list(outputs)
+            return (ref.node, names.index(ref.port) if ref.port in names else 0, None)
+        case TypedGroup(graph=inner) | TypedScan(graph=inner):
+            return (ref.node, position(inner, ref.port), None)
+        case TypedRepeat(passes=passes):
+            index = len(passes) - 1 if ref.index is None else ref.index
+            return (ref.node, position(passes[index], ref.port), index)
+
+
+def position(graph: TypedGraph, port: str) -> int:
+    """Which of a graph's outputs a port is."""
+    names = [name for name, _ in graph.graph.outputs]
+    return names.index(port) if port in names else 0
+
+
+def is_optional(block: TypedNode, port: str) -> bool:
+    """Whether an input port may be left out."""
+    return isinstance(block, TypedBlock) and ports(type(block.part)).get(port) == "?"
+
+
+def optional_output(block: TypedBlock, name: str) -> bool:
+    """Whether an output is computed only where something reads it."""
+    return name + "?" in type(block.part).outputs
+
+
+@cache
+def takes(part: type[Part]) -> frozenset[str]:
+    """The ports that forward takes; others are only prepared from."""
+    return frozenset(inspect.signature(part.forward).parameters) if part.forward is not None else frozenset()
+
+
+def inline_fields(block: TypedBlock) -> list[str] | None:
+    """The fields in a block's one-line forward; None where it needs a module."""
+    if block.parameters or block.slots or block.modules:
+        return None
+    template = block.part.inline()
+    return None if template is None else [n for n in re.findall(r"\{(\w+)\}", template) if n in type(block.part).model_fields]
+
+
+def tensor_names(part: Part, block: TypedBlock) -> list[str]:
+    """Own tensors that the fields leave out: None on the module."""
+    weights = part.weights(block.sizes, frozenset(block.inputs)) if callable(part.weights) else part.weights
+    present = {parameter.name for parameter in block.parameters}
+    return [name for name, weight in weights.items() if isinstance(weight, Tensor) and name not in present]
+
+
+def wires_of(node: TypedNode) -> tuple[Wire, ...]:
+    """All that a node reads, on any pass."""
+    if isinstance(node, TypedRepeat):
+        return tuple(wire for one in dict.fromkeys(node.node.passes) for wire in one.wires)
+    return node.node.wires

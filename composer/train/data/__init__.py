@@ -1,0 +1,1 @@
+"""From text to batches: tokenizers, windows, and what each task learns from."""

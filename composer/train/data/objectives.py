@@ -1,0 +1,276 @@
+"""What models of texts learn from: for each task, how a text becomes batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from composer.train.data import text as texts
+from composer.train.data.corruption import gaps, hidden, with_gaps
+from composer.train.data.text import HELD_OUT, Data, Ids, tokenise
+from composer.train.data.tokenizers import MarkedTokeniser, Tokeniser
+from composer.train.errors import TrainingError
+from composer.train.losses import IGNORED, Batch
+
+START, END, MASK = "<start>", "<end>", "<mask>"
+GAPS = tuple(f"<{number}>" for number in range(100))
+"""The marks of gaps; T5 has as many."""
+MARKS: Mapping[str, tuple[str, ...]] = {
+    "causal_lm": (),
+    "masked_lm": (MASK,),
+    "denoising": (START, END, *GAPS),
+    "seq2seq_lm": (START, END),
+}
+"""For each task that learns from a text, the tokens that it needs beside those of the text."""
+
+
+class Objective(Protocol):
+    """What a model is asked about a text."""
+
+    def tokenise(self, text: str, *, path: Path) -> Data:
+        """The text as tokens."""
+        ...
+
+    def check(self, data: Data, context: int) -> None:
+        """Raises: TrainingError where the text and the length of a window do not go together."""
+        ...
+
+    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+        """A batch from anywhere in the text to train on."""
+        ...
+
+    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+        """The held-out text, once and the same each time."""
+        ...
+
+    def whole(self, data: Data) -> int | None:
+        """How many targets make up the held-out text; None where they are only a part of it."""
+        ...
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """Each token is asked for after those before it."""
+
+    tokeniser: Tokeniser
+
+    def tokenise(self, text: str, *, path: Path) -> Data:
+        return tokenise(text, self.tokeniser, path=path)
+
+    def check(self, data: Data, context: int) -> None:
+        texts.check_length(data, context)
+
+    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+        return texts.draw_batch(data, batch=batch, context=context, generator=generator)
+
+    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+        return texts.held_out_batches(data, batch=batch, context=context)
+
+    def whole(self, data: Data) -> int | None:
+        return len(data.validation)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Stretches of text that are spoilt one by one, by `spoil`, of what is to be put back."""
+
+    tokeniser: MarkedTokeniser
+    spoil: Callable[[MarkedTokeniser, Tensor, torch.Generator], Batch]
+
+    def tokenise(self, text: str, *, path: Path) -> Data:
+        return tokenise(text, self.tokeniser, path=path)
+
+    def check(self, data: Data, context: int) -> None:
+        texts.check_length(data, context)
+        if context < 2 or len(data.validation) < 2:
+            raise TrainingError(
+                f"a window of {min(context, len(data.validation))} tokens leaves nothing beside what is taken out"
+            )
+        if GAPS[0] in self.tokeniser.marks and gaps(context)[1] > len(GAPS):
+            raise TrainingError(f"a context of {context} has {gaps(context)[1]} gaps; there are marks for {len(GAPS)}")
+
+    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+        starts = torch.randint(len(data.train) - context + 1, (batch,), generator=generator).numpy()
+        return self._spoilt(data.train[starts[:, None] + np.arange(context)], generator)
+
+    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+        generator = torch.Generator().manual_seed(0)
+        count = len(data.validation) // context
+        windows = data.validation[: count * context].reshape(count, context)
+        for first in range(0, count, batch):
+            yield self._spoilt(windows[first : first + batch], generator)
+        if len(data.validation) - count * context >= 2:
+            yield self._spoilt(data.validation[None, count * context :], generator)
+
+    def whole(self, data: Data) -> int | None:
+        return None
+
+    def _spoilt(self, windows: Ids, generator: torch.Generator) -> Batch:
+        return self.spoil(self.tokeniser, torch.from_numpy(windows.astype(np.int64)), generator)
+
+
+def hide_words(tokeniser: MarkedTokeniser, windows: Tensor, generator: torch.Generator) -> Batch:
+    """For masked_lm: some words are asked for where they stand."""
+    tokens, labels = hidden(windows, tokeniser.mark(MASK), tokeniser.text.size, generator)
+    return {"tokens": tokens, "labels": labels}
+
+
+def take_out_spans(tokeniser: MarkedTokeniser, windows: Tensor, generator: torch.Generator) -> Batch:
+    """For denoising: what is left is the source, what is gone the target; an end closes both."""
+    marks, start, end = [tokeniser.mark(mark) for mark in GAPS], tokeniser.mark(START), tokeniser.mark(END)
+    pairs = [with_gaps(window, marks, generator) for window in windows.tolist()]
+    source = torch.tensor([[*kept, end] for kept, _ in pairs])  # all rows are of one length
+    target = torch.tensor([[start, *gone, end] for _, gone in pairs])
+    return {"source": source, "target": target[:, :-1], "targets": target[:, 1:]}
+
+
+@dataclass(frozen=True)
+class Translation:
+    """Lines of two texts with a tabulator between: the second is asked for, given the first."""
+
+    tokeniser: MarkedTokeniser
+
+    def tokenise(self, text: str, *, path: Path) -> Data:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        for number, line in lines:
+            if line.count("\t") != 1 or not all(side.strip() for side in line.split("\t")):
+                raise TrainingError(
+                    f"{path}, line {number} is no pair of texts: {line[:40]!r}",
+                    hint="a source, a tabulator, a target; a pair a line",
+                )
+        boundary = int((1 - HELD_OUT) * len(lines))
+        sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
+        targets = "".join(target for _, target in sides[boundary:])
+        return Data(
+            path=path,
+            sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+            train=self._stream(sides[:boundary]),
+            validation=self._stream(sides[boundary:]),
+            characters=len(targets),
+            bytes=len(targets.encode("utf-8")),
+        )
+
+    def _stream(self, pairs: Sequence[tuple[str, ...]]) -> Ids:
+        """All pairs in a row: source, start, target, end."""
+        dtype = np.uint16 if self.tokeniser.size <= 1 << 16 else np.uint32
+        start, end = self.tokeniser.mark(START), self.tokeniser.mark(END)
+        rows = [[*self.tokeniser.encode(source), start, *self.tokeniser.encode(target), end] for source, target in pairs]
+        return np.concatenate([np.array([], dtype=dtype), *(np.array(row, dtype=dtype) for row in rows)])
+
+    def check(self, data: Data, context: int) -> None:
+        for stream in (data.train, data.validation):
+            pairs = self.pairs(stream)
+            if not pairs:
+                raise TrainingError(f"{data.path} has too few pairs to hold out a tenth of them")
+            longest = max(max(len(source), len(target) - 1) for source, target in pairs)  # what the model reads of each
+            if longest > context:
+                raise TrainingError(
+                    f"{data.path} has a text of {longest} tokens with its end; the context is {context}",
+                    hint="take a longer context, or leave that pair out",
+                )
+
+    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+        pairs = self.pairs(data.train)
+        rows = torch.randint(len(pairs), (batch,), generator=generator).tolist()
+        return self._batch([pairs[row] for row in rows])
+
+    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+        pairs = self.pairs(data.validation)
+        for first in range(0, len(pairs), batch):
+            yield self._batch(pairs[first : first + batch])
+
+    def whole(self, data: Data) -> int | None:
+        return sum(len(target) - 1 for _, target in self.pairs(data.validation))
+
+    def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
+        """Each source with an end, and each target between a start and an end."""
+        return _pairs(_ById(stream), self.tokeniser.mark(START), self.tokeniser.mark(END))
+
+    def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
+        end = self.tokeniser.mark(END)
+        sources, targets = zip(*pairs, strict=True)
+        return {
+            "source": together(sources, end),
+            "source_valid": together([np.ones_like(source) for source in sources], 0).bool(),
+            "target": together([target[:-1] for target in targets], end),
+            "targets": together([target[1:] for target in targets], IGNORED),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _ById:
+    """An array as a key: the same object, not the same numbers."""
+
+    stream: Ids
+
+    def __hash__(self) -> int:
+        return id(self.stream)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.stream is self.stream
+
+
+@lru_cache(maxsize=4)
+def _pairs(stream: _ById, start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
+    ids = stream.stream
+    middles, ends = np.flatnonzero(ids == start), np.flatnonzero(ids == end)
+    begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    closed = np.array([end], dtype=ids.dtype)
+    return [
+        (np.concatenate([ids[begin:middle], closed]), ids[middle : stop + 1])
+        for begin, middle, stop in zip(begins, middles, ends, strict=True)
+    ]
+
+
+def together(rows: Sequence[Ids], filling: int) -> Tensor:
+    """Rows of unequal length as one tensor [B, T]."""
+    whole = torch.full((len(rows), max(map(len, rows))), filling, dtype=torch.int64)
+    for place, row in enumerate(rows):
+        whole[place, : len(row)] = torch.from_numpy(row.astype(np.int64))
+    return whole
+
+
+def marked(tokeniser: Tokeniser, task: str) -> Tokeniser:
+    """The tokeniser with the marks that a task needs.
+
+    Raises: TrainingError for a task that learns from something other than a text.
+    """
+    marks = MARKS[learnable(task)]
+    return MarkedTokeniser(tokeniser, marks) if marks else tokeniser
+
+
+def objective_of(task: str, tokeniser: Tokeniser) -> Objective:
+    """What a model of a task is asked.
+
+    Raises: TrainingError for a task that learns from something other than a text, and for a tokeniser without its marks.
+    """
+    marks = MARKS[learnable(task)]
+    if not marks:
+        return NextToken(tokeniser)
+    if not isinstance(tokeniser, MarkedTokeniser) or not set(marks) <= set(tokeniser.marks):
+        raise TrainingError(
+            f"the tokeniser has no marks for {task}", hint=f"composer.train.marked(tokeniser, {task!r}) adds them"
+        )
+    match task:
+        case "masked_lm":
+            return Windows(tokeniser, hide_words)
+        case "denoising":
+            return Windows(tokeniser, take_out_spans)
+    return Translation(tokeniser)
+
+
+def learnable(task: str | None) -> str:
+    """The task, where it learns from a text."""
+    if task is None or task not in MARKS:
+        *first, last = MARKS
+        known = f"{', '.join(first)} or {last}"
+        raise TrainingError(f"training on a text takes a recipe for {known}; this one is {task or 'without a task'}")
+    return task

@@ -1,0 +1,121 @@
+"""A text file as training windows and a held-out text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from composer.train.data.tokenizers import Tokeniser, stretches
+from composer.train.errors import TrainingError
+
+Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
+
+HELD_OUT = 0.1
+"""Share of the text, at its end, that validation reads and training never sees."""
+COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How compressed files start."""
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A text as tokens, its last tenth held out."""
+
+    path: Path
+    sha256: str
+    """Checksum of the text's UTF-8 bytes; a resumed run must find the same."""
+    train: Ids
+    validation: Ids
+    characters: int
+    """Length of the held-out text, so that losses compare across tokenisers."""
+    bytes: int
+    """The same in UTF-8 bytes."""
+
+
+def read_text(path: Path) -> str:
+    """Raises: TrainingError where there is no such file, or it is empty or not UTF-8."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise TrainingError(f"cannot read {path}: {(error.strerror or 'it is no file').lower()}") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if packed := next((name for magic, name in COMPRESSED.items() if content.startswith(magic)), None):
+            raise TrainingError(f"{path} is compressed with {packed}", hint="decompress it first") from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise TrainingError(f"{path} is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}") from None
+    if not text.strip():
+        raise TrainingError(f"{path} is empty")
+    return text
+
+
+def split(text: str) -> tuple[str, str]:
+    """The text to train on, and the last tenth of its characters to validate on."""
+    boundary = int((1 - HELD_OUT) * len(text))
+    return text[:boundary], text[boundary:]
+
+
+def tokenise(text: str, tokeniser: Tokeniser, *, path: Path) -> Data:
+    """Encode a text that was read from `path`; the split falls at the same character for every tokeniser."""
+    train, validation = split(text)
+    return Data(
+        path=path,
+        sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        train=encode(train, tokeniser),
+        validation=encode(validation, tokeniser),
+        characters=len(validation),
+        bytes=len(validation.encode("utf-8")),
+    )
+
+
+def encode(text: str, tokeniser: Tokeniser) -> Ids:
+    """The text's tokens in two bytes each, four where the vocabulary needs them."""
+    dtype = np.uint16 if tokeniser.size <= 1 << 16 else np.uint32
+    pieces = [np.array(tokeniser.encode(piece), dtype=dtype) for piece in stretches(text)]
+    return np.concatenate([np.array([], dtype=dtype), *pieces])
+
+
+def check_length(data: Data, context: int) -> None:
+    """Raises: TrainingError where the text has no window of `context` tokens and the one that follows."""
+    if len(data.train) <= context:
+        raise TrainingError(
+            f"{data.path} has {len(data.train)} tokens to train on; a context of {context} needs {context + 1}",
+            hint="give more text or a shorter context",
+        )
+    if len(data.validation) == 0:
+        raise TrainingError(f"{data.path} is too short to hold out a tenth of it")
+
+
+def draw_batch(data: Data, *, batch: int, context: int, generator: torch.Generator) -> dict[str, Tensor]:
+    """`batch` windows that start anywhere with equal chance: `tokens` [B, T], and `targets` [B, T], the tokens after them."""
+    starts = torch.randint(len(data.train) - context, (batch,), generator=generator).numpy()
+    windows = data.train[starts[:, None] + np.arange(context + 1)]  # [B, T+1]
+    return as_batch(windows)
+
+
+def held_out_batches(data: Data, *, batch: int, context: int) -> Iterator[dict[str, Tensor]]:
+    """Every token of the held-out text as a target, once and in order, in windows side by side.
+
+    The first window begins with the last token of the training text, which foretells the first held-out one.
+    """
+    stream = np.concatenate([data.train[-1:], data.validation])
+    whole = len(data.validation) // context  # windows of full length
+    for first in range(0, whole, batch):
+        starts = np.arange(first, min(first + batch, whole)) * context
+        yield as_batch(stream[starts[:, None] + np.arange(context + 1)])
+    if whole * context < len(data.validation):
+        yield as_batch(stream[None, whole * context :])  # the rest, shorter
+
+
+def as_batch(windows: Ids) -> dict[str, Tensor]:
+    """Windows [B, T+1] as what goes in [B, T] and what should come out [B, T]."""
+    tokens = torch.from_numpy(windows.astype(np.int64))
+    return {"tokens": tokens[:, :-1], "targets": tokens[:, 1:]}

@@ -1,0 +1,212 @@
+"""Text to token ids and back: bytes, characters, or pieces learnt from the text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol
+
+import tokenizers
+
+from composer.train.errors import TrainingError
+
+
+class Tokeniser(Protocol):
+    """Text as numbers from 0 to `size` - 1."""
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """Raises: TrainingError, naming it, where the text has a character that no token stands for."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the tokens; bytes that are no whole character come out as `\\N{REPLACEMENT CHARACTER}`."""
+        ...
+
+    def to_json(self) -> Any:
+        """What `load_tokeniser` builds it from again, as JSON's own types."""
+        ...
+
+
+@dataclass(frozen=True)
+class ByteTokeniser:
+    """Every byte of the UTF-8 text is a token."""
+
+    size: int = 256
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode("utf-8"))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return bytes(ids).decode("utf-8", errors="replace")
+
+    def to_json(self) -> Any:
+        return "bytes"
+
+
+@dataclass(frozen=True)
+class CharacterTokeniser:
+    """Every character of a fixed list is a token."""
+
+    characters: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.characters)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """The place of each character in the list."""
+        return {character: index for index, character in enumerate(self.characters)}
+
+    def encode(self, text: str) -> list[int]:
+        try:
+            return [self.ids[character] for character in text]
+        except KeyError as unknown:
+            character = unknown.args[0]
+            raise TrainingError(
+                f"the character {character!r} (U+{ord(character):04X}) is not among the {self.size} this model knows",
+                hint="leave it out, or train with a byte or BPE tokeniser, which know every character",
+            ) from None
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.characters[index] for index in ids)
+
+    def to_json(self) -> Any:
+        return list(self.characters)
+
+
+@dataclass(frozen=True, eq=False)
+class BPETokeniser:
+    """Byte-pair encoding over bytes: frequent pieces of words are tokens, and so is every single byte."""
+
+    pieces: tokenizers.Tokenizer
+
+    @property
+    def size(self) -> int:
+        return self.pieces.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        return self.pieces.encode(text).ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self.pieces.decode(list(ids), skip_special_tokens=False)
+
+    def to_json(self) -> Any:
+        return json.loads(self.pieces.to_str())
+
+
+@dataclass(frozen=True)
+class MarkedTokeniser:
+    """A tokeniser of text, and marks beside it: tokens that no text has, such as a start, with names to show them by."""
+
+    text: Tokeniser
+    marks: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return self.text.size + len(self.marks)
+
+    def mark(self, name: str) -> int:
+        """The token of a mark."""
+        return self.text.size + self.marks.index(name)
+
+    def encode(self, text: str) -> list[int]:
+        return self.text.encode(text)
+
+    def encode_marked(self, text: str) -> list[int]:
+        """The same, but names of marks in the text are these marks."""
+        pieces = re.split(f"({'|'.join(map(re.escape, self.marks))})", text)
+        return [token for piece in pieces for token in ([self.mark(piece)] if piece in self.marks else self.encode(piece))]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        runs = groupby(ids, key=lambda index: index >= self.text.size)
+        return "".join(
+            "".join(self.marks[index - self.text.size] for index in run) if marks else self.text.decode(list(run))
+            for marks, run in runs
+        )
+
+    def to_json(self) -> Any:
+        return {"text": self.text.to_json(), "marks": list(self.marks)}
+
+
+def characters_of(text: str) -> CharacterTokeniser:
+    """The tokeniser of the characters that occur, in code-point order."""
+    return CharacterTokeniser(tuple(sorted(set(text))))
+
+
+def train_bpe(text: str, *, size: int) -> BPETokeniser:
+    """Learn at most `size` tokens from the text: the 256 bytes, and the pairs worth joining (Sennrich et al. 2016)."""
+    if size < 256:
+        raise TrainingError(f"a vocabulary of {size} cannot hold the 256 bytes", hint="take 256 or more, or characters")
+    pieces = tokenizers.Tokenizer(tokenizers.models.BPE())
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
+    pieces.train_from_iterator(stretches(text), trainer)
+    return BPETokeniser(pieces)
+
+
+def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
+    """The text in pieces of whole lines of about `length` characters, so that no list of ids holds all of it."""
+    start = 0
+    while start < len(text):
+        line_end = text.find("\n", start + length)
+        end = line_end + 1 if line_end >= 0 else len(text)
+        yield text[start:end]
+        start = end
+
+
+def save_tokeniser(tokeniser: Tokeniser, path: Path) -> None:
+    """Write the tokeniser as JSON: `"bytes"`, a list of characters, the file of the `tokenizers` library, or one of these with
+    marks.
+    """
+    path.write_text(json.dumps(tokeniser.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load_tokeniser(path: Path) -> Tokeniser:
+    """Read the tokeniser that `save_tokeniser` wrote, or a byte-level BPE of the `tokenizers` library."""
+    tokeniser = from_json(json.loads(path.read_text(encoding="utf-8")))
+    if tokeniser is None:
+        raise TrainingError(f"{path} holds no tokeniser")
+    return tokeniser
+
+
+def from_json(content: Any) -> Tokeniser | None:
+    """The tokeniser whose `to_json` this is; None where it is none's."""
+    match content:
+        case "bytes":
+            return ByteTokeniser()
+        case list() as characters:
+            return CharacterTokeniser(tuple(characters))
+        case {"text": text, "marks": [*marks]}:
+            inner = from_json(text)
+            return None if inner is None else MarkedTokeniser(inner, tuple(marks))
+        case dict() as pieces:
+            return BPETokeniser(tokenizers.Tokenizer.from_str(json.dumps(pieces)))
+    return None
+
+
+def text_as_it_comes(tokeniser: Tokeniser, ids: Iterable[int]) -> Iterator[str]:
+    """The text of a stream of tokens, piece by piece; a character is held back until all its bytes are there."""
+    waiting: list[int] = []
+    shown = 0  # characters of the waiting tokens' text that are out already
+    for index in ids:
+        waiting.append(index)
+        text = tokeniser.decode(waiting)
+        whole = text.rstrip("\N{REPLACEMENT CHARACTER}")
+        yield whole[shown:]
+        shown = len(whole)
+        if whole == text:
+            waiting, shown = [], 0
+    yield tokeniser.decode(waiting)[shown:]

@@ -1,0 +1,1 @@
+"""The run folder: recipe, settings, metrics and checkpoints."""

@@ -1,0 +1,138 @@
+"""A run: the folder that holds all of it, and how it is started, resumed and opened."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from composer.train.data.text import Data
+from composer.train.data.tokenizers import Tokeniser, load_tokeniser, save_tokeniser
+from composer.train.errors import TrainingError
+from composer.train.run import checkpoint as checkpoints
+from composer.train.settings import Settings, fixed_changes, load_settings, save_settings
+
+Build = Callable[[str], nn.Module]
+"""Compiles a recipe's text to a model on the device it is to run on."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where a run keeps its things."""
+
+    path: Path
+
+    @property
+    def recipe(self) -> Path:
+        """The resolved recipe."""
+        return self.path / "recipe.yaml"
+
+    @property
+    def settings(self) -> Path:
+        """The hyperparameters."""
+        return self.path / "settings.json"
+
+    @property
+    def tokeniser(self) -> Path:
+        """The vocabulary."""
+        return self.path / "tokenizer.json"
+
+    @property
+    def data(self) -> Path:
+        """Which text, with its checksum."""
+        return self.path / "data.json"
+
+    @property
+    def metrics(self) -> Path:
+        """The measurements, one line each."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        """One folder for each checkpoint that is kept."""
+        return self.path / "checkpoints"
+
+    @property
+    def resume_command(self) -> str:
+        """What to type to go on."""
+        path = str(self.path)
+        return f"arco train --resume {path if ' ' not in path else chr(34) + path + chr(34)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A run opened to be used: the model with the weights of its latest checkpoint."""
+
+    model: nn.Module
+    tokeniser: Tokeniser
+    settings: Settings
+    step: int
+
+
+def create(path: Path, *, recipe: str, settings: Settings, tokeniser: Tokeniser, data: Data) -> RunFolder:
+    """Write all that a run is, before its first step; refuses a folder that holds one already."""
+    run = RunFolder(path)
+    if run.settings.exists():
+        raise TrainingError(f"{path} already holds a run", hint=f"go on with `{run.resume_command}`, or name another folder")
+    path.mkdir(parents=True, exist_ok=True)
+    run.recipe.write_text(recipe, encoding="utf-8")
+    save_tokeniser(tokeniser, run.tokeniser)
+    identity = {"path": str(data.path.absolute()), "sha256": data.sha256}
+    run.data.write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
+    save_settings(settings, run.settings)
+    return run
+
+
+def open_folder(path: Path) -> RunFolder:
+    """Raises: TrainingError where the folder holds no run."""
+    run = RunFolder(path)
+    for part in (run.recipe, run.settings, run.tokeniser, run.data):
+        if not part.exists():
+            raise TrainingError(f"{path} holds no run: there is no {part.name}")
+    return run
+
+
+def open_run(path: Path, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
+    """The trained model of a run, ready to be asked; `checkpoint` names one other than the latest."""
+    run = open_folder(path)
+    saved = checkpoints.load(folder_of(run, checkpoint))
+    model = (build or compiled)(run.recipe.read_text(encoding="utf-8"))
+    model.load_state_dict(dict(saved.model))
+    return Trained(model.eval(), load_tokeniser(run.tokeniser), load_settings(run.settings), saved.step)
+
+
+def folder_of(run: RunFolder, checkpoint: str | None) -> Path:
+    """A checkpoint's folder by its name, the latest by default."""
+    return checkpoints.latest(run.checkpoints) if checkpoint is None else run.checkpoints / checkpoint
+
+
+def compiled(recipe: str) -> nn.Module:
+    """Compile the recipe's text for the accelerator, if there is one."""
+    import torch
+
+    import composer
+
+    interface: Any = composer  # the package's public names load on first use
+    model: nn.Module = interface.load(recipe).compile(device="cuda" if torch.cuda.is_available() else "cpu")
+    return model
+
+
+def refuse_changes(run: RunFolder, *, recipe: str | None, settings: Settings | None, text: str, path: Path) -> None:
+    """Raises: TrainingError that says what differs, where a run would go on with something other than it began with."""
+    identity = json.loads(run.data.read_text(encoding="utf-8"))
+    if hashlib.sha256(text.encode("utf-8")).hexdigest() != identity["sha256"]:
+        raise TrainingError(f"{path} is not the text this run began with: its checksum differs")
+    began_with = run.recipe.read_text(encoding="utf-8")
+    if recipe is not None and recipe != began_with:
+        lines = difflib.unified_diff(began_with.splitlines(), recipe.splitlines(), n=0, lineterm="")
+        changed = [line for line in lines if line[0] in "+-" and line[:3] not in ("+++", "---")]
+        raise TrainingError(f"the recipe is not the one this run began with: {'; '.join(changed[:4])}")
+    changes = [] if settings is None else fixed_changes(load_settings(run.settings), settings)
+    if changes:
+        raise TrainingError(f"a resumed run keeps its settings, but {', '.join(changes)}", hint="begin a new run to change them")

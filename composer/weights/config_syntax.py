@@ -1,0 +1,141 @@
+"""`config:` of a model type, as it is written: which key of a published `config.json` sets what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from composer.diagnostics import Span
+from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.weights.rule_syntax import Forms
+
+KEYS = ("params", "constants", "ignore")
+EACH = ("each", "count")
+HOW = ("from", "count", "values", "otherwise", "optional")
+ABOUT_THE_FILE = (
+    "model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "_commit_hash",
+    "_attn_implementation", "_attn_implementation_autoset", "attn_implementation", "torchscript", "use_bfloat16",
+    "use_cache", "return_dict", "output_attentions", "output_hidden_states", "output_past", "tf_legacy_loss",
+    "gradient_checkpointing", "chunk_size_feed_forward", "is_encoder_decoder", "id2label", "label2id", "problem_type",
+    "finetuning_task", "tokenizer_class", "prefix", "task_specific_params", "bos_token_id", "decoder_start_token_id",
+    "eos_token_id", "pad_token_id", "sep_token_id", "max_length", "min_length", "max_new_tokens", "do_sample",
+    "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p",
+    "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
+    "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id",
+    "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+)  # fmt: skip
+"""Keys of any model's `config.json` that say how it was saved, how it is run and how it writes, not what it computes."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What of a recipe one key sets."""
+
+    path: str
+    """As after `--set`."""
+    span: Span
+    keys: tuple[str, ...]
+    """Where the value stands: one of these or several that agree; `rope_scaling.factor` lies inside `rope_scaling`."""
+    counted: bool
+    """Whether the number of things under the key is the value."""
+    values: tuple[tuple[str, str], ...]
+    """Published words with ours; without any, the value is taken as it is."""
+    otherwise: str | None
+    """What holds where the key is absent or null."""
+    optional: bool
+    """Whether the recipe's own value then holds."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What one key must hold."""
+
+    key: str
+    words: tuple[Scalar, ...]
+    """One of these: words, numbers, and expressions of the recipe's params."""
+    count: Scalar | None
+    """Of a list, how many items it has; what they are is the one expression, of their index `layer` too."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What every key of a `config.json` means for a recipe."""
+
+    settings: tuple[Setting, ...]
+    constants: tuple[Constant, ...]
+    ignore: tuple[str, ...]
+
+    def speaks_of(self, key: str) -> bool:
+        """Whether a key is read, or known to say nothing; so is what lies inside it."""
+        inside = [one for each in self.settings if each.counted for one in each.keys]
+        plain = {one for each in self.settings for one in each.keys} | {one.key for one in self.constants}
+        return key in plain or any(key == one or key.startswith(f"{one}.") for one in (*self.ignore, *ABOUT_THE_FILE, *inside))
+
+    def speaks_within(self, key: str) -> bool:
+        """Whether something inside a key is read, so that it may be null as a whole."""
+        known = [*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants)]
+        return any(one.startswith(f"{key}.") for one in known)
+
+
+class Reader(Forms):
+    """Reads `config:` of a model type."""
+
+    def config(self, node: Node | None) -> Config:
+        """What stands there."""
+        if not isinstance(node, Mapping):
+            if node is not None:
+                self.error("weights-form", node.span, "config holds params, constants and keys to ignore")
+            return Config((), (), ())
+        self.keys(node, KEYS, "config")
+        params = self.entries(node.get("params"), "params are paths of the recipe, each with a key of config.json")
+        constants = self.entries(node.get("constants"), "constants are keys of config.json, each with what it must hold")
+        ignored = self.items(node.get("ignore"), "what is ignored is a list of keys", "[initializer_range]")
+        return Config(
+            tuple(self._setting(entry) for entry in params),
+            tuple(self._constant(entry) for entry in constants),
+            tuple(self.text(item, "a key is") for item in ignored),
+        )
+
+    def _setting(self, entry: Entry) -> Setting:
+        path, span, value = entry.key.text, entry.key.span, entry.value
+        if not isinstance(value, Mapping):
+            return Setting(path, span, self._names(value), False, (), None, False)
+        self.keys(value, HOW, "param of a config")
+        source, count = value.get("from"), value.get("count")
+        key = count if source is None else source
+        if key is None or (source is not None and count is not None):
+            self.error("weights-form", value.span, "a param is taken from one key, or counts what is under one",
+                       hint="{from: KEY, …} or {count: KEY}")  # fmt: skip
+        otherwise = value.get("otherwise")
+        words = self.entries(value.get("values"), "values are published words, each with ours")
+        return Setting(
+            path,
+            span,
+            () if key is None else self._names(key),
+            count is not None,
+            tuple((one.key.text, self.text(one.value, "a value is")) for one in words),
+            self.text(otherwise, "a value is") if otherwise is not None else None,
+            self.flag(value.get("optional"), "optional"),
+        )
+
+    def _constant(self, entry: Entry) -> Constant:
+        value = entry.value
+        if not isinstance(value, Mapping):
+            return Constant(entry.key.text, self._words(value), None)
+        self.keys(value, EACH, "constant of a config")
+        each, count = value.get("each"), value.get("count")
+        if not isinstance(each, Scalar) or not isinstance(count, Scalar):
+            self.error("weights-form", value.span, "a list has as many items as count says, each as each says",
+                       hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
+            return Constant(entry.key.text, (), None)
+        return Constant(entry.key.text, (each,), count)
+
+    def _names(self, node: Node) -> tuple[str, ...]:
+        return tuple(self.text(item, "a key is") for item in (node.items if isinstance(node, Listing) else (node,)))
+
+    def _words(self, node: Node) -> tuple[Scalar, ...]:
+        items = node.items if isinstance(node, Listing) else (node,)
+        if not items:
+            self.error("weights-form", node.span, "a constant holds one of the values beside it, and there is none")
+        for item in items:
+            self.text(item, "what a constant holds is")
+        return tuple(item for item in items if isinstance(item, Scalar))

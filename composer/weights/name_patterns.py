@@ -1,0 +1,129 @@
+"""Patterns over the names of parameters: `layers.<layer>.attn.(q|k|v).*`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from composer.diagnostics import Diagnostic, Span
+from composer.language.yaml.nodes import Scalar
+
+PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>\w+(?:\|\w+)+)\)|(?P<literal>\w+)", re.ASCII)
+INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
+"""What an index may stand in: after a digit, nobody could tell where it begins."""
+CODE = "weights-pattern"
+OPEN = "between dots stands a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end is the rest"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a name says at the open places of a pattern."""
+
+    indices: tuple[tuple[str, str], ...]
+    """Each `<index>` with its digits."""
+    choice: int | None
+    """Which of the alternatives; None where the pattern has none."""
+    rest: str
+    """What `*` stands for; nothing where the pattern has none."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Names that differ in an index, in one of several words, or in their ends.
+
+    Between dots stands a word, `<layer>` for digits (the same digits wherever it stands, on both sides of a rule), a word that
+    ends in digits, `expert_<expert>`, or one with one of several parts, `(q|k|v)_proj`; `*` at the end is the rest of the name,
+    one component or more.
+    """
+
+    text: str
+    span: Span
+    indices: frozenset[str]
+    alternatives: tuple[str, ...]
+    """What one may choose from; nothing where there is no choice."""
+    rest: bool
+    """Whether it ends in `*`."""
+
+    @cached_property
+    def expression(self) -> re.Pattern[str]:
+        """The same as a regular expression."""
+        seen: set[str] = set()
+        return re.compile("".join(self._piece(piece, seen) for piece in _tokens(self.text)), re.ASCII)
+
+    def match(self, name: str) -> Found | None:
+        """What a name says at the open places; None for a name that the pattern does not cover."""
+        match = self.expression.fullmatch(name)
+        if match is None:
+            return None
+        groups = match.groupdict()
+        choice = self.alternatives.index(groups["ANY"]) if self.alternatives else None
+        return Found(tuple(sorted((name, groups[name]) for name in self.indices)), choice, groups.get("REST", ""))
+
+    def fill(self, found: Found, choice: int | None = None) -> str:
+        """The name with these digits and this rest, and with another choice where one is given."""
+        indices = dict(found.indices)
+        place = found.choice if choice is None else choice
+        return "".join(self._filled(piece, indices, place, found.rest) for piece in _tokens(self.text))
+
+    def _piece(self, piece: str, seen: set[str]) -> str:
+        match piece[0]:
+            case "<":
+                name = piece[1:-1]
+                again = name in seen
+                seen.add(name)
+                return f"(?P={name})" if again else rf"(?P<{name}>\d+)"
+            case "(":
+                return f"(?P<ANY>{piece[1:-1]})"
+            case "*":
+                return r"(?P<REST>\w+(?:\.\w+)*)"
+        return re.escape(piece)
+
+    def _filled(self, piece: str, indices: Mapping[str, str], choice: int | None, rest: str) -> str:
+        match piece[0]:
+            case "<":
+                return indices[piece[1:-1]]
+            case "(":
+                assert choice is not None
+                return self.alternatives[choice]
+            case "*":
+                return rest
+        return piece
+
+
+def pattern(scalar: Scalar) -> Pattern | Diagnostic:
+    """The pattern that a scalar holds, or why it is none."""
+    components = scalar.text.split(".")
+    indices: set[str] = set()
+    alternatives: list[tuple[str, ...]] = []
+    rest = components[-1] == "*" and len(components) > 1
+    start = 0
+    for component in components[:-1] if rest else components:
+        span, start = scalar.part(start, start + len(component)), start + len(component) + 1
+        pieces = list(PIECE.finditer(component))
+        if not component or "".join(piece.group() for piece in pieces) != component:
+            hint = "`*` stands alone, after the last dot" if "*" in component else OPEN
+            return Diagnostic(CODE, f"`{component}` is no part of a name", span, hint=hint)
+        if any(piece["index"] for piece in pieces) and not INDEXED.fullmatch(component):
+            return Diagnostic(CODE, f"`{component}`: an index stands alone between two dots, or ends a word", span)
+        indices.update(piece["index"] for piece in pieces if piece["index"])
+        alternatives.extend(tuple(piece["any"].split("|")) for piece in pieces if piece["any"])
+    if len(alternatives) > 1:
+        return Diagnostic(CODE, "a pattern has one choice at most", scalar.span, hint="write a rule for each")
+    if alternatives and len(set(alternatives[0])) < len(alternatives[0]):
+        return Diagnostic(CODE, "a choice names each word once", scalar.span)
+    return Pattern(scalar.text, scalar.span, frozenset(indices), alternatives[0] if alternatives else (), rest)
+
+
+def folded(names: Iterable[str]) -> str:
+    """Names in one line, those that differ in their numbers as one, with how many there are; ten at most."""
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(re.sub(r"(?<=\.)\d+(?=\.)", "<n>", name), []).append(name)
+    shown = [f"{kind} ({len(alike)})" if len(alike) > 1 else alike[0] for kind, alike in kinds.items()]
+    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
+
+
+def _tokens(text: str) -> list[str]:
+    return re.findall(r"<\w+>|\([^)]*\)|\*|[^<(*]+", text)

@@ -1,0 +1,53 @@
+"""What may stand where under `weights:`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from composer.diagnostics import Diagnostic, Span
+from composer.language.unknown_names import unknown
+from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+
+
+class Forms:
+    """Reads the nodes of a document, and collects what is wrong with them; what builds on it says what they mean."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+
+    def text(self, node: Node, what: str) -> str:
+        """One word."""
+        if isinstance(node, Scalar):
+            return node.text
+        self.error("weights-form", node.span, f"{what} one word")
+        return ""
+
+    def flag(self, node: Node | None, what: str) -> bool:
+        """`true` or `false`; without it, false."""
+        if node is not None and not (isinstance(node, Scalar) and node.text in ("true", "false")):
+            self.error("weights-form", node.span, f"{what} is true or false")
+        return isinstance(node, Scalar) and node.text == "true"
+
+    def entries(self, node: Node | None, what: str) -> Iterator[Entry]:
+        """Each key with its value."""
+        if isinstance(node, Mapping):
+            yield from node
+        elif node is not None:
+            self.error("weights-form", node.span, what)
+
+    def items(self, node: Node | None, what: str, such_as: str) -> Iterator[Node]:
+        """Each value of a list."""
+        if isinstance(node, Listing):
+            yield from node.items
+        elif node is not None:
+            self.error("weights-form", node.span, what, hint=such_as)
+
+    def keys(self, node: Mapping, known: tuple[str, ...], what: str) -> None:
+        """Nothing but what is known."""
+        for entry in node:
+            if (name := entry.key.text) not in known:
+                self.diagnostics.append(unknown("unknown-key", entry.key.span, f"key of a {what}", name, known))
+
+    def error(self, code: str, span: Span, message: str, *, hint: str = "") -> None:
+        """What is wrong, and where."""
+        self.diagnostics.append(Diagnostic(code, message, span, hint=hint))

@@ -1,0 +1,152 @@
+"""Two texts of one model differ in nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+import composer
+from tests.conformance.cases import TINY, ZOO
+from tests.conformance.generator import generated
+from tests.diff.rewritings import Unfit, renamed, shuffled, unrolled
+
+REWRITINGS: dict[str, Callable[[composer.Recipe], str]] = {
+    "itself": lambda recipe: recipe.text,
+    "expanded": lambda recipe: recipe.expand(),
+    "renamed": lambda recipe: renamed(recipe, Random(recipe.name)),
+    "shuffled": lambda recipe: shuffled(recipe, Random(recipe.name)),
+    "unrolled": unrolled,
+}
+UNROLLED = {"gpt2", "llama3", "gemma3", "gpt_mini"}
+"""Recipes of plain layers; elsewhere groups hold the repeats, or other nodes read their passes."""
+HEAD = 'recipe: small\ninputs:\n  x: "float[batch, time, 8]"\n  valid: "bool[batch, time]?"\ngraph:\n'
+PAIRS = {
+    "residual and a sum": (
+        "  a: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 12}}",
+        "  n: {type: rmsnorm, in: x}\n  f: {type: ffn, hidden: 12, in: n}\n  s: {type: add, in: [f, x]}",
+    ),
+    "a repeat and two layers": (
+        "  a: {repeat: 2, as: i, graph: {up: {type: linear, out: 8 * (i + 1)}, down: {type: linear, out: 8}}}",
+        "  one: {graph: {p: {type: linear, out: 8}, q: {type: linear, out: 8}}}\n"
+        "  two: {type: linear, out: 16}\n  three: {type: linear, out: 8}",
+    ),
+    "one set of weights and passes that are tied": (
+        "  a: {repeat: 3, share: true, graph: {f: {type: linear, out: 8}}}",
+        "  a: {repeat: 3, graph: {f: {type: linear, out: 8, tie: none if layer == 0 else a(0).f}}}",
+    ),
+    "a value that is carried by its name or as the first": (
+        "  z: {type: zeros, shape: [8]}\n"
+        "  a: {scan: time, in: {h: z, s: x}, graph: {c: {type: rnn_cell, hidden: 8, in: {x: s, h: h}}}}",
+        "  z: {type: zeros, shape: [8]}\n"
+        "  a: {scan: time, in: {s: x, h: z}, graph: {c: {type: rnn_cell, hidden: 8, in: {x: s, h: h}}}, outputs: {h: c}}",
+    ),
+    "a default and the same written": ("  a: rmsnorm", "  a: {type: rmsnorm, eps: 1e-6}"),
+    "a width computed and written": ("  a: {type: ffn, hidden: 4 * dim}", "  a: {type: ffn, hidden: 32}"),
+    "what follows from the width, and written": (
+        "  a: {type: attention, heads: 2}",
+        "  a: {type: attention, heads: 2, kv_heads: 2, head_dim: 4, scale: 0.5}",
+    ),
+    "a flag for all and one by one": (
+        "  a: {type: attention, heads: 2, bias: true}",
+        "  a: {type: attention, heads: 2, bias: {q: true, k: true, v: true, out: true}}",
+    ),
+    "a mask in another order": (
+        "  a: {type: attention, heads: 2, mask: causal and valid(valid) and (window(2) or first(1))}",
+        "  a: {type: attention, heads: 2, mask: (first(1) or near(1)) and (valid(valid) and causal)}",
+    ),
+    "a dropped node": ("  a: {type: silu, when: false}\n  b: tanh", "  b: tanh"),
+    "a slot by name and with its default": (
+        "  a: {type: ffn, activation: silu}",
+        "  a: {type: ffn, activation: {type: silu}}",
+    ),
+    "an axis by its place and by its name": ("  a: {type: mean, axis: last}", "  a: {type: mean, axis: 8}"),
+    "a pattern with other names": (
+        "  a: {type: rearrange, pattern: batch time (heads dim) -> batch heads time dim, sizes: [2]}",
+        "  a: {type: rearrange, pattern: b  t (h d)->b h t d, sizes: [2]}",
+    ),
+    "pieces of other names": (
+        "  a: {type: split, into: [left, right]}\n  b: {type: add, in: [a.left, a.right]}",
+        "  a: {type: split, into: [p, q]}\n  b: {type: add, in: [a.p, a.q]}",
+    ),
+    "tied from either side": (
+        "  a: {type: linear, out: 8}\n  b: {type: linear, out: 8, tie: a}",
+        "  a: {type: linear, out: 8}\n  b: {type: linear, out: 8, tie: {weight: a.weight, bias: a.bias}}",
+    ),
+    "passes that share their weights and tied layers": (
+        "  a: {repeat: 2, share: true, graph: {p: {type: linear, out: 8}}}",
+        "  p: {type: linear, out: 8}\n  q: {type: linear, out: 8, tie: p}",
+    ),
+    "a scan whose values have other names": (
+        "  h: {type: select, axis: time, index: 0}\n  s: {scan: time, in: {x: x, h: h}, "
+        "graph: {m: {type: add, in: [x, h]}, t: tanh}, outputs: {y: t, h: t}}",
+        "  first: {type: select, axis: time, index: 0}\n  walk: {scan: time, in: {one: x, kept: first}, "
+        "graph: {sum: {type: add, in: [kept, one]}, curve: tanh}, outputs: {out: curve, kept: curve}}",
+    ),
+    "two branches whose names change places": (
+        "  a: {type: linear, out: 8, in: x}\n  b: {type: linear, out: 8, in: x}\n  c: {type: silu, in: a}\n"
+        "  d: {type: multiply, in: [c, b]}",
+        "  b: {type: linear, out: 8, in: x}\n  a: {type: linear, out: 8, in: x}\n  c: {type: silu, in: b}\n"
+        "  d: {type: multiply, in: [c, a]}",
+    ),
+    "initial values by pattern and by name": (
+        '  a: {type: linear, out: 8}\ninit: {"*": {normal: 0.5}, "*.bias": {constant: 0}}',
+        '  b: {type: linear, out: 8}\ninit: {b.bias: {constant: 0}, b.weight: {normal: 0.5}}',
+    ),
+}  # fmt: skip
+
+
+def small(graph: str) -> composer.Recipe:
+    """A graph on the stream `x`, its last node returned as `y`; `valid` is there where it is read."""
+    head = HEAD if "(valid)" in graph else HEAD.replace('  valid: "bool[batch, time]?"\n', "")
+    nodes, _, init = graph.partition("\ninit:")
+    last = nodes.splitlines()[-1].split(":")[0].strip()
+    return composer.load(f"{head}{nodes}\noutputs: {{y: {last}}}\n" + (f"init:{init}\n" if init else ""))
+
+
+def assert_same(one: composer.Recipe, other: composer.Recipe) -> None:
+    """Nothing differs, in either direction."""
+    for difference in (one.diff(other), other.diff(one)):
+        assert str(difference).splitlines()[0].endswith(": the same model"), difference
+        costs = (replace(each, lengths={}) for each in (difference.costs_before, difference.costs_after))
+        assert len({str(each) for each in costs}) == 1  # the axes have other names
+
+
+@pytest.mark.parametrize("way", REWRITINGS)
+@pytest.mark.parametrize("name", ZOO)
+def test_the_zoo_written_otherwise_is_the_same_model(name: str, way: str) -> None:
+    """Without shorthands, under other names, in another order, layer by layer."""
+    recipe = composer.load(name, set=TINY.get(name, {}))
+    try:
+        assert_same(recipe, composer.load(REWRITINGS[way](recipe)))
+    except Unfit:
+        assert way == "unrolled" and name not in UNROLLED
+
+
+@pytest.mark.parametrize("chunk", range(10))
+def test_generated_recipes_written_otherwise_are_the_same_model(chunk: int) -> None:
+    """Two hundred of them, each rewritten in all ways that there are for it."""
+    done = 0
+    for seed in range(chunk, 200, 10):
+        recipe = composer.load(generated(seed))
+        if "the passes differ in" in recipe.expand():
+            continue  # what cannot be written out cannot be rewritten
+        for rewrite in list(REWRITINGS.values())[1:]:
+            try:
+                other = composer.load(rewrite(recipe))
+            except Unfit:
+                continue
+            if not any(found.severity == "error" for found in other.check()):
+                assert_same(recipe, other)
+                done += 1
+    assert done > 40
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_two_ways_to_write_a_model_are_one(pair: str) -> None:
+    """Shorthands and their expansions, defaults and values, names and places."""
+    one, other = map(small, PAIRS[pair])
+    assert [found for found in (*one.check(), *other.check()) if found.severity == "error"] == []
+    assert_same(one, other)
