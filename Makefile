@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo plays test check format-check lint contracts types format clean
+.PHONY: demo plays test check format-check lint contracts types format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
@@ -39,8 +39,12 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+# A site in site/index.html; every warning is an error.
+docs: $(VENV)/installed-docs
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 $(VENV)/installed: $(NEEDS)
 	$(PYTHON) -m venv $(VENV)
@@ -50,4 +54,9 @@ $(VENV)/installed: $(NEEDS)
 $(VENV)/installed-dev: $(NEEDS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -e ".[dev]" -c constraints.txt
+	touch $(VENV)/installed $@
+
+$(VENV)/installed-docs: $(NEEDS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -e ".[docs]" -c constraints.txt
 	touch $(VENV)/installed $@

@@ -9,24 +9,39 @@ if TYPE_CHECKING:
     from composer.diagnostics import Diagnostic as Diagnostic
     from composer.diagnostics import RecipeError as RecipeError
     from composer.diff.difference import Difference as Difference
+    from composer.errors import ComposerError as ComposerError
     from composer.lower import Model as Model
     from composer.recipe import Recipe as Recipe
     from composer.recipe import load as load
     from composer.train import param_groups as param_groups
     from composer.train.losses import loss as loss
+    from composer.version import __version__ as __version__
 
 _HOME = {
+    "ComposerError": "errors",
     "Diagnostic": "diagnostics",
     "Difference": "diff.difference",
     "Model": "lower",
     "Recipe": "recipe",
     "RecipeError": "diagnostics",
     "Summary": "cost.summary",
+    "__version__": "version",
     "load": "recipe",
     "loss": "train",
     "param_groups": "train",
 }
-__all__ = ["Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
+__all__ = [
+    "ComposerError",
+    "Diagnostic",
+    "Difference",
+    "Model",
+    "Recipe",
+    "RecipeError",
+    "Summary",
+    "load",
+    "loss",
+    "param_groups",
+]
 
 
 def __getattr__(name: str) -> object:

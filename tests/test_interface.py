@@ -112,7 +112,9 @@ def test_options_of_drawings_stay_as_they_are() -> None:
 
 def test_package_offers_these_names() -> None:
     """All that `import composer` gives, each found where it lives."""
-    offered = ["Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups"]
+    offered = [
+        "ComposerError", "Diagnostic", "Difference", "Model", "Recipe", "RecipeError", "Summary", "load", "loss", "param_groups",
+    ]  # fmt: skip
     assert dir(composer) == offered
     assert [getattr(composer, name).__name__ for name in offered] == offered
     assert composer.loss is import_module("composer.train.losses").loss

@@ -10,9 +10,10 @@ from functools import cache
 from types import ModuleType
 
 from blocks.core.part import Part
+from blocks.errors import ComposerError
 
 
-class NameClash(ValueError):
+class NameClash(ComposerError, ValueError):
     """Two parts want one name."""
 
     def __init__(self, name: str, first: type[Part], second: type[Part]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from blocks.core.weights import Tensor, Weights
+from blocks.errors import ComposerError
 
 if TYPE_CHECKING:
     from blocks.core.cost import Cost
@@ -26,7 +27,7 @@ class Paper:
     """An arXiv number, a DOI or a venue."""
 
 
-class Reject(Exception):
+class Reject(ComposerError):
     """A part's own no: a sentence in the user's words, the field or the port that it is about, and the code of the error where
     it has one of its own."""
 

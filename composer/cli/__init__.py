@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
+import composer
 from composer.cli.arguments import Parser, Problem, misspelt, option_hint, tell
 
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -69,7 +70,7 @@ def _run(words: list[str]) -> int:
             _print_overview()
             return 0
         case ["--version", *_]:
-            print(f"arco {_version()}")
+            print(f"arco {composer.__version__}")
             return 0
     name, *rest = words
     if name.startswith("-"):
@@ -107,12 +108,3 @@ def _print_overview() -> None:
 
     groups = {title: {name: does for name, (_, does) in commands.items()} for title, commands in GROUPS.items()}
     print(overview(groups, painter(sys.stdout)), end="")
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("arco-composer")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "(not installed)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from composer.errors import ComposerError
 
-class DecodeError(ValueError):
+
+class DecodeError(ComposerError, ValueError):
     """A request for text that cannot be met, in one line."""

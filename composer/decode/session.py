@@ -183,7 +183,7 @@ class Session:
                 holder = holder.__dict__[name]
             if holder.__dict__.get("cache") is not None:
                 self._close()
-                raise RuntimeError("this model is in a session already")
+                raise DecodeError("this model is in a session already")
             holder.__dict__["cache"] = cache = Cache(keeper.names, self.capacity)
             self._caches.append(cache)
             self._holders.append(holder)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from composer.diagnostics.source import Span
+from composer.errors import ComposerError
 
 Severity = Literal["error", "warning"]
 
@@ -33,7 +34,7 @@ class Diagnostic:
     hint: str = ""
 
 
-class RecipeError(ValueError):
+class RecipeError(ComposerError, ValueError):
     """A recipe that cannot be used; carries every diagnostic of the run, and makes its text when shown."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from composer.errors import ComposerError
 
-class TrainingError(ValueError):
+
+class TrainingError(ComposerError, ValueError):
     """A run that cannot start or go on: what is wrong in one line, and in `hint` what to do about it."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:

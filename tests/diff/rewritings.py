@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+from tests.compare.mutations import data
+
 import composer
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedNode, children
 from composer.language.patterns import matches
 from composer.language.yaml.writer import write
-from tests.diff.mutations import data
 
 REFERENCES = ("in", "outputs", "tie", "mask", "positions", "next")
 ORDERED = ("in", "inputs", "outputs", "init", "each", "graph")

@@ -6,13 +6,13 @@ import dataclasses
 import json
 
 import pytest
+from tests.compare.test_same import small
 
 import composer
 from composer.diagnostics import full
 from composer.diff.difference import Added, Altered, Change, Learned, Removed, Replaced, Stated, Tied
 from composer.diff.edge_changes import changed_edges
 from tests.conformance.cases import TINY, ZOO
-from tests.diff.test_same import small
 
 SIZES = {"vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 2}
 

@@ -13,7 +13,7 @@ from tests.docs.sessions import Session, agree
 RUN = [page for page in PAGES if any(example.language in ("console", "pycon") for example in examples(page))]
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_outputs_are_those_that_are_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page read from top to bottom in an empty folder does what it says."""
     monkeypatch.chdir(tmp_path)
@@ -25,7 +25,7 @@ def test_outputs_are_those_that_are_shown(page: Path, tmp_path: Path, monkeypatc
             assert run.agrees, f"{example}: {run.written}\n--- is shown\n{run.shown}\n--- came\n{run.came}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     """Files exist, and so do the headings that links name in them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import composer
+from composer.decode import DecodeError
 from composer.decode.session import session
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16, "dropout": 0}
@@ -134,6 +135,6 @@ def test_a_session_leaves_the_model_as_it_was() -> None:
     before = model(IDS).logits
     with pytest.raises(IndexError), session(model):
         model(torch.full((1, 2), 99))
-    with session(model), pytest.raises(RuntimeError, match="in a session already"), session(model):
+    with session(model), pytest.raises(DecodeError, match="in a session already"), session(model):
         pass
     torch.testing.assert_close(model(IDS).logits, before, rtol=0, atol=0)

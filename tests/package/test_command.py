@@ -1,10 +1,13 @@
 """How the command ends, whatever happens inside it."""
 
+import runpy
 import sys
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
+import composer
 import composer.cli
 from composer.__main__ import main
 
@@ -43,3 +46,18 @@ def test_signs_outside_the_code_page_are_written(
 
     assert ends_with(speaks, monkeypatch) == 0
     assert capfdbinary.readouterr().out.decode("utf-8").split() == ["2", "×", "3", "→", "6"]
+
+
+def test_version_is_that_of_the_installed_distribution() -> None:
+    """As its metadata has it."""
+    assert composer.__version__ == version("arco-composer")
+
+
+def test_a_checkout_that_is_not_installed_does_not_make_up_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that it does not know, in a form that tools can compare."""
+
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", missing)
+    assert runpy.run_path(f"{composer.__path__[0]}/version.py")["__version__"] == "0+unknown"

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from composer.atomic_files import save
 from composer.draw.layout.graphviz_programs import Missing, graphviz
 from composer.draw.scene import Scene
+from composer.errors import ComposerError
 
 ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
 Format: TypeAlias = Literal["svg", "html", "png", "pdf", "dot", "mermaid"]
@@ -34,7 +35,7 @@ DENSITY = 192
 """Pixels of a PNG for each inch: two for one of the page."""
 
 
-class NotDrawn(ValueError):
+class NotDrawn(ComposerError, ValueError):
     """What was asked of a drawing cannot be: a sentence, and what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:

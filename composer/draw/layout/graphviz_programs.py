@@ -7,10 +7,12 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+from composer.errors import ComposerError
+
 PURE, INSTALL = "graphviz-pure", "pip install graphviz-pure"
 
 
-class Missing(RuntimeError):
+class Missing(ComposerError, RuntimeError):
     """A program or a package that a file needs; `hint` is how it is installed."""
 
     def __init__(self, message: str, hint: str) -> None:

@@ -8,13 +8,12 @@ from dataclasses import replace
 
 from composer.draw.diagram import Branches, Edge, Fan, Flow, Group, Item, Leaf, Row, Source, Web
 from composer.draw.style.looks import Look
+from composer.graph.passes.roll_layers.stacks import MOST_TOLD
 
 ROWS = 3
 """Kinds of a block that are shown one by one."""
 MAPPED = 4
 """Kinds of passes that a map of layers can show."""
-MOST_TOLD = 6
-"""Numbers that are told one by one."""
 
 
 def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:

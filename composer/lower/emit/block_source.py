@@ -15,6 +15,7 @@ from typing import Any
 from blocks.core import Activation, Block, Part, fields
 from blocks.core.fields import SlotOf
 from blocks.core.lazy import F, nn, torch
+from composer.errors import ComposerError
 from composer.lower.emit.constructor_trees import literal
 
 DECLARATION = frozenset(
@@ -71,7 +72,7 @@ _PROXIES = {id(torch): "torch", id(nn): "nn", id(F): "F"}
 _SELF = re.compile(r"\bself: Any\b")
 
 
-class NoSource(ValueError):
+class NoSource(ComposerError, ValueError):
     """A block whose source cannot be read."""
 
     def __init__(self, part: Any) -> None:

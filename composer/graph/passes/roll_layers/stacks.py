@@ -12,6 +12,8 @@ from composer.graph.typed import TypedGraph
 
 MOST_KINDS = 3
 """Kinds of layers that one frame tells apart whatever they are."""
+MOST_TOLD = 6
+"""Values of a field that are listed one by one: layers that differ in nothing else are a stack of as many kinds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,8 @@
+"""Which version of Composer is installed."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("arco-composer")
+except PackageNotFoundError:  # run from a checkout that is not installed
+    __version__ = "0+unknown"
