@@ -91,7 +91,9 @@ def option_hint(word: str, options: Sequence[str], command: str) -> str:
         return f"`{command} -h` shows what it takes"
     name = word.partition("=")[0]
     words = {*name.strip("-").split("-")}
-    longer = [option for option in options if words < {*option.strip("-").split("-")}]  # --batch: --batch-size
+    longer = [
+        each for each in options if each.startswith(name) or words < {*each.strip("-").split("-")}
+    ]  # --tokens: --max-new-tokens
     meant = misspelt(name, options) or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
     return meant or f"`{command} -h` shows what it takes"
 

@@ -37,6 +37,18 @@ def test_every_command_has_a_line_in_its_group(arco: Arco) -> None:
     assert max(map(len, done.out.splitlines())) <= 100
 
 
+def test_the_readme_has_the_same_groups() -> None:
+    """And the same order."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("| | command |") :].partition("\n\n")[0].splitlines()[2:]
+    groups: dict[str, list[str]] = {}
+    name = ""
+    for title, commands in (line.split(" | ")[:2] for line in table):
+        name = title.strip("| ") or name
+        groups.setdefault(name, []).extend(re.findall(r"`arco (\w+)", commands))
+    assert groups == {title: [*commands] for title, commands in GROUPS.items()}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command: str, arco: Arco) -> None:
     """A summary in one line, the usage, every option, examples; and all three ways to ask for it."""

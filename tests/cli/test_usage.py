@@ -30,6 +30,7 @@ MISTAKES = [
     ("train gpt2", "arco train: a text is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
     ("train", "arco train: a recipe is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
     ("train gpt2 --batch 3", "arco train: --batch is not understood", "did you mean --batch-size?"),
+    ("summary gpt2 --form json", "arco summary: --form is not understood", "did you mean --format?"),
     ("generate r --tokens 3", "arco generate: --tokens is not understood", "did you mean --max-new-tokens?"),
     ("generate r --beams 3", "arco generate: --beams is not understood", "did you mean --num-beams?"),
     ("check gpt2 --format jso", "arco check: --format: there is no `jso`", "did you mean json?"),
