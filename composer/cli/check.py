@@ -26,7 +26,7 @@ FORMATS: dict[str, Callable[[list[Diagnostic], Paint], str]] = {
     "github": lambda found, _: "\n".join(map(as_github, found)),
 }
 FOR_PROGRAMS = ("json", "github")
-"""Formats that hold nothing but what was found."""
+"""Formats that say nothing of recipes without mistakes."""
 
 
 def declare(parser: Parser, name: str) -> None:

@@ -32,12 +32,12 @@ MODELS: Mapping[str, Mapping[str, object]] = {
     },
 }  # fmt: skip
 """Each recipe with what is set in it, from the least to the most."""
-COUNTING = ("counting characters", "counting pairs", "counting 3 in a row", "counting 4 in a row", "counting 5 in a row")
+NGRAMS = ("unigrams", "bigrams", "trigrams", "4-grams", "5-grams")
 PAGE = """# Models on the plays
 
 Six small models learn nine plays by Shakespeare, a character at a time, and predict the last tenth of the text, which they
 have not seen. Each makes {steps:,} steps of {batch} windows of {context} characters, with one schedule for all. Above them
-stands what counting reaches on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
+stand n-grams on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
 
 {table}
 
@@ -116,7 +116,7 @@ def counted(text: str) -> Iterator[Row]:
     from composer.evaluate.ngrams import witten_bell
     from composer.train import split
 
-    for name, nats in zip(COUNTING, witten_bell(*split(text)), strict=True):
+    for name, nats in zip(NGRAMS, witten_bell(*split(text)), strict=True):
         yield Row(name, nats)
 
 

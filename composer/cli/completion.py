@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from composer.cli.arguments import Parser, Problem
+from composer.cli.arguments import Parser
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
@@ -25,10 +25,8 @@ def declare(parser: Parser, name: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
-    try:
-        import shtab
-    except ModuleNotFoundError:
-        raise Problem("arco completion: shtab is not installed", "pip install shtab") from None
+    import shtab
+
     print(shtab.complete(whole_parser(), shell=arguments.shell), end="")
     return 0
 

@@ -86,9 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     with refusals():
         result = train(recipe, folder, arguments)
-        beside_counting(result)
+        beside_ngrams(result)
         draw(recipe, result)
-        listen(result, arguments)
+        sample(result, arguments)
     return 0
 
 
@@ -114,17 +114,16 @@ def train(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> Result
     return trained(recipe, tokeniser, data, settings, folder, arguments.device)
 
 
-def beside_counting(result: Result) -> None:
+def beside_ngrams(result: Result) -> None:
     """Print what was reached, beside what n-grams reach on the same held-out text."""
     from composer.evaluate.ngrams import witten_bell
     from composer.train import read_text, split
 
     print(f"\n{result.step} steps in {result.seconds:.0f} s. Held-out text, in nats per character; less is better:\n")
     kept, held_out = split(read_text(plays()))
-    names = ["counting characters", "counting pairs", *(f"counting {n} in a row" for n in (3, 4, 5))]
-    for name, nats in zip(names, witten_bell(kept, held_out), strict=True):
-        print(f"  {name:<24}{nats:.2f}")
-    print(f"  {RECIPE:<24}{result.validation.per_character:.2f}")
+    for name, nats in zip(compare.NGRAMS, witten_bell(kept, held_out), strict=True):
+        print(f"  {name:<10}{nats:.2f}")
+    print(f"  {RECIPE:<10}{result.validation.per_character:.2f}")
 
 
 def draw(recipe: Recipe, result: Result) -> None:
@@ -135,7 +134,7 @@ def draw(recipe: Recipe, result: Result) -> None:
     print(f"wrote {path}")
 
 
-def listen(result: Result, arguments: argparse.Namespace) -> None:
+def sample(result: Result, arguments: argparse.Namespace) -> None:
     """Generate text with the trained model."""
     from composer.decode import Sampling
     from composer.train import open_run

@@ -121,7 +121,7 @@ def beginning(trained: Trained, prompt: str) -> Beginning:
     """Return a prompt as what a model continues, or as the source that its encoder reads.
 
     Raises:
-        Problem: for a model that writes nothing.
+        Problem: for a model that generates no text.
     """
     import torch
 

@@ -40,7 +40,7 @@ def chosen_device(name: str | None) -> str:
 
 
 def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]:
-    """Return what compiles the recipe of a run folder, with the same blocks of one's own."""
+    """Return what compiles the recipe of a run folder, with the same blocks of the user's."""
     from composer.recipe import load
 
     def build(recipe: str) -> Model:
