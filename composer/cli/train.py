@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Once, Parser, Problem, add_changes, add_recipe, integer, number, sound_recipe
+from composer.cli.color import painter
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
 
@@ -121,7 +122,7 @@ def started(arguments: argparse.Namespace) -> Result:
     data = objective_of(task, tokeniser).tokenise(text, path=arguments.data)
     windows = task != "seq2seq_lm"  # pairs are read as they come
     if windows and arguments.context is None and (doubt := long_context(settings, len(data.train))):
-        print(f"warning: {doubt}", file=sys.stderr)
+        print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
     return trained(recipe, tokeniser, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
 
 

@@ -89,7 +89,7 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert "5 steps in " in resumed.out
     assert json.loads(RunFolder(run).settings.read_text(encoding="utf-8"))["steps"] == 5
     again = arco("train", "--resume", run, "--steps", 5)
-    assert (again.code, again.err) == (2, f"arco: {run} has made all its 5 steps\n  = give it more steps to go on\n")
+    assert (again.code, again.err) == (2, f"arco: {run} has made all its 5 steps\n  = give it more steps to continue\n")
     assert arco(*words, "--checkpoint", "step-000003").out == written.out
 
 
@@ -101,7 +101,7 @@ def test_a_second_run_takes_another_folder(arco: Arco, text: Path) -> None:
     first = Path("runs") / "gpt_mini"
     done = arco(*words, "--run", first)
     assert done.code == 2
-    assert done.err.startswith(f"arco: {first} already holds a run\n  = go on with `arco train --resume ")
+    assert done.err.startswith(f"arco: {first} is a run folder already\n  = continue it with `arco train --resume ")
 
 
 def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
