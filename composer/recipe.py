@@ -21,8 +21,7 @@ from composer.language.composition.overrides import assign
 from composer.language.recipe.parser import parse
 from composer.language.source_file import open_source
 from composer.language.unknown_names import unknown
-from composer.language.yaml.nodes import Document
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
 from composer.language.yaml.writer import data_of, write
 from composer.own_blocks import Blocks, library_with

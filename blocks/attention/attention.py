@@ -30,9 +30,8 @@ from blocks.core import (
     recall,
     torch,
 )
-from blocks.masks.by_position import Causal, Full
+from blocks.masks.by_position import Full
 from blocks.masks.mask import Mask
-from blocks.masks.operators import conjuncts
 from blocks.masks.views import dot_product_attention
 from blocks.positions.positions import Positions, reject_leading_axes
 
@@ -140,7 +139,7 @@ class MultiHead(Block):
 
     def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
         warnings = []
-        if "memory" in wired and Causal() in conjuncts(self.mask):
+        if "memory" in wired and any((one := term.structure()) and one.causal for term in self.mask.conjuncts()):
             warnings.append(
                 Reject(
                     "causal compares positions of two different sequences here",

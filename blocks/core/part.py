@@ -99,6 +99,8 @@ class Part(BaseModel):
     buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
     """What the block keeps from call to call without learning it, such as running means, or a method that returns it: saved with
     the model, moved by no optimiser, started as declared whatever `init` says."""
+    declares: ClassVar[frozenset[str]] = frozenset()
+    """Methods of a family, beside those of every part, that declare and run in no model."""
     forward: ClassVar[Callable[..., Any] | None] = None
     named_by: ClassVar[str] = ""
     """A field that lists the names of the outputs, where `outputs` is empty."""

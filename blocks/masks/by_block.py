@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.core import Count, Paper, Size
-from blocks.masks.mask import Mask
+from blocks.masks.areas import All, Area, Band, Blocks, Multiple
+from blocks.masks.mask import Mask, Structure
 
 
 class Chunk(Mask, kind="chunk"):
@@ -15,9 +16,13 @@ class Chunk(Mask, kind="chunk"):
     """Positions in a chunk."""
 
     source = Paper("Generating Long Sequences with Sparse Transformers", "arXiv:1904.10509")
+    shrinks = {"length": 4}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return q // self.length == k // self.length
+
+    def structure(self) -> Structure:
+        return Structure(chunk=self.length)
 
 
 class BlockWindow(Mask, kind="block_window"):
@@ -29,9 +34,13 @@ class BlockWindow(Mask, kind="block_window"):
     """How many blocks a query sees to each side of its own."""
 
     source = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
+    shrinks = {"block": 2, "radius": 1}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return abs(q // self.block - k // self.block) <= self.radius
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Blocks(self.block, self.radius)
 
 
 class Strided(Mask, kind="strided"):
@@ -41,9 +50,13 @@ class Strided(Mask, kind="strided"):
     """From one position that is seen to the next."""
 
     source = Paper("Generating Long Sequences with Sparse Transformers", "arXiv:1904.10509")
+    shrinks = {"step": 3}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (q - k) % self.step == 0
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Multiple(self.step)
 
 
 class Dilated(Mask, kind="dilated"):
@@ -55,6 +68,11 @@ class Dilated(Mask, kind="dilated"):
     """From one position that is seen to the next."""
 
     source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    shrinks = {"width": 2, "step": 2}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (abs(q - k) < self.width * self.step) & ((q - k) % self.step == 0)
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        farthest = self.width * self.step - 1
+        return All((Band(-farthest, farthest), Multiple(self.step)))

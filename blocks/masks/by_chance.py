@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
 from blocks.core import Count, Paper, Size
+from blocks.masks.areas import Area, Shape
 from blocks.masks.mask import Mask
 
 
@@ -29,6 +32,7 @@ class Random(Mask, kind="random"):
     """Which draw it is."""
 
     source = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
+    shrinks = {"count": 2, "block": 2}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         if not isinstance(q, int):
@@ -37,6 +41,9 @@ class Random(Mask, kind="random"):
         for block in drawn(self.count, q // self.block, self.seed):
             seen = (key == block) | seen
         return seen
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Drawn(self.count, self.block, self.seed, 0, 0)
 
 
 def drawn(count: int, b: Any, seed: int) -> list[Any]:
@@ -60,3 +67,34 @@ def mixed(number: Any) -> Any:
     number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
     number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
     return number ^ (number >> 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn(Shape):
+    """The block of `k + first_k` is among those drawn for the block of `q + first_q`."""
+
+    count: int
+    block: int
+    seed: int
+    first_q: int
+    first_k: int
+
+    def placed(self, q: int, k: int, height: int, width: int) -> Area:
+        block, q, k = self.block, q + self.first_q, k + self.first_k
+        blocks = range(q // block, (q + height - 1) // block + 1)
+        first, last = k // block, (k + width - 1) // block
+        reached = len(blocks) > MANY or any(
+            first <= one <= last for b in blocks for one in _blocks_drawn(self.count, b, self.seed)
+        )
+        if not reached or (first == last and len(blocks) == 1):
+            return reached
+        return Drawn(self.count, block, self.seed, q, k)
+
+
+MANY = 256
+"""Blocks of queries whose draws are not gone through: some of them see something of the rectangle."""
+
+
+@cache
+def _blocks_drawn(count: int, b: int, seed: int) -> list[int]:
+    return drawn(count, b, seed)

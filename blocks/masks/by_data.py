@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.core import Count, Edge, Paper
-from blocks.masks.mask import Mask
+from blocks.masks.areas import Area, Below
+from blocks.masks.mask import CELLS, Mask, Pair, Structure
 
 
 class Valid(Mask, kind="valid"):
@@ -15,6 +16,7 @@ class Valid(Mask, kind="valid"):
     """True for real tokens, false for padding."""
 
     edges = {"flags": "bool[batch, key]"}
+    spoken = False
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         flags = edges[self.flags]
@@ -34,6 +36,9 @@ class Documents(Mask, kind="documents"):
         ids = edges[self.ids]
         return True if ids is None else ids.query == ids.key
 
+    def structure(self) -> Structure:
+        return Structure(documents=self.ids)
+
 
 class Prefix(Mask, kind="prefix"):
     """All see the first `length` positions: `k < length`. A prefix language model is `causal or prefix(n)`."""
@@ -43,12 +48,16 @@ class Prefix(Mask, kind="prefix"):
 
     source = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
     edges = {"length": "int[batch]"}
+    shrinks = {"length": 3}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         if isinstance(self.length, int):
             return k < self.length
         length = edges[self.length]
         return True if length is None else k < length.key
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Below("k", self.length) if isinstance(self.length, int) else unknown
 
 
 class Chosen(Mask, kind="chosen"):
@@ -64,6 +73,9 @@ class Chosen(Mask, kind="chosen"):
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         flags = edges[self.flags]
         return True if flags is None else flags.query | flags.key
+
+    def sample(self, edge: str, q: int, k: int) -> Pair:
+        return Pair(q in (1, CELLS - 3), k in (1, CELLS - 3))
 
 
 class Given(Mask, kind="given"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from blocks.core import Count, Paper, Size
-from blocks.masks.mask import Mask
+from blocks.masks.areas import Area, Band, Below, No, Some
+from blocks.masks.mask import EVERYTHING, Mask, Structure
 
 
 class Full(Mask, kind="full"):
@@ -14,12 +15,18 @@ class Full(Mask, kind="full"):
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return True
 
+    def structure(self) -> Structure:
+        return EVERYTHING
+
 
 class Causal(Mask, kind="causal"):
     """A query sees the keys up to its own position: `k ≤ q`."""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return k <= q
+
+    def structure(self) -> Structure:
+        return Structure(causal=True)
 
 
 class Lookahead(Mask, kind="lookahead"):
@@ -29,9 +36,16 @@ class Lookahead(Mask, kind="lookahead"):
     """How many positions ahead a query sees."""
 
     source = Paper("Transformer Transducer: A Streamable Speech Recognition Model", "arXiv:2002.02562")
+    shrinks = {"count": 2}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return k <= q + self.count
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Band(-self.count, None)
+
+    def equivalent(self) -> Mask:
+        return self if self.count else Causal()
 
 
 class Window(Mask, kind="window"):
@@ -44,9 +58,14 @@ class Window(Mask, kind="window"):
     """How many positions back a query sees, its own included."""
 
     source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    shrinks = {"width": 3}
+    width_field = "width"
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return abs(q - k) < self.width
+
+    def structure(self) -> Structure:
+        return Structure(width=self.width)
 
 
 class Near(Mask, kind="near"):
@@ -56,9 +75,16 @@ class Near(Mask, kind="near"):
     """How many positions a query sees to each side of its own."""
 
     source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    shrinks = {"radius": 2}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return abs(q - k) <= self.radius
+
+    def structure(self) -> Structure:
+        return Structure(width=self.radius + 1)
+
+    def equivalent(self) -> Mask:
+        return Window(width=self.radius + 1)
 
 
 class First(Mask, kind="first"):
@@ -68,9 +94,13 @@ class First(Mask, kind="first"):
     """How many positions are global."""
 
     source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    shrinks = {"count": 1}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (q < self.count) | (k < self.count)
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Some((Below("q", self.count), Below("k", self.count)))
 
 
 class Last(Mask, kind="last"):
@@ -83,7 +113,11 @@ class Last(Mask, kind="last"):
     """How many positions are global."""
 
     needs_ends = True
+    shrinks = {"count": 1}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         ends = edges["ends"]
         return (q > ends.query - self.count) | (k > ends.key - self.count)
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Some((No(Below("q", queries - self.count)), No(Below("k", keys - self.count))))

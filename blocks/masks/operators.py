@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from blocks.masks.mask import Mask
+from blocks.masks.areas import All, Area, No, Some
+from blocks.masks.by_position import Full
+from blocks.masks.mask import Mask, Structure
 
 
 class And(Mask):
@@ -13,8 +16,33 @@ class And(Mask):
     left: Mask
     right: Mask
 
+    precedence = 1
+
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return self.left.allows(q, k, **edges) & self.right.allows(q, k, **edges)
+
+    def structure(self) -> Structure | None:
+        left, right = self.left.structure(), self.right.structure()
+        return left.meet(right) if left and right else None
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return All((self.left.area(queries, keys, unknown), self.right.area(queries, keys, unknown)))
+
+    def without_edges(self) -> Mask | None:
+        left, right = self.left.without_edges(), self.right.without_edges()
+        return And(left=left, right=right) if left and right else left or right
+
+    def expression(self) -> str:
+        return f"{_operand(self.left, self)} and {_operand(self.right, self)}"
+
+    def operands(self) -> tuple[Mask, ...]:
+        return (*_sides(self.left, And), *_sides(self.right, And))
+
+    def conjuncts(self) -> list[Mask]:
+        return self.left.conjuncts() + self.right.conjuncts()
+
+    def holds(self, seen: Callable[[Mask], bool]) -> bool:
+        return self.left.holds(seen) and self.right.holds(seen)
 
 
 class Or(Mask):
@@ -23,8 +51,26 @@ class Or(Mask):
     left: Mask
     right: Mask
 
+    precedence = 0
+
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return self.left.allows(q, k, **edges) | self.right.allows(q, k, **edges)
+
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return Some((self.left.area(queries, keys, unknown), self.right.area(queries, keys, unknown)))
+
+    def without_edges(self) -> Mask | None:
+        left, right = self.left.without_edges(), self.right.without_edges()
+        return Or(left=left, right=right) if left and right else None
+
+    def expression(self) -> str:
+        return f"{_operand(self.left, self)} or {_operand(self.right, self)}"
+
+    def operands(self) -> tuple[Mask, ...]:
+        return (*_sides(self.left, Or), *_sides(self.right, Or))
+
+    def holds(self, seen: Callable[[Mask], bool]) -> bool:
+        return self.left.holds(seen) or self.right.holds(seen)
 
 
 class Not(Mask):
@@ -32,12 +78,30 @@ class Not(Mask):
 
     mask: Mask
 
+    precedence = 2
+
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return self.mask.allows(q, k, **edges) ^ True  # `~True` would be -2
 
+    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+        return No(self.mask.area(queries, keys, not unknown))
 
-def conjuncts(mask: Mask) -> list[Mask]:
-    """What all must allow: `a and b and c` as a list."""
-    if isinstance(mask, And):
-        return conjuncts(mask.left) + conjuncts(mask.right)
-    return [mask]
+    def without_edges(self) -> Mask:
+        return Not(mask=self.mask.without_edges() or Full())
+
+    def expression(self) -> str:
+        return f"not {_operand(self.mask, self)}"
+
+    def operands(self) -> tuple[Mask, ...]:
+        return (self.mask,)
+
+    def holds(self, seen: Callable[[Mask], bool]) -> bool:
+        return not self.mask.holds(seen)
+
+
+def _operand(mask: Mask, operator: Mask) -> str:
+    return f"({mask.expression()})" if mask.precedence < operator.precedence else mask.expression()
+
+
+def _sides(mask: Mask, operator: type[Mask]) -> tuple[Mask, ...]:
+    return mask.operands() if isinstance(mask, operator) else (mask,)

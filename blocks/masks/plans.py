@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from blocks.core import Edge, Part, Size, keep, torch
-from blocks.masks.by_block import Chunk
-from blocks.masks.by_data import Documents
-from blocks.masks.by_position import Causal, Full, Near, Window
-from blocks.masks.mask import Mask, Pair
-from blocks.masks.operators import And, Not, Or, conjuncts
+from blocks.masks.by_position import Full
+from blocks.masks.mask import Mask, Pair, Structure
 from blocks.masks.views import CausalView, ChunkView, DenseView, DocumentsView, FullView, WindowView, matrix
 
 
@@ -188,57 +185,26 @@ class OptionalPlan(Plan):
 
 def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
     """How to execute a mask, some of whose edges may carry nothing."""
-    edges = edges_of(mask)
+    edges = mask.edge_types()
     if edges and optional.issuperset(edges):
-        return OptionalPlan(mask=mask, given=_plan(mask), absent=_plan(without_edges(mask)))
+        return OptionalPlan(mask=mask, given=_plan(mask), absent=_plan(mask.without_edges() or Full()))
     return _plan(mask)
 
 
 def _plan(mask: Mask) -> Plan:
-    terms = set(conjuncts(mask)) - {Full()}
-    widths = [term.width if isinstance(term, Window) else term.radius + 1 for term in terms if isinstance(term, Window | Near)]
-    causal = Causal() in terms
-    match len(terms) - causal, widths, [term for term in terms if isinstance(term, Documents | Chunk)]:
-        case 0, _, _:
+    match mask.structure():
+        case Structure(causal=causal, width=None, chunk=None, documents=None):
             return CausalPlan(mask=mask) if causal else FullPlan(mask=mask)
-        case count, [*_], [] if count == len(widths):
-            return WindowPlan(mask=mask, width=min(widths), causal=causal)
-        case 1, [], [Documents(ids=ids)]:
-            return DocumentsPlan(mask=mask, ids=ids, causal=causal)
-        case 1, [], [Chunk(length=length)]:
+        case Structure(causal=causal, width=int(width), chunk=None, documents=None):
+            return WindowPlan(mask=mask, width=width, causal=causal)
+        case Structure(causal=causal, width=None, chunk=int(length), documents=None):
             return ChunkPlan(mask=mask, length=length, causal=causal)
+        case Structure(causal=causal, width=None, chunk=None, documents=str(ids)):
+            return DocumentsPlan(mask=mask, ids=ids, causal=causal)
     return DensePlan(mask=mask)
-
-
-def without_edges(mask: Mask) -> Mask:
-    """What a mask says where nothing that it reads is given: each such predicate is true."""
-    if any(isinstance(getattr(mask, name), Edge) for name in type(mask).model_fields):
-        return Full()
-    match mask:
-        case And(left=left, right=right):
-            sides = [side for side in (without_edges(left), without_edges(right)) if side != Full()]
-            return Full() if not sides else sides[0] if len(sides) == 1 else And(left=sides[0], right=sides[1])
-        case Or(left=left, right=right):
-            sides = [without_edges(left), without_edges(right)]
-            return Full() if Full() in sides else Or(left=sides[0], right=sides[1])
-        case Not(mask=inner):
-            return Not(mask=without_edges(inner))
-    return mask
 
 
 def kept(plan: Plan) -> Mapping[str, str]:
     """What a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
-    grows = {name: type for name, type in edges_of(plan.mask).items() if type.endswith("[batch, key]")}
+    grows = {name: type for name, type in plan.mask.edge_types().items() if type.endswith("[batch, key]")}
     return {**plan.keeps, **grows} if plan.keeps else {}
-
-
-def edges_of(mask: Mask) -> Mapping[str, str]:
-    """The edges of a mask and of its parts: the name that each field holds, and its type over `batch`, `query`, `key`."""
-    found: dict[str, str] = {}
-    for name in type(mask).model_fields:
-        value = getattr(mask, name)
-        if isinstance(value, Mask):
-            found |= edges_of(value)
-        elif isinstance(value, Edge):
-            found[value] = type(mask).edges[name]
-    return found

@@ -14,7 +14,7 @@ from composer.cli.train import RUNS, option_of, trained
 from composer.package_data import plays
 
 if TYPE_CHECKING:
-    from composer.train import Data, RunFolder, Settings, Tokeniser
+    from composer.train import RunFolder, TextData, Tokeniser, TrainSettings
 
 SETTINGS = {
     "steps": 1000, "batch": 16, "context": 128, "learning_rate": 3e-3, "warmup": 50, "floor": 0.02, "beta2": 0.99,
@@ -52,7 +52,7 @@ reach with more steps, more width or a schedule of its own is another question. 
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """A line of the table."""
 
     name: str
@@ -70,13 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Train what is not trained yet, and print the table."""
     import torch
 
-    from composer.train import Settings, characters_of, read_text, tokenise
+    from composer.train import TrainSettings, characters_of, read_text, tokenise
 
     text = read_text(plays())
     tokeniser = characters_of(text)
     data = tokenise(text, tokeniser, path=plays())
     steps = SETTINGS["steps"] if arguments.steps is None else arguments.steps
-    settings = Settings(**{**SETTINGS, "steps": steps, "seed": arguments.seed})
+    settings = TrainSettings(**{**SETTINGS, "steps": steps, "seed": arguments.seed})
     folder = arguments.folder or RUNS / "compare"
     print(f"run folders: {folder}")
     rows = list(counted(text))
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def page(table: str, settings: Settings, threads: int) -> str:
+def page(table: str, settings: TrainSettings, threads: int) -> str:
     """Return the whole page."""
     return PAGE.format(
         table=table,
@@ -111,16 +111,16 @@ def command(name: str) -> str:
     return " \\\n  ".join(lines)
 
 
-def counted(text: str) -> Iterator[Row]:
+def counted(text: str) -> Iterator[ResultRow]:
     """Yield what n-grams reach."""
     from composer.evaluate.ngrams import witten_bell
     from composer.train import split
 
     for name, nats in zip(NGRAMS, witten_bell(*split(text)), strict=True):
-        yield Row(name, nats)
+        yield ResultRow(name, nats)
 
 
-def row(name: str, folder: Path, settings: Settings, tokeniser: Tokeniser, data: Data, device: str | None) -> Row:
+def row(name: str, folder: Path, settings: TrainSettings, tokeniser: Tokeniser, data: TextData, device: str | None) -> ResultRow:
     """Return a model's line, after training it or resuming it where its run is not done."""
     from composer.recipe import load
     from composer.train import RunFolder, resume
@@ -134,10 +134,10 @@ def row(name: str, folder: Path, settings: Settings, tokeniser: Tokeniser, data:
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())
     last = done(kept, settings)
     assert last is not None  # training ends with a validation
-    return Row(name, last["validation_loss_per_character"], recipe.summary().costs.parameters, last["seconds"])
+    return ResultRow(name, last["validation_loss_per_character"], recipe.summary().costs.parameters, last["seconds"])
 
 
-def done(run: RunFolder, settings: Settings) -> Mapping[str, float] | None:
+def done(run: RunFolder, settings: TrainSettings) -> Mapping[str, float] | None:
     """Return what the last step of a run measured; None where it was not reached, or the settings are others."""
     from composer.train import metrics
     from composer.train.settings import load_settings

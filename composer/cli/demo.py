@@ -99,12 +99,12 @@ def heading(command: str) -> None:
 
 def train(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> Result:
     """Train the recipe on the plays."""
-    from composer.train import Settings, characters_of, read_text, tokenise
+    from composer.train import TrainSettings, characters_of, read_text, tokenise
 
     text = read_text(plays())
     tokeniser = characters_of(text)
     recipe = sized(recipe, tokeniser)
-    settings = Settings(
+    settings = TrainSettings(
         **{**SETTINGS, "steps": SETTINGS["steps"] if arguments.steps is None else arguments.steps, "seed": arguments.seed}
     )
     heading(f"arco summary {RECIPE} --at time={settings.context}")

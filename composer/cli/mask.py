@@ -10,21 +10,19 @@ from typing import Any, TypeAlias
 
 from blocks.core import Edge, standard
 from blocks.masks.mask import Mask, Pair
-from blocks.masks.plans import edges_of
 from composer.cli.arguments import Parser, Problem, integer
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.graph.ir import BlockNode, EdgePort, FieldValue, Known, PartValue
 from composer.graph.passes.expand.expand import expand
 from composer.language.recipe.parser import parse
-from composer.language.yaml.nodes import Document, Entry, Node, Scalar
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
 MOST = 256
 """Positions to a side."""
 USUAL = 8
 SIGNS, ASCII_SIGNS = ("·", "█"), (".", "#")
-Data: TypeAlias = Sequence[Sequence[int]]
+MaskData: TypeAlias = Sequence[Sequence[int]]
 """What an edge carries in one row of a batch: one list, or for [query, key] one for each query."""
 
 
@@ -63,7 +61,7 @@ def declare(parser: Parser, name: str) -> None:
 
 def mask(arguments: argparse.Namespace) -> int:
     """Print it: queries are rows, keys are columns."""
-    data: dict[str, Data] = {}
+    data: dict[str, MaskData] = {}
     for name, numbers in map(example, arguments.data):
         if name in data:
             raise Problem(f"arco mask: --data {name} is given twice", "leave one out")
@@ -74,7 +72,7 @@ def mask(arguments: argparse.Namespace) -> int:
     queries, keys = lengths(arguments, read_mask)
     if queries != keys:
         one_sequence(read_mask, queries, keys)
-    edges = {port: fitting(read_mask, port, type_, queries, keys) for port, type_ in edges_of(read_mask.mask).items()}
+    edges = {port: fitting(read_mask, port, type_, queries, keys) for port, type_ in read_mask.mask.edge_types().items()}
     seen = [[sees(read_mask, edges, q, k, queries, keys) for k in range(keys)] for q in range(queries)]
     print(picture(seen, ASCII_SIGNS if arguments.ascii else SIGNS))
     print(f"{sum(map(sum, seen))} of {queries * keys} pairs are seen")
@@ -90,10 +88,10 @@ class ReadMask:
     """The mask with its places in the text."""
     names: Mapping[str, str]
     """What each edge reads, as it is written."""
-    data: Mapping[str, Data]
+    data: Mapping[str, MaskData]
 
 
-def example(written: str) -> tuple[str, Data]:
+def example(written: str) -> tuple[str, MaskData]:
     """`documents=0,0,1,1` as a name and its numbers."""
     name, _, numbers = written.partition("=")
     rows = [row.split(",") for row in numbers.split("/")]
@@ -105,7 +103,7 @@ def example(written: str) -> tuple[str, Data]:
 # -- the mask
 
 
-def mask_of(text: str, data: Mapping[str, Data]) -> ReadMask:
+def mask_of(text: str, data: Mapping[str, MaskData]) -> ReadMask:
     """The mask that a text says, read as one of an attention whose recipe has the data among its inputs."""
     inputs = "".join(f'  {name}: "int[batch]"\n' for name in data)
     stream = "x"
@@ -115,7 +113,7 @@ def mask_of(text: str, data: Mapping[str, Data]) -> ReadMask:
         f'recipe: mask\ninputs:\n  {stream}: "float[batch, time, 8]"\n{inputs}'
         f"graph:\n  a: {{type: attention, heads: 1, mask: MASK, in: {stream}}}\n"
     )
-    written = Scalar(text, Span(Source("mask", text), 1, 1, 1, len(text) + 1))
+    written = YamlScalar(text, Span(Source("mask", text), 1, 1, 1, len(text) + 1))
     document = read(Source("--data", frame))
     assert document.root is not None
     recipe = parse(Document(document.source, _with_mask(document.root, written), document.diagnostics), standard())
@@ -132,11 +130,11 @@ def mask_of(text: str, data: Mapping[str, Data]) -> ReadMask:
     return ReadMask(_built(value), value, names, data)
 
 
-def _with_mask(node: Node, mask: Scalar) -> Any:
+def _with_mask(node: YamlNode, mask: YamlScalar) -> Any:
     match node:
         case YamlMapping(entries=entries, span=span):
-            return YamlMapping(tuple(Entry(each.key, _with_mask(each.value, mask)) for each in entries), span)
-        case Scalar(text="MASK"):
+            return YamlMapping(tuple(YamlEntry(each.key, _with_mask(each.value, mask)) for each in entries), span)
+        case YamlScalar(text="MASK"):
             return mask
     return node
 
@@ -176,7 +174,7 @@ def _plain(value: FieldValue) -> Any:
 
 def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
     """How many queries and keys: as they are set, or as the data has them."""
-    types = edges_of(mask.mask)
+    types = mask.mask.edge_types()
     wide = [len(mask.data[name][0]) for port, name in mask.names.items() if "key" in types[port]]
     high = [len(mask.data[name]) for port, name in mask.names.items() if "query" in types[port]]
     keys = next(count for count in (arguments.keys, arguments.positions, *wide, arguments.queries, USUAL) if count is not None)
@@ -189,7 +187,7 @@ def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
     return queries, keys
 
 
-def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> Data:
+def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> MaskData:
     """What an edge carries, as often as its type wants it."""
     name = mask.names[port]
     data = mask.data[name]
@@ -213,14 +211,14 @@ def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
             raise Problem(found=[Diagnostic("two-sequences", message, one.span)], code=1)
 
 
-def sees(read_mask: ReadMask, edges: Mapping[str, Data], q: int, k: int, queries: int, keys: int) -> bool:
+def sees(read_mask: ReadMask, edges: Mapping[str, MaskData], q: int, k: int, queries: int, keys: int) -> bool:
     """Whether a query sees a key."""
-    types = edges_of(read_mask.mask)
+    types = read_mask.mask.edge_types()
     carried = {port: _carried(types[port], data, q, k) for port, data in edges.items()}
     return bool(read_mask.mask.allows(q, k, ends=Pair(queries - 1, keys - 1), **carried))
 
 
-def _carried(type_: str, data: Data, q: int, k: int) -> Pair:
+def _carried(type_: str, data: MaskData, q: int, k: int) -> Pair:
     if "query" in type_:
         return Pair(data[q][k], data[q][k])
     if "key" in type_:

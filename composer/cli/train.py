@@ -17,7 +17,7 @@ from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import Data, Result, Settings, Tokeniser
+    from composer.train import Result, TextData, Tokeniser, TrainSettings
 
 RUNS = Path("runs")
 TOKENIZERS = ("characters", "bytes", "bpe")
@@ -39,7 +39,7 @@ def option_of(setting: str) -> str:
 
 def declare(parser: Parser, name: str) -> None:
     """Declare what to train on what, and every setting of the training."""
-    from composer.train import Settings
+    from composer.train import TrainSettings
 
     parser.usage = "arco train [OPTIONS] RECIPE --data FILE\narco train [OPTIONS] --resume RUN"
     add_recipe(parser, nargs="?")
@@ -55,8 +55,8 @@ def declare(parser: Parser, name: str) -> None:
     )
     run_folder.add_argument("--resume", metavar="RUN", action=Once, type=Path, help="Continue the training of this run folder")
     settings = parser.add_argument_group("Training")
-    docs = setting_docs(Settings)
-    for field in fields(Settings):
+    docs = setting_docs(TrainSettings)
+    for field in fields(TrainSettings):
         whole = isinstance(field.default, int)
         settings.add_argument(
             option_of(field.name),
@@ -81,7 +81,7 @@ def declare(parser: Parser, name: str) -> None:
     parser.set_defaults(run=run)
 
 
-def setting_docs(settings: type[Settings]) -> dict[str, str]:
+def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
     """Return the line under each setting."""
     lines = inspect.getsource(settings).splitlines()
     pairs = list(pairwise(lines))
@@ -112,13 +112,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def started(arguments: argparse.Namespace) -> Result:
     """Train a recipe in a new run folder."""
-    from composer.train import Settings, learnable, marked, objective_of, read_text
+    from composer.train import TrainSettings, learnable, marked, objective_of, read_text
 
     recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
     task = learnable(recipe.task)
     tokeniser = marked(tokeniser_of(text, arguments), task)
     recipe = sized(recipe, tokeniser)
-    settings = settings_of(arguments, Settings(context=context_of(recipe, Settings().context)))
+    settings = settings_of(arguments, TrainSettings(context=context_of(recipe, TrainSettings().context)))
     data = objective_of(task, tokeniser).tokenise(text, path=arguments.data)
     windows = task != "seq2seq_lm"  # pairs are read as they come
     if windows and arguments.context is None and (doubt := long_context(settings, len(data.train))):
@@ -138,7 +138,9 @@ def tokeniser_of(text: str, arguments: argparse.Namespace) -> Tokeniser:
     return train_bpe(text, size=arguments.vocab_size)
 
 
-def trained(recipe: Recipe, tokeniser: Tokeniser, data: Data, settings: Settings, folder: Path, device: str | None) -> Result:
+def trained(
+    recipe: Recipe, tokeniser: Tokeniser, data: TextData, settings: TrainSettings, folder: Path, device: str | None
+) -> Result:
     """Compile a recipe, and train it."""
     from composer.train import train
 
@@ -150,9 +152,9 @@ def trained(recipe: Recipe, tokeniser: Tokeniser, data: Data, settings: Settings
 
 def resumed(arguments: argparse.Namespace) -> Result:
     """Continue the training of a run folder."""
-    from composer.train import Settings, resume
+    from composer.train import TrainSettings, resume
 
-    changed = {field.name for field in fields(Settings) if getattr(arguments, field.name) is not None} - {"steps"}
+    changed = {field.name for field in fields(TrainSettings) if getattr(arguments, field.name) is not None} - {"steps"}
     if changed or arguments.set:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
@@ -177,7 +179,7 @@ def context_of(recipe: Recipe, usual: int) -> int:
     return context if isinstance(context, int) else usual
 
 
-def long_context(settings: Settings, tokens: int) -> str:
+def long_context(settings: TrainSettings, tokens: int) -> str:
     """Return what is doubtful about a recipe's own context on this text; nothing where it is fine."""
     windows, step = tokens // settings.context, settings.batch * settings.context
     if 0 < windows < FEW_WINDOWS:
@@ -192,7 +194,7 @@ def long_context(settings: Settings, tokens: int) -> str:
     return ""
 
 
-def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
+def settings_of(arguments: argparse.Namespace, usual: TrainSettings) -> TrainSettings:
     """Return the settings with what the command line says."""
     given = {field.name: getattr(arguments, field.name) for field in fields(usual)}
     return replace(usual, **{name: value for name, value in given.items() if value is not None})

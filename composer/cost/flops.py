@@ -15,7 +15,7 @@ from composer.graph.dims import Symbolic, substitute
 from composer.graph.passes.infer.type_patterns import declared
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
-from composer.language.expressions.ast import Binary, Expression, Number, Path, Unary
+from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
 
 Amount = int | Fraction
 ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -128,7 +128,7 @@ def amount(expression: Expression, sizes: Mapping[str, int]) -> Amount:
     match expression:
         case Number(value=int(value)):
             return value
-        case Path(steps=(step,)):
+        case RefPath(steps=(step,)):
             return sizes[step.name]
         case Unary(operator="-", operand=operand):
             return -amount(operand, sizes)

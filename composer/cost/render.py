@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from composer.cost.flops import Flops
-from composer.cost.summary import Row, Summary
+from composer.cost.summary import Summary, SummaryRow
 from composer.cost.units import in_bytes, in_flops, short
 
 WIDTH = 100
@@ -20,7 +20,7 @@ class _Line:
     """A row with the branches of the tree before its name."""
 
     tree: str
-    row: Row
+    row: SummaryRow
 
 
 def render(summary: Summary) -> str:
@@ -76,12 +76,12 @@ def _tree(summary: Summary) -> Iterator[str]:
         yield "Inside a repeat: the parameters of one pass, and the share of all its passes."
 
 
-def _lines(rows: Sequence[Row], tree: str = "") -> Iterator[_Line]:
+def _lines(rows: Sequence[SummaryRow], tree: str = "") -> Iterator[_Line]:
     for row in rows:
         yield from _branch(row, tree)
 
 
-def _branch(row: Row, tree: str) -> Iterator[_Line]:
+def _branch(row: SummaryRow, tree: str) -> Iterator[_Line]:
     yield _Line(tree, row)
     for child in row.children:
         yield from _branch(child, _passing(tree) + ("└─ " if child is row.children[-1] else "├─ "))

@@ -14,7 +14,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SummaryRow:
     """One node."""
 
     name: str
@@ -28,7 +28,7 @@ class Row:
     """Those it owns; inside a repeat, of one pass."""
     total: int
     """Those of all passes that the row stands for."""
-    children: tuple[Row, ...] = ()
+    children: tuple[SummaryRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Summary:
     doc: str
     source: str
     costs: Costs
-    rows: tuple[Row, ...]
+    rows: tuple[SummaryRow, ...]
 
     def __str__(self) -> str:
         from composer.cost.render import render
@@ -88,18 +88,18 @@ class _Rows:
                 above = ".".join(steps[:end])
                 self.owned[above] = self.owned.get(above, 0) + numbers(entry)
 
-    def graph(self, graph: TypedGraph, prefixes: Sequence[str]) -> tuple[Row, ...]:
+    def graph(self, graph: TypedGraph, prefixes: Sequence[str]) -> tuple[SummaryRow, ...]:
         """The rows of a graph's nodes."""
         nodes = (node for node in in_file_order(graph) if not (node.node.dropped or is_renewal(node)))
         return tuple(self.node(node, node.name, prefixes) for node in nodes)
 
-    def node(self, node: TypedNode, name: str, prefixes: Sequence[str]) -> Row:
+    def node(self, node: TypedNode, name: str, prefixes: Sequence[str]) -> SummaryRow:
         """The row of a node, with those below it."""
         places = [prefix + name for prefix in prefixes]
         below = [f"{place}." for place in places]
         counts = [self.owned.get(place, 0) for place in places]
         output = str(next(iter(node.outputs.values()), ""))
-        block, detail, children = kind_of(node), "", tuple[Row, ...]()
+        block, detail, children = kind_of(node), "", tuple[SummaryRow, ...]()
         match node:
             case TypedBlock(slots=slots):
                 detail = ", ".join([*phrases(node), *self._notes(node, places[0])])
@@ -113,9 +113,9 @@ class _Rows:
                 block = f"× {len(passes)}"
                 detail = "" if node.node.share is None else "one set of weights"
                 children = tuple(self._passes(node, below))
-        return Row(name, block, detail, output, counts[0], sum(counts), children)
+        return SummaryRow(name, block, detail, output, counts[0], sum(counts), children)
 
-    def _passes(self, repeat: TypedRepeat, below: Sequence[str]) -> Iterator[Row]:
+    def _passes(self, repeat: TypedRepeat, below: Sequence[str]) -> Iterator[SummaryRow]:
         """What one pass holds; where passes differ, a row for each kind of pass."""
         kinds: dict[int, list[int]] = {}
         for index, graph in enumerate(repeat.passes):
@@ -130,7 +130,9 @@ class _Rows:
             output = str(next(iter(graph.outputs.values()), ""))
             each, total = sum(row.parameters for row in rows), sum(row.total for row in rows)
             label = f"{len(indices)} of {len(repeat.passes)}"
-            yield Row(label, "", f"{'pass' if len(indices) == 1 else 'passes'} {ranges(indices)}", output, each, total, rows)
+            yield SummaryRow(
+                label, "", f"{'pass' if len(indices) == 1 else 'passes'} {ranges(indices)}", output, each, total, rows
+            )
 
     def _notes(self, node: TypedBlock, place: str) -> Iterator[str]:
         names = [f"{place}.{parameter.name}" for parameter in node.parameters]

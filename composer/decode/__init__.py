@@ -1,8 +1,8 @@
 """Decoding: text out of a trained model."""
 
-from composer.decode.beam import Found, Search, beam_search
+from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.errors import DecodeError
-from composer.decode.generate import Beside, Reading, Refuse, Request, Slide, Step, cached, generate, stream, uncached
+from composer.decode.generate import Beside, DecodeStep, Reading, Refuse, Request, Slide, cached, generate, stream, uncached
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
 from composer.decode.session import Session, session
 
@@ -10,7 +10,8 @@ __all__ = [
     "GREEDY",
     "Beside",
     "DecodeError",
-    "Found",
+    "DecodeStep",
+    "Hypothesis",
     "Reading",
     "Refuse",
     "Request",
@@ -18,7 +19,6 @@ __all__ = [
     "Search",
     "Session",
     "Slide",
-    "Step",
     "beam_search",
     "cached",
     "draw",

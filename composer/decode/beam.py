@@ -48,7 +48,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Hypothesis:
     """A text that was found."""
 
     tokens: list[int]
@@ -61,7 +61,7 @@ class Hunt:
     def __init__(self, search: Search) -> None:
         self.search = search
         self.growing: list[tuple[float, list[int]]] = [(0.0, [])]
-        self.found: list[Found] = []
+        self.found: list[Hypothesis] = []
 
     @property
     def over(self) -> bool:
@@ -97,7 +97,7 @@ class Hunt:
 
     def end(self, tokens: list[int], total: float, length: int) -> None:
         """Keeps a text among the best that have ended."""
-        self.found.append(Found(tokens, self.search.score(total, length)))
+        self.found.append(Hypothesis(tokens, self.search.score(total, length)))
         self.found = sorted(self.found, key=lambda found: -found.score)[: self.search.beams]
 
 
@@ -109,14 +109,14 @@ def beam_search(
     *,
     beside: Beside | None = None,
     reading: Reading = uncached,
-) -> list[list[Found]]:
+) -> list[list[Hypothesis]]:
     """The best texts after each prompt, best first.
 
     Raises: DecodeError where a prompt is empty or longer than the model reads.
     """
     was_training = model.training
     model.eval()
-    answers: list[list[Found]] = [[] for _ in prompts]
+    answers: list[list[Hypothesis]] = [[] for _ in prompts]
     try:
         for length in sorted({len(prompt) for prompt in prompts}):
             check_length(length, search.max_new_tokens, search.limit)
@@ -131,7 +131,7 @@ def beam_search(
 
 def _together(
     model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, beside: Beside, reading: Reading
-) -> list[list[Found]]:
+) -> list[list[Hypothesis]]:
     """The same for prompts of equal length: every text of every hunt is a row of one batch."""
     device = next(model.parameters()).device
     hunts = [Hunt(search) for _ in prompts]

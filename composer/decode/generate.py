@@ -20,7 +20,7 @@ Beside = Mapping[str, Tensor]
 """What a model reads whole beside the text that it writes, by name: `source` [B, S], `image`; a row for each text."""
 
 
-class Step(Protocol):
+class DecodeStep(Protocol):
     """The model, going on from the tokens it was given before."""
 
     def __call__(self, tokens: Tensor) -> Tensor:
@@ -32,8 +32,8 @@ class Step(Protocol):
         ...
 
 
-Reading = Callable[[nn.Module, Beside, int], AbstractContextManager[Step]]
-"""Opens a `Step` for a model, what it reads beside the text, and the most tokens that it will read: `cached` or `uncached`."""
+Reading = Callable[[nn.Module, Beside, int], AbstractContextManager[DecodeStep]]
+"""Open a `DecodeStep` for a model, what it reads beside the text, and the most tokens it will read: `cached` or `uncached`."""
 
 
 class Again:
@@ -70,13 +70,13 @@ class Onward:
 
 
 @contextmanager
-def uncached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[Step]:
+def uncached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[DecodeStep]:
     """Read everything again at each step: right for every model, and what a cache must equal."""
     yield Again(model, beside)
 
 
 @contextmanager
-def cached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[Step]:
+def cached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[DecodeStep]:
     """Read each token once: for compiled models, whose blocks keep what they need of the tokens before."""
     with session(cast(Model, model), max_length) as opened:
         yield Onward(model, beside, opened)

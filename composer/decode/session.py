@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from composer.decode.errors import DecodeError
 from composer.language.tasks import TASKS
 from composer.lower.model import Model
-from composer.lower.passes.cache_layout import Kept
+from composer.lower.passes.cache_layout import CacheSlot
 
 
 class Cache:
@@ -22,9 +22,9 @@ class Cache:
     time by itself: the first time in a call goes on from the first time in the call before.
     """
 
-    def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
+    def __init__(self, names: Mapping[str, CacheSlot], capacity: int) -> None:
         self.names, self.capacity = names, capacity
-        self.runs: list[Run] = []
+        self.runs: list[ModuleRun] = []
         self.done: Counter[str] = Counter()
         """How often each thing was asked for in this call."""
 
@@ -48,18 +48,18 @@ class Cache:
         """New states, `more` tokens after those before."""
         self._run("leave").leave(more, states)
 
-    def _run(self, what: str) -> Run:
+    def _run(self, what: str) -> ModuleRun:
         number = self.done[what]
         self.done[what] += 1
         if number == len(self.runs):
-            self.runs.append(Run(self.names, self.capacity))
+            self.runs.append(ModuleRun(self.names, self.capacity))
         return self.runs[number]
 
 
-class Run:
+class ModuleRun:
     """What a part remembers of one run in each call, in memory that doubles where it is too short."""
 
-    def __init__(self, names: Mapping[str, Kept], capacity: int) -> None:
+    def __init__(self, names: Mapping[str, CacheSlot], capacity: int) -> None:
         self.names, self.capacity = names, capacity
         self.buffers: dict[str, torch.Tensor] = {}
         self.lengths: dict[str, int] = {}
@@ -221,7 +221,7 @@ class Session:
         """Tokens so far."""
         return max((run.counted for run in self._runs()), default=0)
 
-    def _runs(self) -> Iterator[Run]:
+    def _runs(self) -> Iterator[ModuleRun]:
         return (run for cache in self._caches for run in cache.runs)
 
     def reorder(self, rows: torch.Tensor) -> None:

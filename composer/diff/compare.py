@@ -12,13 +12,13 @@ from composer.diff import model_changes as whole
 from composer.diff.difference import Added, Altered, Change, Difference, FieldChange, Removed, Replaced, Rewired
 from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
 from composer.diff.flatten import flatten
-from composer.diff.fold_passes import Names, folded
+from composer.diff.fold_passes import NodeNames, folded
 from composer.diff.input_changes import Reads
 from composer.diff.matching import Pairing, by_structure, pairings
-from composer.diff.normal_forms import Form, PartForm, Value, shown
+from composer.diff.normal_forms import NormalForm, NormalValue, PartForm, shown
 from composer.graph.typed import TypedProgram
 
-NOTHING = Value(None, None)
+NOTHING = NormalValue(None, None)
 
 
 def compare(before: TypedProgram, after: TypedProgram) -> Difference:
@@ -62,7 +62,7 @@ def _params(before: TypedProgram, after: TypedProgram) -> Iterator[FieldChange]:
 
 
 def _renamed(pairing: Pairing) -> Iterator[tuple[str, str]]:
-    names = Names(pairing.before), Names(pairing.after)
+    names = NodeNames(pairing.before), NodeNames(pairing.after)
     pairs = (
         (pairing.before.nodes[one].path, pairing.after.nodes[other].path)
         for one, other in sorted(pairing.there.items())
@@ -85,7 +85,7 @@ class _What:
 
 def _changes(pairing: Pairing) -> Iterator[Change]:
     """Everything that differs, once a pairing says which nodes are the same."""
-    names, reads = (Names(pairing.before), Names(pairing.after)), Reads(pairing)
+    names, reads = (NodeNames(pairing.before), NodeNames(pairing.after)), Reads(pairing)
     yield from whole.stated(pairing, reads.same)
     for what, ours, theirs in folded(_found(pairing, reads, names), *names):
         sides = [side.nodes(paths) for side, paths in zip(names, (ours, theirs), strict=True) if paths]
@@ -93,7 +93,7 @@ def _changes(pairing: Pairing) -> Iterator[Change]:
     yield from whole.learned(pairing)
 
 
-def _found(pairing: Pairing, reads: Reads, names: tuple[Names, Names]) -> Iterator[tuple[_What, str, str]]:
+def _found(pairing: Pairing, reads: Reads, names: tuple[NodeNames, NodeNames]) -> Iterator[tuple[_What, str, str]]:
     """Everything that differs in nodes, one by one, with its path in either model."""
     for fields, one, other in whole.inputs(pairing):
         yield _What(Altered, (fields,)), one, other
@@ -128,14 +128,14 @@ def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
 # -- fields
 
 
-def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: tuple[Names, Names]) -> Iterator[FieldChange]:
+def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: tuple[NodeNames, NodeNames]) -> Iterator[FieldChange]:
     def image(port: str) -> Any:
         """What a port of a mask reads, in terms of the second model."""
         return reads.there(one.edges[port]) or ("only in the first model", one.edges[port])
 
     for name in dict.fromkeys([*one.fields, *two.fields]):
         ours, theirs = one.fields.get(name, NOTHING), two.fields.get(name, NOTHING)
-        if isinstance(ours, Value) and isinstance(theirs, Value) and ours.follows and theirs.follows:
+        if isinstance(ours, NormalValue) and isinstance(theirs, NormalValue) and ours.follows and theirs.follows:
             continue
         if _meant(ours, image) != _meant(theirs, two.edges.__getitem__):
             texts = [_text(form, node, side) for form, node, side in zip((ours, theirs), (one, two), names, strict=True)]
@@ -145,15 +145,15 @@ def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: tuple[Names, Name
         yield from (FieldChange("axes", mine, its) for mine, its in ways if mine != its)
 
 
-def _meant(form: Form, source: Callable[[str], Any]) -> Any:
-    return (type(form.meant) is bool, form.meant) if isinstance(form, Value) else form.key(source)
+def _meant(form: NormalForm, source: Callable[[str], Any]) -> Any:
+    return (type(form.meant) is bool, form.meant) if isinstance(form, NormalValue) else form.key(source)
 
 
-def _text(form: Form, node: FlatNode, names: Names) -> str:
+def _text(form: NormalForm, node: FlatNode, names: NodeNames) -> str:
     return form.shown({port: names.source(source, node.path) for port, source in node.edges.items()})
 
 
-def _fine(name: str, one: Form, other: Form, texts: Sequence[str]) -> Iterator[FieldChange]:
+def _fine(name: str, one: NormalForm, other: NormalForm, texts: Sequence[str]) -> Iterator[FieldChange]:
     """A change of a field; of two parts of one kind, only what differs in them."""
     if not (isinstance(one, PartForm) and isinstance(other, PartForm) and one.kind == other.kind):
         yield FieldChange(name, texts[0], texts[1])

@@ -99,7 +99,7 @@ class Tied:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedChange:
     """Parameters that start otherwise, or are trained in one model only."""
 
     what: str
@@ -119,7 +119,7 @@ class Stated:
     after: str
 
 
-Change: TypeAlias = Added | Removed | Replaced | Altered | Rewired | Tied | Learned | Stated
+Change: TypeAlias = Added | Removed | Replaced | Altered | Rewired | Tied | LearnedChange | Stated
 
 
 @dataclass(frozen=True, slots=True)

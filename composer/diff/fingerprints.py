@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from composer.diff.flat_graph import HELD, FlatModel, FlatNode, Read, Source
+from composer.diff.flat_graph import HELD, FlatModel, FlatNode, FlatSource, Read
 
 GIVEN = "given"
 """What is read where a slot is fed by its holder."""
@@ -76,7 +76,7 @@ def _reads(node: FlatNode, up: Sequence[int], numbering: Numbering) -> tuple[Any
     return tuple(sorted(found, key=numbering.of) if node.commutes else found)
 
 
-def _from(node: FlatNode, source: Source, up: Sequence[int]) -> tuple[Any, ...]:
+def _from(node: FlatNode, source: FlatSource, up: Sequence[int]) -> tuple[Any, ...]:
     if source != HELD:
         return up[source.node], source.port
     return (GIVEN,) if node.fed is None or node.fed == HELD else (GIVEN, up[node.fed.node], node.fed.port)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from blocks.core import Init
 from composer.diagnostics import Span
-from composer.diff.normal_forms import Form
+from composer.diff.normal_forms import NormalForm
 from composer.graph.typed import TypedBlock, TypedProgram
 
 INPUT = "input"
@@ -21,7 +21,7 @@ SLOT = "slot "
 """The port by which a block reads what fills one of its slots begins with this."""
 
 
-class Source(NamedTuple):
+class FlatSource(NamedTuple):
     """One output of one node."""
 
     node: int
@@ -30,8 +30,8 @@ class Source(NamedTuple):
     """Which of its outputs."""
 
 
-HELD = Source(-1, 0)
-Values: TypeAlias = Mapping[str, tuple[Source, ...]]
+HELD = FlatSource(-1, 0)
+FlatValues: TypeAlias = Mapping[str, tuple[FlatSource, ...]]
 """What is there under a name; several for a range of passes."""
 
 
@@ -40,13 +40,13 @@ class Read:
     """A port and what it reads; a port that takes several has one for each, in order."""
 
     port: str
-    source: Source
+    source: FlatSource
     way: tuple[int | None, ...] = ()
     """For a block that broadcasts: where the axes of the value stand among those of the result, where that is not one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class FlatParameter:
     """A parameter of a node, as the whole model has it."""
 
     name: str
@@ -66,19 +66,19 @@ class FlatNode:
 
     path: str
     kind: str
-    fields: Mapping[str, Form]
+    fields: Mapping[str, NormalForm]
     reads: tuple[Read, ...]
-    edges: Mapping[str, Source]
+    edges: Mapping[str, FlatSource]
     """What the masks among the fields read, by the port that carries it."""
-    learned: tuple[Learned, ...]
+    learned: tuple[FlatParameter, ...]
     block: TypedBlock | None
     commutes: bool = False
     """Whether the order of what it reads means nothing."""
-    fed: Source | None = None
+    fed: FlatSource | None = None
     """For what stands in a slot of another block: what that block is fed."""
 
     @property
-    def primary(self) -> Source | None:
+    def primary(self) -> FlatSource | None:
         """The stream that flows through it."""
         return next((read.source for read in self.reads if not read.port.startswith(SLOT)), None)
 
@@ -107,8 +107,8 @@ class FlatModel:
     nodes: tuple[FlatNode, ...]
     inputs: tuple[int, ...]
     """The places of the model's inputs among the nodes, in the order of a call."""
-    outputs: Values
-    losses: Values
+    outputs: FlatValues
+    losses: FlatValues
     """Nodes that give the recipe's own losses, by the names of these."""
     places: Mapping[str, Place]
     """Everything that has a path; the inputs first, then in the order in which it computes."""

@@ -16,22 +16,22 @@ from composer.diff.flat_graph import (
     STEP,
     FlatModel,
     FlatNode,
-    Learned,
+    FlatParameter,
+    FlatSource,
+    FlatValues,
     Place,
     Read,
-    Source,
-    Values,
     commutes,
     readers,
 )
-from composer.diff.normal_forms import Form, forms
+from composer.diff.normal_forms import NormalForm, forms
 from composer.graph.describe import kind_of
+from composer.graph.initial_values import start_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
 from composer.graph.passes.expand.scope import Declaration
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.language.patterns import matches
 
 MOST = 100_000
 """Blocks of a model that is compared, every pass counted."""
@@ -67,7 +67,7 @@ def _size(node: TypedNode, known: dict[int, int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class FlatSpot:
     """Where a node stands."""
 
     path: str
@@ -75,10 +75,10 @@ class Spot:
     """The same in the `state_dict`, where passes that share their weights are one."""
     span: Span | None
 
-    def below(self, name: str) -> Spot:
+    def below(self, name: str) -> FlatSpot:
         """The place of a node or of what fills a slot, right below."""
         above = self.path and f"{self.path}."
-        return Spot(above + name, (self.home and f"{self.home}.") + name, self.span)
+        return FlatSpot(above + name, (self.home and f"{self.home}.") + name, self.span)
 
 
 @dataclass(slots=True)
@@ -86,25 +86,25 @@ class _Flattener:
     typed: TypedProgram
     nodes: list[FlatNode] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
-    forms: dict[int, Mapping[str, Form]] = field(default_factory=dict)
-    learned: dict[str, list[Learned]] = field(default_factory=dict)
-    top: Mapping[str, list[Values]] = field(default_factory=dict)
+    forms: dict[int, Mapping[str, NormalForm]] = field(default_factory=dict)
+    learned: dict[str, list[FlatParameter]] = field(default_factory=dict)
+    top: Mapping[str, list[FlatValues]] = field(default_factory=dict)
     """What the nodes of the outermost graph return."""
-    positions: dict[str, Source] = field(default_factory=dict)
+    positions: dict[str, FlatSource] = field(default_factory=dict)
     """The nodes that give axes their positions, by axis."""
-    fed: list[Source] = field(default_factory=list)
+    fed: list[FlatSource] = field(default_factory=list)
     """What the blocks are fed in whose slots stands what is being flattened, outermost first."""
 
     def model(self) -> FlatModel:
         self._parameters()
-        given: dict[str, tuple[Source, ...]] = {}
+        given: dict[str, tuple[FlatSource, ...]] = {}
         spans = {item.name: item.span for item in self.typed.program.inputs}
         for name in self.typed.inputs:
-            given[name] = (Source(len(self.nodes), 0),)
+            given[name] = (FlatSource(len(self.nodes), 0),)
             self.places[name] = Place(INPUT, spans[name], len(self.nodes), len(self.nodes) + 1)
             self.nodes.append(FlatNode(name, INPUT, {}, (), {}, (), None))
         count = len(self.nodes)
-        outputs = self.graph(self.typed.root, given, Spot("", "", None))
+        outputs = self.graph(self.typed.root, given, FlatSpot("", "", None))
         losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.typed.program.losses.items()}
         return FlatModel(self.typed, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
 
@@ -114,19 +114,19 @@ class _Flattener:
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
             if not entry.tied_to:
-                rules = [Init(how, value) for glob, how, value, _ in self.typed.program.init if matches(glob, entry.name)]  # type: ignore[arg-type]  # one of three words
-                starts[entry.name] = (rules[-1], True) if rules else (entry.parameter.init, False)
+                rule = start_of(self.typed.program, entry.name)
+                starts[entry.name] = rule or entry.parameter.init, rule is not None
         for entry in table:
             start, ruled = starts[entry.owner]
             path = entry.name.removesuffix(f".{entry.parameter.name}")
-            one = Learned(entry.parameter.name, entry.name, entry.owner, entry.trainable, start, ruled)
+            one = FlatParameter(entry.parameter.name, entry.name, entry.owner, entry.trainable, start, ruled)
             self.learned.setdefault(path, []).append(one)
 
     # -- graphs
 
-    def graph(self, graph: TypedGraph, given: Values, around: Spot) -> Values:
+    def graph(self, graph: TypedGraph, given: FlatValues, around: FlatSpot) -> FlatValues:
         """The nodes of a graph; returns what it returns."""
-        inside: dict[str, list[Values]] = {}
+        inside: dict[str, list[FlatValues]] = {}
         for node in graph.nodes:
             inside[node.name] = self.node(node, given, inside, around.below(node.name))
             if not around.path:
@@ -134,19 +134,19 @@ class _Flattener:
                 self._positions(given)
         return {name: self.resolved(ref, given, inside) for name, ref in graph.graph.outputs}
 
-    def _positions(self, given: Values) -> None:
+    def _positions(self, given: FlatValues) -> None:
         for axis, ref in self.typed.program.positions:
             if axis not in self.positions and (ref.node in given or ref.node in self.top):
                 (self.positions[axis],) = self.resolved(ref, given, self.top)
 
-    def resolved(self, ref: Ref, given: Values, inside: Mapping[str, list[Values]]) -> tuple[Source, ...]:
+    def resolved(self, ref: Ref, given: FlatValues, inside: Mapping[str, list[FlatValues]]) -> tuple[FlatSource, ...]:
         """The values that a reference in a graph names."""
         if ref.node not in inside:
             return given[ref.node]
         outputs = inside[ref.node][-1 if ref.index is None else ref.index]
         return outputs[ref.port] if ref.port else next(iter(outputs.values()))
 
-    def node(self, node: TypedNode, given: Values, inside: dict[str, list[Values]], spot: Spot) -> list[Values]:
+    def node(self, node: TypedNode, given: FlatValues, inside: dict[str, list[FlatValues]], spot: FlatSpot) -> list[FlatValues]:
         """What a node returns, pass by pass; one pass for all but a repeat."""
         read = self._wired(node.node.wires, given, inside) if not isinstance(node, TypedRepeat) else {}
         if node.node.dropped:
@@ -154,14 +154,14 @@ class _Flattener:
             return [dict.fromkeys(node.outputs, through)]
         start, path = len(self.nodes), spot.path
         span = spot.span if isinstance(node.node.name_span.source, Declaration) else node.node.name_span
-        spot = Spot(path, spot.home, span)
+        spot = FlatSpot(path, spot.home, span)
         self.places[path] = Place("", span, start, start)  # a node stands before what is in it
         passes = 0
         match node:
             case TypedBlock():
                 if is_renewal(node):
                     read = {**read, STATE: self.resolved(Ref(node.name.removesuffix(SUFFIX)), given, inside)}
-                returned: list[Values] = [self.block(node, read, spot)]
+                returned: list[FlatValues] = [self.block(node, read, spot)]
             case TypedGroup(graph=graph):
                 returned = [self.graph(graph, read, spot)]
             case TypedScan():
@@ -173,30 +173,30 @@ class _Flattener:
                     self.places[f"{path}.{index}"] = Place("pass", span, first, first, index)
                     read = self._wired(one.wires, given, inside)
                     home = f"{spot.home}.{node.prefix(index)}".removesuffix(".")
-                    returned.append(self.graph(graph, read, Spot(f"{path}.{index}", home, span)))
+                    returned.append(self.graph(graph, read, FlatSpot(f"{path}.{index}", home, span)))
                     self.places[f"{path}.{index}"] = Place("pass", span, first, len(self.nodes), index)
         self.places[path] = Place(kind_of(node), span, start, len(self.nodes), passes=passes)
         return returned
 
-    def _wired(self, wires: Iterable[Wire], given: Values, inside: Mapping[str, list[Values]]) -> Values:
+    def _wired(self, wires: Iterable[Wire], given: FlatValues, inside: Mapping[str, list[FlatValues]]) -> FlatValues:
         return {wire.port: tuple(s for ref in wire.refs for s in self.resolved(ref, given, inside)) for wire in wires}
 
-    def scan(self, scan: TypedScan, read: Values, spot: Spot) -> Values:
+    def scan(self, scan: TypedScan, read: FlatValues, spot: FlatSpot) -> FlatValues:
         """A scan as what each step begins with, the nodes of one step, and what comes of them."""
         begin, walked = len(self.nodes), [*scan.steps, *scan.carried]
         ports = {port: f"step {scan.steps[port]}" if port in scan.steps else "start" for port in walked}
         reads = tuple(Read(ports[port], read[port][0]) for port in walked)
         self.places[f"{spot.path}.{STEP}"] = Place(STEP, spot.span, begin, begin + 1)
         self.nodes.append(FlatNode(f"{spot.path}.{STEP}", STEP, {}, reads, {}, (), None))
-        returned = self.graph(scan.graph, {**read, **{port: (Source(begin, k),) for k, port in enumerate(walked)}}, spot)
+        returned = self.graph(scan.graph, {**read, **{port: (FlatSource(begin, k),) for k, port in enumerate(walked)}}, spot)
         ends = [Read(f"output {k}", sources[0]) for k, sources in enumerate(returned.values())]
         back = [Read("carried", returned[output][0]) for output in scan.carried.values()]
-        self.nodes.append(FlatNode(spot.path, "scan", {}, (*ends, *back, Read(STEP, Source(begin, 0))), {}, (), None))
-        return {port: (Source(len(self.nodes) - 1, k),) for k, port in enumerate(returned)}
+        self.nodes.append(FlatNode(spot.path, "scan", {}, (*ends, *back, Read(STEP, FlatSource(begin, 0))), {}, (), None))
+        return {port: (FlatSource(len(self.nodes) - 1, k),) for k, port in enumerate(returned)}
 
     # -- blocks
 
-    def block(self, block: TypedBlock, read: Values, spot: Spot) -> Values:
+    def block(self, block: TypedBlock, read: FlatValues, spot: FlatSpot) -> FlatValues:
         """One block, after what fills its slots."""
         slots: list[Read] = []
         for name, filled in block.slots.items():
@@ -229,4 +229,4 @@ class _Flattener:
             self.fed[-1] if self.fed else None,
         )
         self.nodes.append(node)
-        return {port: (Source(len(self.nodes) - 1, index),) for index, port in enumerate(block.outputs)}
+        return {port: (FlatSource(len(self.nodes) - 1, index),) for index, port in enumerate(block.outputs)}

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from composer.cost.summary import ranges
 from composer.diff.difference import Nodes
-from composer.diff.flat_graph import INPUT, FlatModel, Source
+from composer.diff.flat_graph import INPUT, FlatModel, FlatSource
 from composer.graph.describe import phrases
 
 EVERY = "*"
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(slots=True)
-class Names:
+class NodeNames:
     """How the nodes of a model are called where passes are folded."""
 
     model: FlatModel
@@ -80,7 +80,7 @@ class Names:
         blocks = f"{place.end - place.start} block{'s' * (place.end - place.start != 1)}"
         return f"{place.passes} passes, {blocks}" if place.passes else blocks
 
-    def source(self, source: Source, reader: str) -> str:
+    def source(self, source: FlatSource, reader: str) -> str:
         """What a node reads, seen from that node: in a repeat, `*` is the same pass and `*-1` the one before."""
         if source.node < 0:
             return "its holder"
@@ -103,7 +103,7 @@ class Names:
         return ".".join(told) + (f".{port}" if port else "")
 
 
-def folded(found: Iterable[tuple[T, str, str]], before: Names, after: Names) -> list[tuple[T, list[str], list[str]]]:
+def folded(found: Iterable[tuple[T, str, str]], before: NodeNames, after: NodeNames) -> list[tuple[T, list[str], list[str]]]:
     """Equal findings at nodes of one pattern together: what is found, and the paths on both sides."""
     together: dict[Hashable, tuple[T, dict[str, None], dict[str, None]]] = {}
     for what, ours, theirs in found:

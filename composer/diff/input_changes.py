@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from composer.diff.difference import PortChange
-from composer.diff.flat_graph import HELD, SLOT, FlatModel, FlatNode, Read, Source, ports
-from composer.diff.fold_passes import Names
+from composer.diff.flat_graph import HELD, SLOT, FlatModel, FlatNode, FlatSource, Read, ports
+from composer.diff.fold_passes import NodeNames
 from composer.diff.matching import Pairing
 
 Unequal = tuple[str, tuple[Read, ...], tuple[Read, ...]]
@@ -20,12 +20,12 @@ class Reads:
 
     pairing: Pairing
 
-    def there(self, source: Source) -> Source | None:
+    def there(self, source: FlatSource) -> FlatSource | None:
         """A value of the first model in the second."""
         other = self.pairing.there.get(source.node)
-        return None if other is None else Source(other, source.port)
+        return None if other is None else FlatSource(other, source.port)
 
-    def same(self, one: Source, other: Source) -> bool:
+    def same(self, one: FlatSource, other: FlatSource) -> bool:
         """Whether two values are the same, or one is the other after it went through nodes that only one model has."""
         if HELD in (one, other) or self.there(one) == other:
             return one == other or self.there(one) == other
@@ -33,9 +33,9 @@ class Reads:
         theirs = _upstream(self.pairing.after, other, self.pairing.back)
         return ours is not None and theirs is not None and (ours, theirs) != (one, other) and self.there(ours) == theirs
 
-    def changes(self, names: tuple[Names, Names]) -> Iterator[tuple[PortChange, str, str]]:
+    def changes(self, names: tuple[NodeNames, NodeNames]) -> Iterator[tuple[PortChange, str, str]]:
         """Nodes that read something else; a group all of whose readers of a value read another one stands for them."""
-        moved: dict[tuple[Source, Source], dict[int, str]] = {}
+        moved: dict[tuple[FlatSource, FlatSource], dict[int, str]] = {}
         for index, other in sorted(self.pairing.there.items()):
             one, two = self.pairing.before.nodes[index], self.pairing.after.nodes[other]
             for port, ours, theirs in self._ports(one, two):
@@ -52,7 +52,7 @@ class Reads:
                 yield PortChange(port, (names[0].source(source, path),), (names[1].source(target, its),)), path, its
 
     def _holders(
-        self, source: Source, target: Source, places: Mapping[int, str], staying: set[int]
+        self, source: FlatSource, target: FlatSource, places: Mapping[int, str], staying: set[int]
     ) -> dict[tuple[str, str], str]:
         """For nodes that all read `target` in place of `source` the outermost groups that hold none that stays, and the port."""
         found: dict[tuple[str, str], str] = {}
@@ -110,7 +110,7 @@ def _holds(model: FlatModel, path: str, nodes: set[int]) -> bool:
     return place is None or any(place.start <= node < place.end for node in nodes)
 
 
-def _upstream(model: FlatModel, source: Source, paired: Mapping[int, int]) -> Source | None:
+def _upstream(model: FlatModel, source: FlatSource, paired: Mapping[int, int]) -> FlatSource | None:
     """What a value was before it went through nodes that only this model has; none where it comes from there."""
     while source.node not in paired:
         above = model.nodes[source.node].primary

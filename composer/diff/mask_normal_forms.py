@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, TypeAlias
 
 from blocks.core import Edge
 from blocks.core import fields as fields_of
-from blocks.masks.by_position import Causal, Full, Lookahead, Near, Window
 from blocks.masks.mask import Mask
-from blocks.masks.operators import And, Not, Or
 from composer.graph.describe import mask
 
 TABLE = 10
@@ -37,7 +36,7 @@ class MaskForm:
         if len(names) > TABLE:
             return _sorted(self.mask, found)
         rows = [dict(zip(names, row, strict=True)) for row in product((False, True), repeat=len(names))]
-        table = [_holds(self.mask, found, row) for row in rows]
+        table = [self.mask.holds(partial(_seen, found, row)) for row in rows]
         matter = [name for place, name in enumerate(names) if _matters(table, len(names) - 1 - place)]
         kept = [row for row, seen in zip(rows, table, strict=True) if seen]
         return tuple(matter), tuple(sorted({tuple(row[name] for name in matter) for row in kept}))
@@ -48,16 +47,11 @@ class MaskForm:
 
 
 def _predicates(mask: Mask) -> Iterator[Mask]:
-    match mask:
-        case And(left=left, right=right) | Or(left=left, right=right):
-            yield from _predicates(left)
-            yield from _predicates(right)
-        case Not(mask=inner):
-            yield from _predicates(inner)
-        case Full():
-            pass
-        case _:
-            yield mask
+    if operands := mask.operands():
+        for one in operands:
+            yield from _predicates(one)
+    elif not mask.hides_nothing:
+        yield mask
 
 
 def _arguments(mask: Mask) -> list[Any]:
@@ -65,25 +59,12 @@ def _arguments(mask: Mask) -> list[Any]:
 
 
 def _named(mask: Mask, source: Callable[[str], Any]) -> Predicate:
-    """A predicate as it is compared; two ways to write one are the same."""
-    match mask:
-        case Near(radius=radius):
-            mask = Window(width=radius + 1)
-        case Lookahead(count=0):
-            mask = Causal()
+    """A predicate as it is compared."""
+    mask = mask.equivalent()
     return mask.kind, tuple(("edge", source(value)) if isinstance(value, Edge) else value for value in _arguments(mask))
 
 
-def _holds(mask: Mask, names: dict[int, Predicate], row: dict[Predicate, bool]) -> bool:
-    match mask:
-        case And(left=left, right=right):
-            return _holds(left, names, row) and _holds(right, names, row)
-        case Or(left=left, right=right):
-            return _holds(left, names, row) or _holds(right, names, row)
-        case Not(mask=inner):
-            return not _holds(inner, names, row)
-        case Full():
-            return True
+def _seen(names: Mapping[int, Predicate], row: Mapping[Predicate, bool], mask: Mask) -> bool:
     return row[names[id(mask)]]
 
 
@@ -94,19 +75,6 @@ def _matters(table: list[bool], bit: int) -> bool:
 
 def _sorted(mask: Mask, names: dict[int, Predicate]) -> Any:
     """For masks of very many predicates: operands in one order, without repetition."""
-    match mask:
-        case And() | Or():
-            return type(mask).__name__, tuple(sorted({_sorted(side, names) for side in _sides(mask, type(mask))}, key=repr))
-        case Not(mask=inner):
-            return "Not", _sorted(inner, names)
-        case Full():
-            return ("full", ())
-    return names[id(mask)]
-
-
-def _sides(mask: Mask, operator: type[Mask]) -> Iterator[Mask]:
-    if isinstance(mask, And | Or) and isinstance(mask, operator):
-        yield from _sides(mask.left, operator)
-        yield from _sides(mask.right, operator)
-    else:
-        yield mask
+    if operands := mask.operands():
+        return type(mask).__name__, tuple(sorted({_sorted(one, names) for one in operands}, key=repr))
+    return None if mask.hides_nothing else names[id(mask)]

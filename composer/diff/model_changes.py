@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from composer.diff.difference import Change, FieldChange, Learned, Stated, Tied
-from composer.diff.flat_graph import FlatModel, Source, Values
-from composer.diff.flat_graph import Learned as Parameter
-from composer.diff.fold_passes import Names
+from composer.diff.difference import Change, FieldChange, LearnedChange, Stated, Tied
+from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatValues
+from composer.diff.fold_passes import NodeNames
 from composer.diff.matching import Pairing
 from composer.graph.dims import Dim, Symbolic, symbol
 from composer.language.expressions.evaluator import evaluate
 
-Same = Callable[[Source, Source], bool]
+Same = Callable[[FlatSource, FlatSource], bool]
 
 
 def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
@@ -32,9 +31,9 @@ def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
     yield from _returned("loss", before.losses, after.losses, pairing, same)
 
 
-def _returned(what: str, before: Values, after: Values, pairing: Pairing, same: Same) -> Iterator[Change]:
+def _returned(what: str, before: FlatValues, after: FlatValues, pairing: Pairing, same: Same) -> Iterator[Change]:
     """Values that the model gives under a name."""
-    names = Names(pairing.before), Names(pairing.after)
+    names = NodeNames(pairing.before), NodeNames(pairing.after)
     left = [name for name in before if name not in after]
     right = [name for name in after if name not in before]
     for name in left[:]:
@@ -110,27 +109,27 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
 def learned(pairing: Pairing) -> Iterator[Change]:
     """What starts otherwise, is trained otherwise, or is shared otherwise, among the parameters that both models have."""
     pairs = list(_parameters(pairing))
-    names = Names(pairing.before)
+    names = NodeNames(pairing.before)
     for what, text in (("starts", _start), ("trained", lambda one: "true" if one.trainable else "false")):
         found: dict[tuple[str, str], list[str]] = {}
         for path, one, other in pairs:
             if _unlike(what, one, other):
                 found.setdefault((text(one), text(other)), []).append(_starred(names, path, one))
-        yield from (Learned(what, *values, tuple(dict.fromkeys(full))) for values, full in found.items())
+        yield from (LearnedChange(what, *values, tuple(dict.fromkeys(full))) for values, full in found.items())
     yield from _ties(pairing, pairs, names)
 
 
-def _unlike(what: str, one: Parameter, other: Parameter) -> bool:
+def _unlike(what: str, one: FlatParameter, other: FlatParameter) -> bool:
     if what == "trained":
         return one.trainable != other.trainable
     return one.start != other.start and (one.ruled or other.ruled)
 
 
-def _start(one: Parameter) -> str:
+def _start(one: FlatParameter) -> str:
     return f"{one.start.how} {one.start.value:.6g}" if one.ruled else "as the block says"
 
 
-def _parameters(pairing: Pairing) -> Iterator[tuple[str, Parameter, Parameter]]:
+def _parameters(pairing: Pairing) -> Iterator[tuple[str, FlatParameter, FlatParameter]]:
     """Every parameter of nodes that both models have, with its node's path in the first."""
     for index, other in pairing.there.items():
         theirs = {one.name: one for one in pairing.after.nodes[other].learned}
@@ -139,14 +138,14 @@ def _parameters(pairing: Pairing) -> Iterator[tuple[str, Parameter, Parameter]]:
                 yield pairing.before.nodes[index].path, one, theirs[one.name]
 
 
-def _starred(names: Names, path: str, one: Parameter) -> str:
+def _starred(names: NodeNames, path: str, one: FlatParameter) -> str:
     return f"{names.pattern(path)}.{one.name}"
 
 
-def _ties(pairing: Pairing, pairs: list[tuple[str, Parameter, Parameter]], names: Names) -> Iterator[Change]:
+def _ties(pairing: Pairing, pairs: list[tuple[str, FlatParameter, FlatParameter]], names: NodeNames) -> Iterator[Change]:
     """Tensors with several names in one model: each name with the first of them that both models have."""
-    first: dict[str, tuple[str, Parameter]] = {}
-    other_first: dict[str, tuple[str, Parameter]] = {}
+    first: dict[str, tuple[str, FlatParameter]] = {}
+    other_first: dict[str, tuple[str, FlatParameter]] = {}
     found: dict[tuple[str, str], list[str]] = {}
     for path, one, other in pairs:
         mine, its = first.setdefault(one.owner, (path, one)), other_first.setdefault(other.owner, (path, one))
@@ -157,7 +156,7 @@ def _ties(pairing: Pairing, pairs: list[tuple[str, Parameter, Parameter]], names
     yield from (Tied(*values, tuple(dict.fromkeys(full))) for values, full in found.items())
 
 
-def _seen(names: Names, path: str, home: str, one: Parameter) -> str:
+def _seen(names: NodeNames, path: str, home: str, one: FlatParameter) -> str:
     """A tensor seen from a node, starred where it is that of the same pass."""
     same_pass = names.passes(home) and names.passes(home) == names.passes(path)
     return _starred(names, home, one) if same_pass else f"{home}.{one.name}"

@@ -19,7 +19,7 @@ Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class NormalValue:
     """A number, a flag, a word, or a list of them."""
 
     meant: Plain
@@ -46,7 +46,7 @@ class PartForm:
     """A part that is no node, such as rotary positions."""
 
     part: Part
-    fields: Mapping[str, Form]
+    fields: Mapping[str, NormalForm]
 
     @property
     def kind(self) -> str:
@@ -66,13 +66,13 @@ class PartForm:
         return phrase("", self.part, edges).strip()
 
 
-Form: TypeAlias = Value | PartForm | MaskForm
+NormalForm: TypeAlias = NormalValue | PartForm | MaskForm
 
 
-def forms(block: TypedBlock) -> dict[str, Form]:
+def forms(block: TypedBlock) -> dict[str, NormalForm]:
     """The fields of a block; slots that hold nodes are nodes of their own."""
     written = dict(block.node.fields)
-    found: dict[str, Form] = {}
+    found: dict[str, NormalForm] = {}
     for name, field in fields(type(block.part)).items():
         value = getattr(block.part, name)
         if isinstance(written.get(name), SlotNode) or name == block.part.named_by:
@@ -82,12 +82,12 @@ def forms(block: TypedBlock) -> dict[str, Form]:
     return found
 
 
-def _forms(name: str, field: Field, value: Any, follows: bool) -> dict[str, Form]:
+def _forms(name: str, field: Field, value: Any, follows: bool) -> dict[str, NormalForm]:
     match value:
         case Mask():
             return {name: MaskForm(value)}
         case Own():
-            return {name: Value("own", "its own")}
+            return {name: NormalValue("own", "its own")}
         case Part():
             inner = {key: getattr(value, key) for key in type(value).model_fields}
             return {name: PartForm(value, _below(type(value), inner))}
@@ -96,25 +96,25 @@ def _forms(name: str, field: Field, value: Any, follows: bool) -> dict[str, Form
     if isinstance(field.form, FlagsBy):
         flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
         chosen = ", ".join(key for key, flag in flags.items() if flag)
-        return {name: Value(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
+        return {name: NormalValue(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
     if isinstance(field.form, Text) and isinstance(value, str) and "->" in value:
-        return {name: Value(alphabetic(value), value)}
-    return {name: Value(value, value, follows)}
+        return {name: NormalValue(alphabetic(value), value)}
+    return {name: NormalValue(value, value, follows)}
 
 
-def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, Form]:
-    found: dict[str, Form] = {}
+def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]:
+    found: dict[str, NormalForm] = {}
     for name, field in fields(part).items():
         found |= _forms(name, field, values[name], follows=False)
     return found
 
 
-def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, Form]:
+def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
     """An axis by its place, since its name may be any."""
     value = getattr(block.part, name)
     named = isinstance(field.form, AxisName) or (isinstance(field.form, Text) and "->" not in value)
     place = block.sizes.get("dim")
-    return {name: Value(place, value)} if named and isinstance(place, int) else {}
+    return {name: NormalValue(place, value)} if named and isinstance(place, int) else {}
 
 
 def alphabetic(pattern: str) -> str:

@@ -14,7 +14,7 @@ from composer.diff.difference import (
     Altered,
     Change,
     Difference,
-    Learned,
+    LearnedChange,
     Nodes,
     Removed,
     Replaced,
@@ -24,7 +24,7 @@ from composer.diff.difference import (
 )
 
 WIDTH = 100
-SIGNS = {Added: "+", Removed: "-", Replaced: "~", Altered: "~", Rewired: ">", Tied: "=", Learned: "~", Stated: "~"}
+SIGNS = {Added: "+", Removed: "-", Replaced: "~", Altered: "~", Rewired: ">", Tied: "=", LearnedChange: "~", Stated: "~"}
 SHOWN = 4
 """Parameters of one change that are named."""
 
@@ -134,7 +134,7 @@ def told(change: Change) -> tuple[str, str]:
         case Tied(before=before_, after=after_, parameters=parameters):
             first = f"shared with {before_}" if before_ else "not shared"
             return _listed(parameters[:SHOWN]), f"{first} → {f'shared with {after_}' if after_ else 'not shared'}"
-        case Learned(what=what, before=before_, after=after_, parameters=parameters):
+        case LearnedChange(what=what, before=before_, after=after_, parameters=parameters):
             more = f" and {len(parameters) - SHOWN} more" if len(parameters) > SHOWN else ""
             return "initial values" if what == "starts" else what, f"{before_} → {after_}: {_listed(parameters[:SHOWN])}{more}"
         case Stated(what=what, before=before_, after=after_):

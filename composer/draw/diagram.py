@@ -14,7 +14,7 @@ Net: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DiagramSource:
     """Where a value comes from."""
 
     path: str
@@ -35,10 +35,10 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class DiagramEdge:
     """A value that something reads."""
 
-    source: Source
+    source: DiagramSource
     target: str
     port: str
     main: bool
@@ -130,7 +130,7 @@ class Sink:
     """A loss as a box; none for what is only called by its name."""
     path: str
     name: str
-    edges: tuple[Edge, ...]
+    edges: tuple[DiagramEdge, ...]
     """What it reads; the first one leads to it, others come by name."""
 
     @property
@@ -164,7 +164,7 @@ class Branches:
     ports: tuple[str, ...]
     """Of the block where they end, that of each flow."""
     join: Leaf
-    fork: Source | None
+    fork: DiagramSource | None
 
     @property
     def about(self) -> About:
@@ -179,7 +179,7 @@ class Web:
     flow: Flow
     """In it the join comes last."""
     join: Leaf
-    fork: Source
+    fork: DiagramSource
 
     @property
     def flows(self) -> tuple[Flow, ...]:
@@ -202,14 +202,14 @@ class Flow:
     owner: str
     """The frame that holds it, whose path is the source of what it was given; nothing for the model itself."""
     items: tuple[Item, ...]
-    edges: tuple[Edge, ...]
-    outlet: Source | None
+    edges: tuple[DiagramEdge, ...]
+    outlet: DiagramSource | None
     """What it returns."""
-    exits: tuple[tuple[str, Source], ...] = ()
+    exits: tuple[tuple[str, DiagramSource], ...] = ()
     """What else is read of it: the names of outputs of the model."""
     sinks: tuple[Sink, ...] = ()
 
-    def all_edges(self) -> Iterator[Edge]:
+    def all_edges(self) -> Iterator[DiagramEdge]:
         """Its edges and those of all that it holds."""
         yield from self.edges
         for item in self.items:

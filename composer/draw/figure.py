@@ -19,7 +19,7 @@ from composer.draw.layout.page import Titles, narrow_page, page
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import larger
 from composer.draw.style.themes import THEMES
-from composer.graph.passes.roll_layers.roll_layers import Model, as_written, folded
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.suggestions import near
 
@@ -78,7 +78,7 @@ class Figure:
     """A drawing: a scene of positioned things, and how it is to look."""
 
     scene: Scene
-    model: Model
+    model: RolledProgram
     """What it shows."""
     level: Level
     at: Callable[[Level, Sequence[str]], Figure]
@@ -149,13 +149,13 @@ def check_width(width: str) -> None:
         raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
 
 
-def figure(model: Model, level: Level, options: Options) -> Figure:
+def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """The drawing of a model in which all that is opened and all that stays bright are found."""
     with larger(THEMES[options["theme"]].letters):
         return laid_out(model, level, options)
 
 
-def laid_out(model: Model, level: Level, options: Options) -> Figure:
+def laid_out(model: RolledProgram, level: Level, options: Options) -> Figure:
     """The drawing in letters of the size that is set."""
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
@@ -188,12 +188,12 @@ def laid_out(model: Model, level: Level, options: Options) -> Figure:
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
 
 
-def another(model: Model, options: Options, level: Level, opened: Sequence[str]) -> Figure:
+def another(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
     """A model at some level with some nodes opened."""
     return figure(model, level, {**options, "expand": opened})
 
 
-def legible(scene: Scene, width: float, model: Model, depth: Depth, head: Titles, *, shapes: bool) -> Scene:
+def legible(scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, *, shapes: bool) -> Scene:
     """A drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in one
     column, less deep where it must be.
     """

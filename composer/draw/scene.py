@@ -134,7 +134,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class LoopIcon:
     """An arrow that leads back: what is computed step by step."""
 
 
@@ -145,7 +145,7 @@ class Swatch:
     kinds: tuple[int, ...]
 
 
-Icon: TypeAlias = Cells | Curve | Loop | Swatch
+Icon: TypeAlias = Cells | Curve | LoopIcon | Swatch
 ICON = 28.0
 """An icon's width and height."""
 SWATCH = 9.0
@@ -213,7 +213,7 @@ RADIUS = 9.0
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class MergeCircle:
     """A circle where streams become one."""
 
     about: About
@@ -269,7 +269,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class WirePath:
     """A line from one thing to another."""
 
     source: str
@@ -344,10 +344,10 @@ class Scene:
     """The title, the facts, and shapes beside wires."""
     frames: tuple[Frame, ...] = ()
     """Outer ones first."""
-    wires: tuple[Wire, ...] = ()
+    wires: tuple[WirePath, ...] = ()
     dots: tuple[Dot, ...] = ()
     boxes: tuple[Box, ...] = ()
-    merges: tuple[Merge, ...] = ()
+    merges: tuple[MergeCircle, ...] = ()
     chips: tuple[Chip, ...] = ()
     rings: tuple[Ring, ...] = ()
     badges: tuple[Badge, ...] = ()

@@ -7,7 +7,6 @@ from typing import Any
 
 from blocks.core import Own, Part, fields
 from blocks.core.fields import EdgeName, OrEdge, SlotOf
-from blocks.masks.describe import describe as mask_text
 from blocks.masks.mask import Mask
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedScan
 
@@ -24,7 +23,7 @@ def edge_names(block: TypedBlock) -> dict[str, str]:
 
 def mask(value: Mask, edges: Mapping[str, str]) -> str:
     """A mask's expression, its edges under the names of what they read."""
-    return mask_text(_with_edges(value, edges))
+    return _with_edges(value, edges).expression()
 
 
 def _with_edges(value: Mask, edges: Mapping[str, str]) -> Mask:

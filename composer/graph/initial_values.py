@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from blocks.core import Init
 from composer.graph.describe import number
 from composer.graph.ir import Program
 from composer.graph.parameters import NamedParameter
 from composer.language.patterns import matches
 
 
-class Starts:
+def start_of(program: Program, name: str) -> Init | None:
+    """Return how a recipe makes a parameter start: as the last of the patterns says that name it; None where none does."""
+    for pattern, how, value, _ in reversed(program.init):
+        if matches(pattern, name):
+            return Init(how, value)  # type: ignore[arg-type]  # one of three words
+    return None
+
+
+class InitialValues:
     """The rules that parameters start by; each is matched against all of them, so this is found once for a model."""
 
     def __init__(self, program: Program, table: Sequence[NamedParameter], written: Sequence[NamedParameter]) -> None:
         self.ruled: dict[str, dict[str, str]] = {}
         """Path of a node to its parameters, by their names below it, each with how it starts."""
-        said = [(glob, f"{how} {number(value)}") for glob, how, value, _ in reversed(program.init)]
-        for entry, in_recipe in zip(table, written, strict=True) if said else ():
-            how = next((how for glob, how in said if matches(glob, in_recipe.name)), "")
-            if how and not entry.tied_to:
+        for entry, in_recipe in zip(table, written, strict=True) if program.init else ():
+            start = start_of(program, in_recipe.name)
+            if start and not entry.tied_to:
                 steps = entry.name.split(".")
                 for end in range(1, len(steps)):
-                    self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = how
+                    said = f"{start.how} {number(float(start.value))}"
+                    self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = said
 
     def at(self, places: Sequence[str]) -> str:
         """Those of a thing that stands for some places; where these differ, of each in turn."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from blocks.core import Part
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Expression, Value
-from composer.language.recipe.ast import InputDecl, Recipe, TypeDecl
+from composer.language.recipe.ast import InputDecl, ParsedRecipe, TypeDecl
 
 Origins: TypeAlias = tuple[tuple[str, Span], ...]
 """The names that a value was computed from, and where each was set."""
@@ -275,7 +275,7 @@ class Graph:
 class Program:
     """A recipe's graph with all that stands beside it."""
 
-    recipe: Recipe
+    recipe: ParsedRecipe
     graph: Graph
     inputs: tuple[InputDecl, ...]
     params: Mapping[str, Value]

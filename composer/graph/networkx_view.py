@@ -53,7 +53,7 @@ class _Value:
                 waiting += [(other, carried or more) for other, more in reversed(value.others)]
 
 
-Values = Mapping[str, _Value]
+ViewValues = Mapping[str, _Value]
 
 
 @dataclass(slots=True)
@@ -82,16 +82,16 @@ class _View:
         self.graph.graph["outputs"] = {name: [source for source, _, _ in value.sources()] for name, value in outputs.items()}
         return self.graph
 
-    def _graph(self, graph: TypedGraph, given: Values, prefix: str, places: Sequence[str]) -> Values:
+    def _graph(self, graph: TypedGraph, given: ViewValues, prefix: str, places: Sequence[str]) -> ViewValues:
         """The nodes of a graph, which stands at several places where passes are equal; returns what it returns."""
-        inside: dict[str, Sequence[Values]] = {}
+        inside: dict[str, Sequence[ViewValues]] = {}
         for node in graph.nodes:
             inside[node.name] = self._node(node, given, inside, prefix, places)
         return {name: _resolved((ref,), given, inside) for name, ref in graph.graph.outputs}
 
     def _node(
-        self, node: TypedNode, given: Values, inside: dict[str, Sequence[Values]], prefix: str, places: Sequence[str]
-    ) -> Sequence[Values]:
+        self, node: TypedNode, given: ViewValues, inside: dict[str, Sequence[ViewValues]], prefix: str, places: Sequence[str]
+    ) -> Sequence[ViewValues]:
         below = [place + node.name for place in places]
         if isinstance(node, TypedRepeat):
             return self._repeat(node, given, inside, f"{prefix}{node.name}", below)
@@ -108,7 +108,7 @@ class _View:
             return [self._graph(node.graph, wired, f"{prefix}{node.name}.", [f"{place}." for place in below])]
         return [self._block(node, wired, f"{prefix}{node.name}", below)]
 
-    def _block(self, node: TypedBlock, wired: Values, name: str, places: Sequence[str]) -> Values:
+    def _block(self, node: TypedBlock, wired: ViewValues, name: str, places: Sequence[str]) -> ViewValues:
         count = sum(self.owned.get(place, 0) for place in places)
         line = node.node.name_span.line
         self.graph.add_node(name, type=node.part.kind, path=name, parameters=count, copies=len(places), line=line)
@@ -119,13 +119,13 @@ class _View:
         return {output: _Value([(name, output)]) for output in node.outputs}
 
     def _repeat(
-        self, node: TypedRepeat, given: Values, inside: dict[str, Sequence[Values]], name: str, places: Sequence[str]
-    ) -> Sequence[Values]:
+        self, node: TypedRepeat, given: ViewValues, inside: dict[str, Sequence[ViewValues]], name: str, places: Sequence[str]
+    ) -> Sequence[ViewValues]:
         """Each kind of pass once; what its inputs are is what they are in any of its passes."""
         kinds: dict[int, list[int]] = {}
         for index, graph in enumerate(node.passes):
             kinds.setdefault(id(graph), []).append(index)
-        returned: dict[int, Values] = {
+        returned: dict[int, ViewValues] = {
             kind: {port: _Value() for port in dict(_first(node, kind).graph.outputs)} for kind in kinds
         }
         passes = [returned[id(graph)] for graph in node.passes]
@@ -147,12 +147,12 @@ def _first(node: TypedRepeat, kind: int) -> TypedGraph:
     return next(graph for graph in node.passes if id(graph) == kind)
 
 
-def _resolved(refs: Iterable[Ref], given: Values, inside: Mapping[str, Sequence[Values]], repeat: str = "") -> _Value:
+def _resolved(refs: Iterable[Ref], given: ViewValues, inside: Mapping[str, Sequence[ViewValues]], repeat: str = "") -> _Value:
     """What references in a graph name; in a repeat, what is its own comes from an earlier pass."""
     return _Value(others=[(_named(ref, given, inside), ref.node == repeat) for ref in refs])
 
 
-def _named(ref: Ref, given: Values, inside: Mapping[str, Sequence[Values]]) -> _Value:
+def _named(ref: Ref, given: ViewValues, inside: Mapping[str, Sequence[ViewValues]]) -> _Value:
     if ref.node not in inside:
         return given[ref.node]
     outputs = inside[ref.node][-1 if ref.index is None else ref.index]

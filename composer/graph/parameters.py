@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import Tie
 from composer.graph.typed import (
-    Parameter,
     TypedBlock,
     TypedGraph,
     TypedGroup,
     TypedNode,
+    TypedParameter,
     TypedProgram,
     TypedRepeat,
     TypedScan,
@@ -27,7 +27,7 @@ class NamedParameter:
 
     name: str
     """In the `state_dict`: the node's path and the parameter's own name, `layers.3.attn.body.q.weight`."""
-    parameter: Parameter
+    parameter: TypedParameter
     trainable: bool
     tied_to: str = ""
     """The name that owns the tensor, where that is another one: of tied names, the first in the file."""
@@ -43,7 +43,7 @@ def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:
     return _resolved(typed)[0]
 
 
-def parameters_of(graph: TypedGraph) -> Mapping[str, Parameter]:
+def parameters_of(graph: TypedGraph) -> Mapping[str, TypedParameter]:
     """The parameters below a graph by their names there, tied or not."""
     table = _Table()
     _collect(graph, (), "", True, table)
@@ -55,23 +55,23 @@ def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
     return _resolved(typed)[1]
 
 
-def buffers(typed: TypedProgram) -> dict[str, Parameter]:
+def buffers(typed: TypedProgram) -> dict[str, TypedParameter]:
     """What the model keeps from call to call and does not learn, by its names in the `state_dict`."""
     return buffers_of(typed.root)
 
 
-def buffers_of(graph: TypedGraph) -> dict[str, Parameter]:
+def buffers_of(graph: TypedGraph) -> dict[str, TypedParameter]:
     """The same below a graph, by their names there."""
     return dict(_buffers(graph, ""))
 
 
-def _buffers(graph: TypedGraph, prefix: str) -> Iterator[tuple[str, Parameter]]:
+def _buffers(graph: TypedGraph, prefix: str) -> Iterator[tuple[str, TypedParameter]]:
     for node in in_file_order(graph):
         if not node.node.dropped:
             yield from _buffers_below(node, prefix + node.name)
 
 
-def _buffers_below(node: TypedNode, name: str) -> Iterator[tuple[str, Parameter]]:
+def _buffers_below(node: TypedNode, name: str) -> Iterator[tuple[str, TypedParameter]]:
     if isinstance(node, TypedBlock):
         yield from ((f"{name}.{buffer.name}", buffer) for buffer in node.buffers)
     for child, below in children(node):
@@ -108,7 +108,7 @@ class _Table:
     """All that is below the root, as it is met: in the order of the file, so that what is below one node stands together."""
 
     names: list[str] = field(default_factory=list)
-    parameters: dict[str, tuple[Parameter, bool]] = field(default_factory=dict)
+    parameters: dict[str, tuple[TypedParameter, bool]] = field(default_factory=dict)
     """Each with whether it is trained."""
     places: dict[str, int] = field(default_factory=dict)
     """Where a name stands among the names."""

@@ -9,7 +9,7 @@ from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.passes.infer.type_patterns import pattern
 from composer.graph.typed import TypedGraph
 from composer.graph.types import TensorType, Type, Unknown
-from composer.language.expressions.ast import Path
+from composer.language.expressions.ast import RefPath
 from composer.language.tasks import TASKS
 
 
@@ -64,11 +64,11 @@ def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:
     if not isinstance(given, TensorType) or given.dtype != wanted.dtype or len(given.sizes) != len(wanted.axes):
         return False
     pairs = zip(wanted.axes, given.sizes, strict=True)
-    return all(known.setdefault(axis.text, size) == size for axis, size in pairs if isinstance(axis, Path))
+    return all(known.setdefault(axis.text, size) == size for axis, size in pairs if isinstance(axis, RefPath))
 
 
 def _filled(text: str, known: Mapping[str, Dim]) -> str:
     """The wanted type in the model's own axes."""
     wanted = pattern(text)
-    axes = (axis.text for axis in wanted.axes if isinstance(axis, Path))
+    axes = (axis.text for axis in wanted.axes if isinstance(axis, RefPath))
     return f"{wanted.dtype}[{', '.join(str(known.get(axis, axis)) for axis in axes)}]"

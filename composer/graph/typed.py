@@ -10,12 +10,12 @@ from blocks.core import Init, Part, Role
 from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.state_update import Renewal
-from composer.graph.types import UNKNOWN, Axis, Given, Ports, TensorType, Type, Types, each_given
+from composer.graph.types import UNKNOWN, Axis, InputTypes, PortTypes, TensorType, Type, Types, each_given
 from composer.language.expressions.ast import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class TypedParameter:
     """A tensor that is learned."""
 
     name: str
@@ -36,9 +36,9 @@ class TypedBlock:
     """The block, every number in it computed; slots that compute hold their own block, or `Inline` for a graph."""
     sizes: Mapping[str, Any]
     """Axis symbols and numeric fields by name."""
-    inputs: Given
-    outputs: Ports
-    parameters: tuple[Parameter, ...]
+    inputs: InputTypes
+    outputs: PortTypes
+    parameters: tuple[TypedParameter, ...]
     """Its own; those in slots are the slots'."""
     modules: Mapping[str, tuple[int, int, bool]]
     """Every `nn.Linear` inside: name to (in, out, bias)."""
@@ -48,7 +48,7 @@ class TypedBlock:
     """For blocks that broadcast: for each input, which of its axes stands at each axis of the output, or none."""
     copies: int | None = None
     """For an expert, how many of it its parameters hold along their first axis."""
-    buffers: tuple[Parameter, ...] = ()
+    buffers: tuple[TypedParameter, ...] = ()
     """What it keeps from call to call and does not learn."""
 
     @property
@@ -70,7 +70,7 @@ class TypedGroup:
         return self.node.name
 
     @property
-    def outputs(self) -> Ports:
+    def outputs(self) -> PortTypes:
         """The types of what it returns."""
         return self.graph.outputs
 
@@ -97,7 +97,7 @@ class TypedRepeat:
         return f"{index}." if self.node.share is None else ""
 
     @property
-    def outputs(self) -> Ports:
+    def outputs(self) -> PortTypes:
         """The types of what the last pass returns."""
         return self.passes[-1].outputs
 
@@ -115,7 +115,7 @@ class TypedScan:
     """Each input that is what the step before returned, with the output that it is."""
     widened: Mapping[str, int]
     """For each carried input, how many axes its start lacks, such as the batch: it starts the same in each row."""
-    outputs: Ports
+    outputs: PortTypes
     """The first with the axis; the others are what the last step returned."""
 
     @property
@@ -138,9 +138,9 @@ class TypedGraph:
     """A graph in which every value has a type."""
 
     graph: Graph
-    inputs: Given
+    inputs: InputTypes
     nodes: tuple[TypedNode, ...]
-    outputs: Ports
+    outputs: PortTypes
     by_name: Mapping[str, TypedNode] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> TypedNode:
@@ -172,7 +172,7 @@ class TypedProgram:
         return self.program.recipe.name
 
 
-def output(outputs: Ports, port: str) -> Type:
+def output(outputs: PortTypes, port: str) -> Type:
     """An output by its name; the first for no name."""
     return outputs.get(port, UNKNOWN) if port else next(iter(outputs.values()), UNKNOWN)
 

@@ -54,10 +54,10 @@ class Unknown:
 
 Type: TypeAlias = TensorType | Unknown
 UNKNOWN = Unknown()
-Ports: TypeAlias = Mapping[str, Type]
+PortTypes: TypeAlias = Mapping[str, Type]
 Types: TypeAlias = Type | tuple[Type, ...]
 """Of one value, or of each of a list."""
-Given: TypeAlias = Mapping[str, Types]
+InputTypes: TypeAlias = Mapping[str, Types]
 """What arrives at ports."""
 
 
@@ -71,7 +71,7 @@ def first_of(types: Types) -> Type:
     return each_of(types)[0]
 
 
-def each_given(given: Given) -> Iterator[Type]:
+def each_given(given: InputTypes) -> Iterator[Type]:
     """All that arrives, the values of lists one by one."""
     for types in given.values():
         yield from each_of(types)

@@ -1,50 +1,101 @@
-"""Patterns over parameter names, as `init` writes them: `*.(out|down).weight`."""
+"""Patterns over names, as `init` writes them: `*.(out|down).weight`.
+
+`*` is any run of characters, the empty one too; `?` is any one character; `(a|b)` is either, and so is `a|b` without brackets,
+for the pattern as a whole. All else stands for itself, and a name is matched from its start to its end.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
-PIECE = re.compile(r"(?P<any>\*+)|\((?P<choice>[^()]*)\)|(?P<literal>[^*()]+)|(?P<bracket>[()])")
+TOKEN = re.compile(r"\*+|[()|]|[^*()|]+")
+Piece: TypeAlias = "str | Choice"
+"""`*`, a text in which `?` is any character, or a choice."""
 
 
 class Unbalanced(ValueError):
     """A bracket without its partner, or one inside another."""
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several sequences of pieces."""
+
+    ways: tuple[tuple[Piece, ...], ...]
+
+
 @cache
-def pieces(pattern: str) -> tuple[tuple[str, ...], ...]:
-    """What a pattern consists of: each piece the words that may stand there, none of them for `*`, any run of characters.
+def parsed(pattern: str) -> Choice:
+    """Return what a pattern consists of.
 
     Raises:
         Unbalanced: where its brackets do not match.
     """
-    found: list[tuple[str, ...]] = []
-    for match in PIECE.finditer(pattern):
-        if match.lastgroup == "bracket":
-            raise Unbalanced(pattern)
-        found.append(() if match["any"] else tuple((match["choice"] or match["literal"] or "").split("|")))
-    return tuple(found)
+    outer: list[list[Piece]] = [[]]
+    inner: list[list[Piece]] | None = None
+    for token in TOKEN.findall(pattern):
+        ways = outer if inner is None else inner
+        match token:
+            case "(" if inner is None:
+                inner = [[]]
+            case ")" if inner is not None:
+                outer[-1].append(Choice(tuple(map(tuple, inner))))
+                inner = None
+            case "(" | ")":
+                raise Unbalanced(pattern)
+            case "|":
+                ways.append([])
+            case _:
+                ways[-1].append("*" if token[0] == "*" else token)
+    if inner is not None:
+        raise Unbalanced(pattern)
+    return Choice(tuple(map(tuple, outer)))
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name is one of the pattern's; `?` in it is any one character.
+    """Return whether a name is one of the pattern's.
 
-    All places that a prefix of the pattern may end at are followed at once, so that no pattern takes long.
+    All places that a prefix of the pattern may end at are followed at once, so each piece looks at each place of the name once.
     """
-    ends = {0}
-    for words in pieces(pattern):
-        if not words:
-            ends = set(range(min(ends), len(name) + 1))
+    return len(name) in _ends(parsed(pattern), name, {0})
+
+
+def below(prefix: str, pattern: str) -> str:
+    """Return the pattern over names that start with a prefix, itself a pattern without `|`."""
+    ways, depth = [prefix], 0
+    for token in TOKEN.findall(pattern):
+        depth += (token == "(") - (token == ")")
+        if token == "|" and not depth:
+            ways.append(prefix)
         else:
-            ends = {end + len(word) for end in ends for word in words if _stands(word, name, end)}
-        if not ends:
-            return False
-    return len(name) in ends
+            ways[-1] += token
+    return "|".join(ways)
 
 
-def _stands(word: str, name: str, start: int) -> bool:
-    if "?" not in word:
-        return name.startswith(word, start)
-    there = name[start : start + len(word)]
-    return len(there) == len(word) and all(a in ("?", b) for a, b in zip(word, there, strict=True))
+def _ends(choice: Choice, name: str, starts: set[int]) -> set[int]:
+    """Return where a choice may end that begins at one of some places."""
+    found: set[int] = set()
+    for way in choice.ways:
+        ends = starts
+        for piece in way:
+            if not ends:
+                break
+            match piece:
+                case Choice():
+                    ends = _ends(piece, name, ends)
+                case "*":
+                    ends = set(range(min(ends), len(name) + 1))
+                case text:
+                    ends = {end + len(text) for end in ends if _stands(text, name, end)}
+        found |= ends
+    return found
+
+
+def _stands(text: str, name: str, start: int) -> bool:
+    if "?" not in text:
+        return name.startswith(text, start)
+    there = name[start : start + len(text)]
+    return len(there) == len(text) and all(a in ("?", b) for a, b in zip(text, there, strict=True))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from composer.language.expressions.ast import Expression, Path
+from composer.language.expressions.ast import Expression, RefPath
 
 FLAGS = {"true": True, "false": False}
 
 
 def what_is(expression: Expression, value: object) -> str:
     """What a value is, by the name that stands in the recipe where there is one."""
-    if isinstance(expression, Path) and not (isinstance(value, str) or expression.text in FLAGS):
+    if isinstance(expression, RefPath) and not (isinstance(value, str) or expression.text in FLAGS):
         return f"`{expression.text}` is {_class(value)}"
     return kind(value)
 

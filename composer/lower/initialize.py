@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
 
+from composer.graph.initial_values import start_of
 from composer.graph.parameters import buffers
 
 if TYPE_CHECKING:
@@ -29,16 +28,13 @@ def initialise(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParamet
         if entry.tied_to:
             continue
         tensor = tensors[entry.name]
-        how: str = entry.parameter.init.how
-        value = float(entry.parameter.init.value)
-        for pattern, rule, number, _ in typed.program.init:
-            if matcher(pattern).fullmatch(entry.name):
-                how, value = rule, number
+        init = start_of(typed.program, entry.name) or entry.parameter.init
+        value = float(init.value)
         generator = torch.Generator(device="cpu").manual_seed(_seed(seed, entry.name))
         fresh = torch.empty(tensor.shape, dtype=torch.float32)
-        if how == "normal":
+        if init.how == "normal":
             fresh.normal_(0.0, value, generator=generator)
-        elif how == "uniform":
+        elif init.how == "uniform":
             fresh.uniform_(-value, value, generator=generator)
         else:
             fresh.fill_(value)
@@ -49,10 +45,3 @@ def initialise(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParamet
 
 def _seed(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little") >> 1
-
-
-@cache
-def matcher(pattern: str) -> re.Pattern[str]:
-    """A pattern over parameter names: `*` is any run of characters, `?` one, `(a|b)` either."""
-    special = {"*": ".*", "?": ".", "(": "(?:", ")": ")", "|": "|"}
-    return re.compile("".join(special.get(character, re.escape(character)) for character in pattern))

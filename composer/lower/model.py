@@ -12,7 +12,7 @@ from torch import nn
 if TYPE_CHECKING:
     from composer.graph.typed import TypedProgram
     from composer.lower.emit.module_source import Module
-    from composer.lower.passes.cache_layout import Memory
+    from composer.lower.passes.cache_layout import CacheLayout
     from composer.recipe import Recipe
 
 
@@ -30,7 +30,7 @@ class Model(nn.Module):
     """What each parameter of the `state_dict` is for: matrix, embedding, gain, bias, table …"""
     program: TypedProgram
     module: Module
-    remembers: Memory | None
+    remembers: CacheLayout | None
     """What a session remembers; None where the task writes nothing."""
 
     @property
@@ -39,7 +39,7 @@ class Model(nn.Module):
         return self.module.text
 
     def remember(
-        self, recipe: Recipe, program: TypedProgram, module: Module, roles: Mapping[str, str], remembers: Memory | None
+        self, recipe: Recipe, program: TypedProgram, module: Module, roles: Mapping[str, str], remembers: CacheLayout | None
     ) -> None:
         """Takes what the generated code does not know."""
         self.__dict__.update(recipe=recipe, program=program, module=module, roles=roles, remembers=remembers)

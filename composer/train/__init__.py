@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from composer.train.data.objectives import learnable as learnable
     from composer.train.data.objectives import marked as marked
     from composer.train.data.objectives import objective_of as objective_of
-    from composer.train.data.text import Data as Data
+    from composer.train.data.text import TextData as TextData
     from composer.train.data.text import read_text as read_text
     from composer.train.data.text import split as split
     from composer.train.data.text import tokenise as tokenise
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from composer.train.errors import TrainingError as TrainingError
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
-    from composer.train.losses import Loss as Loss
+    from composer.train.losses import TrainingLoss as TrainingLoss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
     from composer.train.param_groups import param_groups as param_groups
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from composer.train.run.folder import RunFolder as RunFolder
     from composer.train.run.folder import Trained as Trained
     from composer.train.run.folder import open_run as open_run
-    from composer.train.settings import Settings as Settings
+    from composer.train.settings import TrainSettings as TrainSettings
     from composer.train.validation import Validation as Validation
     from composer.train.validation import validate as validate
 
@@ -47,15 +47,15 @@ _HOME = {
     "ByteTokeniser": "data.tokenizers",
     "CharacterTokeniser": "data.tokenizers",
     "Checkpoint": "run.checkpoint",
-    "Data": "data.text",
+    "TextData": "data.text",
     "Display": "progress",
     "Interrupted": "interrupt",
-    "Loss": "losses",
+    "TrainingLoss": "losses",
     "MarkedTokeniser": "data.tokenizers",
     "Objective": "data.objectives",
     "Result": "loop",
     "RunFolder": "run.folder",
-    "Settings": "settings",
+    "TrainSettings": "settings",
     "Tokeniser": "data.tokenizers",
     "Trained": "run.folder",
     "TrainingError": "errors",
@@ -85,18 +85,18 @@ __all__ = [
     "ByteTokeniser",
     "CharacterTokeniser",
     "Checkpoint",
-    "Data",
     "Display",
     "Interrupted",
-    "Loss",
     "MarkedTokeniser",
     "Objective",
     "Result",
     "RunFolder",
-    "Settings",
+    "TextData",
     "Tokeniser",
+    "TrainSettings",
     "Trained",
     "TrainingError",
+    "TrainingLoss",
     "Validation",
     "characters_of",
     "display",

@@ -14,7 +14,7 @@ from composer.language.tasks import TASKS
 from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective, learnable, objective_of
-from composer.train.data.text import Data, read_text
+from composer.train.data.text import TextData, read_text
 from composer.train.data.tokenizers import Tokeniser, load_tokeniser
 from composer.train.device import device_of
 from composer.train.errors import TrainingError
@@ -23,14 +23,14 @@ from composer.train.losses import task_of
 from composer.train.progress import Display, display
 from composer.train.run import checkpoint as checkpoints
 from composer.train.run.folder import Build, compiled, create, folder_of, open_folder, refuse_changes
-from composer.train.settings import Settings, load_settings, save_settings
+from composer.train.settings import TrainSettings, load_settings, save_settings
 
 
 def train(
     model: nn.Module,
     tokeniser: Tokeniser,
-    data: Data,
-    settings: Settings,
+    data: TextData,
+    settings: TrainSettings,
     run: Path,
     *,
     recipe: str,
@@ -54,7 +54,7 @@ def resume(
     *,
     build: Build = compiled,
     steps: int | None = None,
-    settings: Settings | None = None,
+    settings: TrainSettings | None = None,
     recipe: str | None = None,
     data: Path | None = None,
     checkpoint: str | None = None,
@@ -83,7 +83,7 @@ def resume(
     return fit(model, text, settings, folder, objective=objective, display=show or display(), start=start)
 
 
-def check_inputs(model: nn.Module, data: Data, settings: Settings, objective: Objective) -> None:
+def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
     """Raises: TrainingError where the model has no place for something that comes with every batch."""
     batch = objective.draw(data, batch=1, context=settings.context, generator=torch.Generator())
     known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
@@ -94,7 +94,7 @@ def check_inputs(model: nn.Module, data: Data, settings: Settings, objective: Ob
         )
 
 
-def check_accumulation(model: nn.Module, data: Data, settings: Settings, objective: Objective) -> None:
+def check_accumulation(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
     """Raises: TrainingError where several batches to a step are not the large one."""
     one = objective.draw(data, batch=1, context=settings.context, generator=torch.Generator())
     shares(model, [one] * settings.accumulation, [1] * settings.accumulation, task_of(model) or "")

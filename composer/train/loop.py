@@ -15,7 +15,7 @@ from torch.optim import AdamW, Optimizer
 from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective
-from composer.train.data.text import Data
+from composer.train.data.text import TextData
 from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
@@ -27,12 +27,12 @@ from composer.train.run.checkpoint import Checkpoint
 from composer.train.run.folder import RunFolder
 from composer.train.run.state import capture, restore
 from composer.train.schedule import learning_rate
-from composer.train.settings import Settings
+from composer.train.settings import TrainSettings
 from composer.train.validation import Validation, validate
 
 
 @dataclass(frozen=True)
-class Step:
+class TrainStep:
     """What one update measured, before it changed the weights."""
 
     loss: float
@@ -91,8 +91,8 @@ class Result:
 
 def fit(
     model: nn.Module,
-    data: Data,
-    settings: Settings,
+    data: TextData,
+    settings: TrainSettings,
     run: RunFolder,
     *,
     objective: Objective,
@@ -155,13 +155,15 @@ def fit(
     return Result(run.path, task_of(model) or "", settings.steps, measured.loss, held_out, seconds)
 
 
-def build_optimiser(model: nn.Module, settings: Settings) -> AdamW:
+def build_optimiser(model: nn.Module, settings: TrainSettings) -> AdamW:
     """AdamW (Loshchilov and Hutter 2019) with decay by role; fused, which is several times faster on either device."""
     groups = param_groups(model, weight_decay=settings.weight_decay)
     return AdamW(groups, betas=(settings.beta1, settings.beta2), eps=settings.eps, fused=True)
 
 
-def update(model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], settings: Settings, *, rate: float) -> Step:
+def update(
+    model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], settings: TrainSettings, *, rate: float
+) -> TrainStep:
     """One step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
     device = device_of(model)
     task = task_of(model) or ""
@@ -183,7 +185,7 @@ def update(model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], set
         optimiser.step()
     optimiser.zero_grad()
     measured = {name: float(value) for name, value in by_name.items()}
-    return Step(sum(measured.values()), measured, float(norm), sum(counts))
+    return TrainStep(sum(measured.values()), measured, float(norm), sum(counts))
 
 
 def every(interval: int, step: int) -> bool:
@@ -191,7 +193,7 @@ def every(interval: int, step: int) -> bool:
     return interval > 0 and step % interval == 0
 
 
-def not_a_number(measured: Step, step: int, rate: float, run: RunFolder) -> TrainingError:
+def not_a_number(measured: TrainStep, step: int, rate: float, run: RunFolder) -> TrainingError:
     """The error of a run that diverged; its weights were left as they were before the step."""
     saved = checkpoints.finished(run.checkpoints)
     what = "gradient" if abs(measured.loss) < float("inf") else f"loss ({measured.loss})"

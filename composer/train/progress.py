@@ -79,13 +79,13 @@ class Bar:
         self.progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-class Lines:
+class LineDisplay:
     """A line for each logged step, for a file or a pipe."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> LineDisplay:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
@@ -105,7 +105,7 @@ class Lines:
 def display(console: Console | None = None) -> Display:
     """A bar on a terminal, lines elsewhere."""
     console = console or Console()
-    return Bar(console) if console.is_terminal else Lines(console)
+    return Bar(console) if console.is_terminal else LineDisplay(console)
 
 
 def summary(moment: Moment) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from composer.train.settings import Settings
+from composer.train.settings import TrainSettings
 
 
-def learning_rate(settings: Settings, step: int) -> float:
+def learning_rate(settings: TrainSettings, step: int) -> float:
     """The rate of step 1, 2, … `steps`: a straight line up to the peak, then half a cosine down to the floor."""
     if step <= settings.warmup:
         return settings.learning_rate * step / settings.warmup

@@ -10,7 +10,7 @@ from composer.train.errors import TrainingError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class TrainSettings:
     """A run's hyperparameters; with the recipe, the data and the seed they decide every loss it prints."""
 
     steps: int = 1000
@@ -80,21 +80,21 @@ def check_range(name: str, value: float) -> None:
         raise TrainingError(f"{shown} is {value}; it must be a finite number, at least 0")
 
 
-def save_settings(settings: Settings, path: Path) -> None:
+def save_settings(settings: TrainSettings, path: Path) -> None:
     """Write the settings as JSON."""
     path.write_text(json.dumps(asdict(settings), indent=2) + "\n", encoding="utf-8")
 
 
-def load_settings(path: Path) -> Settings:
+def load_settings(path: Path) -> TrainSettings:
     """Read the settings that `save_settings` wrote."""
     values = json.loads(path.read_text(encoding="utf-8"))
-    unknown = sorted(set(values) - {field.name for field in fields(Settings)})
+    unknown = sorted(set(values) - {field.name for field in fields(TrainSettings)})
     if unknown:
         raise TrainingError(f"{path.name} sets `{unknown[0]}`, which this version does not know")
-    return Settings(**values)
+    return TrainSettings(**values)
 
 
-def fixed_changes(old: Settings, new: Settings) -> list[str]:
+def fixed_changes(old: TrainSettings, new: TrainSettings) -> list[str]:
     """What a resumed run may not change and yet does, as `name: old → new`."""
     before, after = asdict(old), asdict(new)
     changed = [name for name in before if name not in CHANGEABLE and before[name] != after[name]]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from composer.train.data.objectives import Objective
-from composer.train.data.text import Data
+from composer.train.data.text import TextData
 from composer.train.device import autocast, device_of, on_device
 from composer.train.losses import loss, target_count, task_of
 
@@ -44,7 +44,7 @@ class Validation:
 
 
 @torch.no_grad()
-def validate(model: nn.Module, data: Data, objective: Objective, *, batch: int, context: int, batches: int = 0) -> Validation:
+def validate(model: nn.Module, data: TextData, objective: Objective, *, batch: int, context: int, batches: int = 0) -> Validation:
     """Read the held-out text once, or its first `batches` batches; the same windows every time, no dropout."""
     device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0

@@ -1,7 +1,7 @@
 """Parameters to and from published checkpoints."""
 
 from composer.weights.mapping import WeightMap, mapping, mistakes
-from composer.weights.published_files import Checkpoint
+from composer.weights.published_files import PublishedCheckpoint
 from composer.weights.transfer import load_published, save_published
 
-__all__ = ["Checkpoint", "WeightMap", "load_published", "mapping", "mistakes", "save_published"]
+__all__ = ["PublishedCheckpoint", "WeightMap", "load_published", "mapping", "mistakes", "save_published"]

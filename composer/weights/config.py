@@ -12,8 +12,8 @@ from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate, evaluate_word
 from composer.language.expressions.parser import parse_expression
-from composer.language.yaml.nodes import Mapping, Scalar
-from composer.weights.config_syntax import Config, Constant, Reader, Setting
+from composer.language.yaml.nodes import YamlMapping, YamlScalar
+from composer.weights.config_syntax import Config, ConfigReader, Constant, Setting
 from composer.weights.mapping import counted, entry_of
 
 ABSENT: Any = object()
@@ -21,7 +21,7 @@ DEEPEST = 16
 """Objects and lists inside one another."""
 
 
-def settings(weights: Mapping, source: Source, params: Callable[[Sequence[str]], abc.Mapping[str, Any]]) -> tuple[str, ...]:
+def settings(weights: YamlMapping, source: Source, params: Callable[[Sequence[str]], abc.Mapping[str, Any]]) -> tuple[str, ...]:
     """What a `config.json` sets, as `PATH=VALUE`; `params` gives the values that the recipe's params then have.
 
     Raises:
@@ -29,11 +29,11 @@ def settings(weights: Mapping, source: Source, params: Callable[[Sequence[str]],
     """
     published = parsed(source)
     entry = entry_of(weights, model_type_of(published))
-    value = entry.value.entry("config") if isinstance(entry.value, Mapping) else None
+    value = entry.value.entry("config") if isinstance(entry.value, YamlMapping) else None
     if value is None:
         message = f"there is no `config` beside the rules of {entry.key.text}"
         raise RecipeError([Diagnostic("config-unknown", message, entry.key.span, hint="config: {params: {OURS: KEY, …}}")])
-    reader = Reader()
+    reader = ConfigReader()
     config = reader.config(value.value)
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
@@ -188,7 +188,7 @@ def _holds(value: Any, constant: Constant, params: abc.Mapping[str, Any]) -> boo
     return all(_same(item, constant.words[0], {**params, "layer": layer}) for layer, item in enumerate(value))
 
 
-def _same(value: Any, word: Scalar, params: abc.Mapping[str, Any]) -> bool:
+def _same(value: Any, word: YamlScalar, params: abc.Mapping[str, Any]) -> bool:
     if shown(value) == word.text:
         return True
     try:

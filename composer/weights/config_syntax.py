@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from composer.diagnostics import Span
-from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.rule_syntax import Forms
 
 KEYS = ("params", "constants", "ignore")
@@ -50,9 +50,9 @@ class Constant:
     """What one key must hold."""
 
     key: str
-    words: tuple[Scalar, ...]
+    words: tuple[YamlScalar, ...]
     """One of these: words, numbers, and expressions of the recipe's params."""
-    count: Scalar | None
+    count: YamlScalar | None
     """Of a list, how many items it has; what they are is the one expression, of their index `layer` too."""
 
 
@@ -76,12 +76,12 @@ class Config:
         return any(one.startswith(f"{key}.") for one in known)
 
 
-class Reader(Forms):
+class ConfigReader(Forms):
     """Reads `config:` of a model type."""
 
-    def config(self, node: Node | None) -> Config:
+    def config(self, node: YamlNode | None) -> Config:
         """What stands there."""
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             if node is not None:
                 self.error("weights-form", node.span, "config holds params, constants and keys to ignore")
             return Config((), (), ())
@@ -95,9 +95,9 @@ class Reader(Forms):
             tuple(self.text(item, "a key is") for item in ignored),
         )
 
-    def _setting(self, entry: Entry) -> Setting:
+    def _setting(self, entry: YamlEntry) -> Setting:
         path, span, value = entry.key.text, entry.key.span, entry.value
-        if not isinstance(value, Mapping):
+        if not isinstance(value, YamlMapping):
             return Setting(path, span, self._names(value), False, (), None, False)
         self.keys(value, HOW, "param of a config")
         source, count = value.get("from"), value.get("count")
@@ -117,25 +117,25 @@ class Reader(Forms):
             self.flag(value.get("optional"), "optional"),
         )
 
-    def _constant(self, entry: Entry) -> Constant:
+    def _constant(self, entry: YamlEntry) -> Constant:
         value = entry.value
-        if not isinstance(value, Mapping):
+        if not isinstance(value, YamlMapping):
             return Constant(entry.key.text, self._words(value), None)
         self.keys(value, EACH, "constant of a config")
         each, count = value.get("each"), value.get("count")
-        if not isinstance(each, Scalar) or not isinstance(count, Scalar):
+        if not isinstance(each, YamlScalar) or not isinstance(count, YamlScalar):
             self.error("weights-form", value.span, "a list has as many items as count says, each as each says",
                        hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
             return Constant(entry.key.text, (), None)
         return Constant(entry.key.text, (each,), count)
 
-    def _names(self, node: Node) -> tuple[str, ...]:
-        return tuple(self.text(item, "a key is") for item in (node.items if isinstance(node, Listing) else (node,)))
+    def _names(self, node: YamlNode) -> tuple[str, ...]:
+        return tuple(self.text(item, "a key is") for item in (node.items if isinstance(node, YamlList) else (node,)))
 
-    def _words(self, node: Node) -> tuple[Scalar, ...]:
-        items = node.items if isinstance(node, Listing) else (node,)
+    def _words(self, node: YamlNode) -> tuple[YamlScalar, ...]:
+        items = node.items if isinstance(node, YamlList) else (node,)
         if not items:
             self.error("weights-form", node.span, "a constant holds one of the values beside it, and there is none")
         for item in items:
             self.text(item, "what a constant holds is")
-        return tuple(item for item in items if isinstance(item, Scalar))
+        return tuple(item for item in items if isinstance(item, YamlScalar))

@@ -12,8 +12,8 @@ from composer.diagnostics import Diagnostic, Label, RecipeError
 from composer.language.unknown_names import unknown
 from composer.language.yaml import nodes as document
 from composer.weights.name_patterns import folded
-from composer.weights.rules import Reader, Rule, Rules
-from composer.weights.tensor_maps import Move, Shape, shown
+from composer.weights.rules import Rule, RuleReader, Rules
+from composer.weights.tensor_maps import TensorMap, TensorShape, shown
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,11 +24,11 @@ class WeightMap:
     """Which tensors of a published model hold which of our parameters, for one model type and one size of the model."""
 
     rules: Rules
-    moves: tuple[Move, ...]
-    ours: Mapping[str, Shape]
+    moves: tuple[TensorMap, ...]
+    ours: Mapping[str, TensorShape]
 
     @cached_property
-    def published(self) -> Mapping[str, Shape]:
+    def published(self) -> Mapping[str, TensorShape]:
         """Every published tensor that is needed, with its shape."""
         shapes = ((move.theirs, move.published([self.ours[name] for name in move.ours])) for move in self.moves)
         return {name: shape for names, each in shapes for name, shape in zip(names, each, strict=True)}
@@ -92,7 +92,7 @@ class WeightMap:
 
 
 def mapping(
-    weights: document.Mapping,
+    weights: document.YamlMapping,
     model_type: str | None,
     ours: Mapping[str, Sequence[int]],
     params: Mapping[str, Any] = MappingProxyType({}),
@@ -103,7 +103,7 @@ def mapping(
     Raises:
         RecipeError: where rules are wrong, or cover a parameter not at all or twice.
     """
-    reader = Reader(params)
+    reader = RuleReader(params)
     rules = reader.rules(entry_of(weights, model_type))
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
@@ -123,15 +123,15 @@ def mapping(
     return WeightMap(rules, tuple(moves), shapes)
 
 
-def mistakes(weights: document.Mapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
+def mistakes(weights: document.YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
     """What is wrong with the rules as they are written, whatever the model."""
-    reader = Reader(params)
+    reader = RuleReader(params)
     for entry in weights:
         reader.rules(entry)
     return reader.diagnostics
 
 
-def entry_of(weights: document.Mapping, model_type: str | None) -> document.Entry:
+def entry_of(weights: document.YamlMapping, model_type: str | None) -> document.YamlEntry:
     """The rules of a model type; without one, the only ones.
 
     Raises:
@@ -150,9 +150,9 @@ def entry_of(weights: document.Mapping, model_type: str | None) -> document.Entr
     return entry
 
 
-def _moves(rules: Rules, ours: Mapping[str, Shape]) -> tuple[list[Move], list[Diagnostic]]:
+def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMap], list[Diagnostic]]:
     """What goes together, and what is wrong with it."""
-    moves: dict[tuple[str, ...], Move] = {}
+    moves: dict[tuple[str, ...], TensorMap] = {}
     by_rule: dict[str, Rule] = {}
     owners: dict[str, str] = {}
     wrong: list[Diagnostic] = []
@@ -166,7 +166,7 @@ def _moves(rules: Rules, ours: Mapping[str, Shape]) -> tuple[list[Move], list[Di
             continue
         rule, found = covering[0]
         by_rule[name] = rule
-        move = Move(*rule.names(found, *ours[name][:1]), rule.permuted(found), rule)
+        move = TensorMap(*rule.names(found, *ours[name][:1]), rule.permuted(found), rule)
         if absent := [each for each in move.ours if each not in ours]:
             message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model has not"
             wrong.append(Diagnostic("weights-uncovered", message, rule.ours.span))
@@ -183,7 +183,7 @@ def _moves(rules: Rules, ours: Mapping[str, Shape]) -> tuple[list[Move], list[Di
     return list(moves.values()), wrong
 
 
-def shapes_of(tensors: Mapping[str, Tensor]) -> Mapping[str, Shape]:
+def shapes_of(tensors: Mapping[str, Tensor]) -> Mapping[str, TensorShape]:
     """The shapes of tensors; those of a checkpoint on disk come from its header."""
     shapes = getattr(tensors, "shapes", None)
     return shapes if shapes is not None else {name: tuple(tensor.shape) for name, tensor in tensors.items()}

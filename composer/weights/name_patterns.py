@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from composer.diagnostics import Diagnostic, Span
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>\w+(?:\|\w+)+)\)|(?P<literal>\w+)", re.ASCII)
 INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
@@ -18,7 +18,7 @@ OPEN = "between dots stands a word, `<layer>` for digits, or a choice such as `(
 
 
 @dataclass(frozen=True)
-class Found:
+class PatternMatch:
     """What a name says at the open places of a pattern."""
 
     indices: tuple[tuple[str, str], ...]
@@ -30,7 +30,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class NamePattern:
     """Names that differ in an index, in one of several words, or in their ends.
 
     Between dots stands a word, `<layer>` for digits (the same digits wherever it stands, on both sides of a rule), a word that
@@ -52,16 +52,16 @@ class Pattern:
         seen: set[str] = set()
         return re.compile("".join(self._piece(piece, seen) for piece in _tokens(self.text)), re.ASCII)
 
-    def match(self, name: str) -> Found | None:
+    def match(self, name: str) -> PatternMatch | None:
         """What a name says at the open places; None for a name that the pattern does not cover."""
         match = self.expression.fullmatch(name)
         if match is None:
             return None
         groups = match.groupdict()
         choice = self.alternatives.index(groups["ANY"]) if self.alternatives else None
-        return Found(tuple(sorted((name, groups[name]) for name in self.indices)), choice, groups.get("REST", ""))
+        return PatternMatch(tuple(sorted((name, groups[name]) for name in self.indices)), choice, groups.get("REST", ""))
 
-    def fill(self, found: Found, choice: int | None = None) -> str:
+    def fill(self, found: PatternMatch, choice: int | None = None) -> str:
         """The name with these digits and this rest, and with another choice where one is given."""
         indices = dict(found.indices)
         place = found.choice if choice is None else choice
@@ -92,7 +92,7 @@ class Pattern:
         return piece
 
 
-def pattern(scalar: Scalar) -> Pattern | Diagnostic:
+def pattern(scalar: YamlScalar) -> NamePattern | Diagnostic:
     """The pattern that a scalar holds, or why it is none."""
     components = scalar.text.split(".")
     indices: set[str] = set()
@@ -113,7 +113,7 @@ def pattern(scalar: Scalar) -> Pattern | Diagnostic:
         return Diagnostic(CODE, "a pattern has one choice at most", scalar.span, hint="write a rule for each")
     if alternatives and len(set(alternatives[0])) < len(alternatives[0]):
         return Diagnostic(CODE, "a choice names each word once", scalar.span)
-    return Pattern(scalar.text, scalar.span, frozenset(indices), alternatives[0] if alternatives else (), rest)
+    return NamePattern(scalar.text, scalar.span, frozenset(indices), alternatives[0] if alternatives else (), rest)
 
 
 def folded(names: Iterable[str]) -> str:

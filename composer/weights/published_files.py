@@ -17,7 +17,7 @@ ONE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
 
-class Checkpoint(Mapping[str, "Tensor"]):
+class PublishedCheckpoint(Mapping[str, "Tensor"]):
     """The tensors of a checkpoint by name, each read when it is asked for; a context manager, since its files stay open."""
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class Checkpoint(Mapping[str, "Tensor"]):
         except (OSError, SafetensorError) as error:
             refuse("unreadable-file", f"this is no safetensors file: {error}", file)
 
-    def __enter__(self) -> Checkpoint:
+    def __enter__(self) -> PublishedCheckpoint:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from composer.diagnostics import Diagnostic, Span
 from composer.language.unknown_names import unknown
-from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 
 class Forms:
@@ -15,34 +15,34 @@ class Forms:
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
 
-    def text(self, node: Node, what: str) -> str:
+    def text(self, node: YamlNode, what: str) -> str:
         """One word."""
-        if isinstance(node, Scalar):
+        if isinstance(node, YamlScalar):
             return node.text
         self.error("weights-form", node.span, f"{what} one word")
         return ""
 
-    def flag(self, node: Node | None, what: str) -> bool:
+    def flag(self, node: YamlNode | None, what: str) -> bool:
         """`true` or `false`; without it, false."""
-        if node is not None and not (isinstance(node, Scalar) and node.text in ("true", "false")):
+        if node is not None and not (isinstance(node, YamlScalar) and node.text in ("true", "false")):
             self.error("weights-form", node.span, f"{what} is true or false")
-        return isinstance(node, Scalar) and node.text == "true"
+        return isinstance(node, YamlScalar) and node.text == "true"
 
-    def entries(self, node: Node | None, what: str) -> Iterator[Entry]:
+    def entries(self, node: YamlNode | None, what: str) -> Iterator[YamlEntry]:
         """Each key with its value."""
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMapping):
             yield from node
         elif node is not None:
             self.error("weights-form", node.span, what)
 
-    def items(self, node: Node | None, what: str, such_as: str) -> Iterator[Node]:
+    def items(self, node: YamlNode | None, what: str, such_as: str) -> Iterator[YamlNode]:
         """Each value of a list."""
-        if isinstance(node, Listing):
+        if isinstance(node, YamlList):
             yield from node.items
         elif node is not None:
             self.error("weights-form", node.span, what, hint=such_as)
 
-    def keys(self, node: Mapping, known: tuple[str, ...], what: str) -> None:
+    def keys(self, node: YamlMapping, known: tuple[str, ...], what: str) -> None:
         """Nothing but what is known."""
         for entry in node:
             if (name := entry.key.text) not in known:

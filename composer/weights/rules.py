@@ -11,9 +11,9 @@ from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_float, as_int, evaluate
 from composer.language.expressions.parser import parse_expression
 from composer.language.unknown_names import unknown
-from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights import config_syntax as config_forms
-from composer.weights.name_patterns import Found, Pattern, pattern
+from composer.weights.name_patterns import NamePattern, PatternMatch, pattern
 from composer.weights.rule_syntax import Forms
 
 KEYS = ("strip", "config", "rules", "older", "ignore", "copies")
@@ -42,8 +42,8 @@ class Rule:
     """Our names and the published ones. Where one side is in pieces, its choice names them in order; otherwise the words of
     two choices go together by place."""
 
-    ours: Pattern
-    theirs: Pattern
+    ours: NamePattern
+    theirs: NamePattern
     reshape: tuple[int, ...]
     """The published shape, where it holds the same numbers in the same order in other axes; nothing where it does not."""
     transpose: bool
@@ -62,7 +62,7 @@ class Rule:
     offset: float
     """What is added to the published numbers to get ours."""
 
-    def names(self, found: Found, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def names(self, found: PatternMatch, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Our names and theirs that belong together, given what one of ours says and the length of its first axis."""
         if self.stack:
             each = (replace(found, indices=(*found.indices, (self.stack, str(number)))) for number in range(copies))
@@ -71,7 +71,7 @@ class Rule:
         theirs = range(len(self.theirs.alternatives)) if self.concat else [found.choice]
         return tuple(self.ours.fill(found, i) for i in ours), tuple(self.theirs.fill(found, i) for i in theirs)
 
-    def permuted(self, found: Found) -> tuple[bool, ...]:
+    def permuted(self, found: PatternMatch) -> tuple[bool, ...]:
         """Which of our names that belong together are permuted."""
         alone = "" if found.choice is None else self.ours.alternatives[found.choice]
         words, permute = self.ours.alternatives if self.split else (alone,), self.permute
@@ -89,7 +89,7 @@ class Rules:
     """A prefix that some files have before every name, and others have not: it is taken off where it stands."""
     older: tuple[tuple[str, str], ...]
     """What stands after the last dot in some older files, with what stands there in the rules."""
-    ignore: tuple[Pattern, ...]
+    ignore: tuple[NamePattern, ...]
     """Published tensors that say nothing, such as masks and tables."""
     copies: tuple[tuple[str, str, Span], ...]
     """Published tensors that repeat another, such as a tied head: they must be equal to it, and are not written."""
@@ -104,22 +104,22 @@ class Rules:
         return any(copy == published for copy, _, _ in self.copies) or any(each.match(published) for each in self.ignore)
 
 
-class Reader(Forms):
+class RuleReader(Forms):
     """Reads one entry of `weights:` and collects what is wrong; without the values of the recipe's params, only its form."""
 
     def __init__(self, params: abc.Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.params = params
 
-    def rules(self, entry: Entry) -> Rules:
+    def rules(self, entry: YamlEntry) -> Rules:
         """The rules under a model type."""
         value = entry.value
-        if not isinstance(value, Mapping):
+        if not isinstance(value, YamlMapping):
             self.error("weights-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
             return Rules(entry.key.text, entry.key.span, (), "", (), (), ())
         self.keys(value, KEYS, "model type")
         strip, rules = value.get("strip"), value.get("rules")
-        config = config_forms.Reader()
+        config = config_forms.ConfigReader()
         config.config(value.get("config"))
         self.diagnostics.extend(config.diagnostics)
         if rules is None:
@@ -144,9 +144,11 @@ class Reader(Forms):
             ),
         )
 
-    def _rule(self, entry: Entry) -> Rule | None:
+    def _rule(self, entry: YamlEntry) -> Rule | None:
         value = entry.value
-        operations, source = (value, value.get("from")) if isinstance(value, Mapping) else (Mapping((), value.span), value)
+        operations, source = (
+            (value, value.get("from")) if isinstance(value, YamlMapping) else (YamlMapping((), value.span), value)
+        )
         self.keys(operations, OPERATIONS, "rule")
         if source is None:
             self.error("weights-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
@@ -165,7 +167,7 @@ class Reader(Forms):
         )  # fmt: skip
         return rule if self._fits(rule, entry) else None
 
-    def _fits(self, rule: Rule, entry: Entry) -> bool:
+    def _fits(self, rule: Rule, entry: YamlEntry) -> bool:
         """Whether each side of a rule can be told from the other."""
         ours, theirs, span = rule.ours, rule.theirs, entry.value.span
         if ours.indices != theirs.indices - {rule.stack}:
@@ -189,42 +191,42 @@ class Reader(Forms):
             return True
         return False
 
-    def _count(self, operations: Mapping, key: str, pieces: Pattern) -> bool:
+    def _count(self, operations: YamlMapping, key: str, pieces: NamePattern) -> bool:
         """Whether an operation on pieces is there; its number must be that of the words in the choice."""
         node = operations.get(key)
         if node is None:
             return False
         count = len(pieces.alternatives)
-        if not isinstance(node, Scalar) or not node.text.isdigit() or int(node.text[:9]) != count or count < 2:
+        if not isinstance(node, YamlScalar) or not node.text.isdigit() or int(node.text[:9]) != count or count < 2:
             says = f"the choice names {count}" if count else "there is no choice that names them"
             self.error("weights-form", node.span, f"{key} is the number of pieces, and {says}",
                         hint=f"`{key}: {count}`" if count else "such as `(q|k|v)` for 3 pieces")  # fmt: skip
         return True
 
-    def _stack(self, operations: Mapping, ours: Pattern, theirs: Pattern) -> str | None:
+    def _stack(self, operations: YamlMapping, ours: NamePattern, theirs: NamePattern) -> str | None:
         """The index that counts what is stacked."""
         node = operations.get("stack")
         if node is None:
             return ""
-        name = node.text if isinstance(node, Scalar) else ""
+        name = node.text if isinstance(node, YamlScalar) else ""
         if name not in theirs.indices - ours.indices:
             self.error("weights-form", node.span, "stack names an index that the published names alone have",
                         hint="`stack: expert` for `experts.<expert>.weight`")  # fmt: skip
             return None
         return name
 
-    def _shape(self, operations: Mapping) -> tuple[int, ...]:
+    def _shape(self, operations: YamlMapping) -> tuple[int, ...]:
         """The published shape that `reshape` names."""
         node = operations.get("reshape")
         if node is None:
             return ()
-        if not isinstance(node, Listing):
+        if not isinstance(node, YamlList):
             self.error("weights-form", node.span, "reshape is the published shape, a list of sizes",
                         hint="`reshape: [d_model, 3, patch, patch]`")  # fmt: skip
             return ()
         return tuple(self._size(item, "a size") for item in node.items)
 
-    def _groups(self, operations: Mapping, pieces: bool) -> int:
+    def _groups(self, operations: YamlMapping, pieces: bool) -> int:
         """How many groups hold a part of each piece."""
         node = operations.get("interleave")
         if node is None:
@@ -234,12 +236,12 @@ class Reader(Forms):
                         hint="with `split` or `concat`, such as `{from: …, split: 3, interleave: n_heads}`")  # fmt: skip
         return self._size(node, "interleave")
 
-    def _permutation(self, operations: Mapping, ours: Pattern) -> Permutation | None:
+    def _permutation(self, operations: YamlMapping, ours: NamePattern) -> Permutation | None:
         """How rows are permuted within each head: `permute_rotary: HEAD_DIM`, or a mapping with more."""
         node = operations.get("permute_rotary")
         if node is None:
             return None
-        if not isinstance(node, Mapping):
+        if not isinstance(node, YamlMapping):
             size = self._size(node, "permute_rotary")
             return self._paired(Permutation(size, size, (), LAYOUTS[0]), node.span)
         self.keys(node, ROTARY, "permutation")
@@ -254,13 +256,13 @@ class Reader(Forms):
         for word in words:
             if word not in ours.alternatives:
                 self.diagnostics.append(unknown("weights-form", node.span, "word of our choice", word, ours.alternatives))
-        if layout is not None and not (isinstance(layout, Scalar) and layout.text in LAYOUTS):
+        if layout is not None and not (isinstance(layout, YamlScalar) and layout.text in LAYOUTS):
             self.error("weights-form", layout.span, "a layout of rotary positions is halves or interleaved")
         made = Permutation(
             head_dim,
             head_dim if rotated is None else self._size(rotated, "rotated"),
             words,
-            layout.text if isinstance(layout, Scalar) else LAYOUTS[0],
+            layout.text if isinstance(layout, YamlScalar) else LAYOUTS[0],
         )
         return self._paired(made, node.span)
 
@@ -269,11 +271,11 @@ class Reader(Forms):
             self.error("weights-form", span, f"{made.rotated} of {made.head_dim} rows cannot turn in pairs")
         return made
 
-    def _offset(self, operations: Mapping) -> float:
+    def _offset(self, operations: YamlMapping) -> float:
         node = operations.get("offset")
         return 0.0 if node is None else as_float(value, node.span) if (value := self._value(node, "offset")) is not None else 0.0
 
-    def _size(self, node: Node, what: str) -> int:
+    def _size(self, node: YamlNode, what: str) -> int:
         """A number of at least 1, an expression of the recipe's params; 1 where it is none, which is reported."""
         value = self._value(node, what)
         try:
@@ -285,9 +287,9 @@ class Reader(Forms):
             self.error("weights-form", node.span, f"{what} is {size}; it is at least 1")
         return max(1, size)
 
-    def _value(self, node: Node, what: str) -> Any:
+    def _value(self, node: YamlNode, what: str) -> Any:
         """What an expression of params comes to; None where they are not known, or it is none, which is reported."""
-        if not isinstance(node, Scalar):
+        if not isinstance(node, YamlScalar):
             self.error("weights-form", node.span, f"{what} is a number")
             return None
         try:
@@ -297,22 +299,22 @@ class Reader(Forms):
             self.diagnostics.append(no.diagnostic)
             return None
 
-    def _axis(self, operations: Mapping) -> int:
+    def _axis(self, operations: YamlMapping) -> int:
         node = operations.get("axis")
         if node is None:
             return 0
-        if not isinstance(node, Scalar) or node.text not in ("0", "1", "2", "3"):
+        if not isinstance(node, YamlScalar) or node.text not in ("0", "1", "2", "3"):
             self.error("weights-form", node.span, "an axis is one of ours, counted from 0")
             return 0
         return int(node.text)
 
-    def _pattern(self, node: Node | None) -> Pattern | None:
-        if not isinstance(node, Scalar):
+    def _pattern(self, node: YamlNode | None) -> NamePattern | None:
+        if not isinstance(node, YamlScalar):
             if node is not None:
                 self.error("weights-form", node.span, "a name or a pattern of names stands here")
             return None
         made = pattern(node)
-        if isinstance(made, Pattern):
+        if isinstance(made, NamePattern):
             return made
         self.diagnostics.append(made)
         return None

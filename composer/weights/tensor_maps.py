@@ -12,11 +12,11 @@ from composer.weights.rules import Permutation, Rule
 if TYPE_CHECKING:
     from torch import Tensor
 
-Shape: TypeAlias = tuple[int, ...]
+TensorShape: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Move:
+class TensorMap:
     """One rule at one place of the model: the names on both sides, and how the numbers go over."""
 
     ours: tuple[str, ...]
@@ -25,7 +25,7 @@ class Move:
     """Which of ours have their rows in the other layout of rotary positions."""
     rule: Rule
 
-    def load(self, published: Sequence[Tensor], shapes: Sequence[Shape]) -> tuple[Tensor, ...]:
+    def load(self, published: Sequence[Tensor], shapes: Sequence[TensorShape]) -> tuple[Tensor, ...]:
         """Our tensors, of these shapes, from the published ones."""
         import torch
 
@@ -58,7 +58,7 @@ class Move:
         turned = [self._turned(piece) for piece in pieces]
         return tuple(tensor.reshape(rule.reshape) if rule.reshape else tensor for tensor in turned)
 
-    def published(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    def published(self, shapes: Sequence[TensorShape]) -> tuple[TensorShape, ...]:
         """The shapes of the published tensors.
 
         Raises:
@@ -73,7 +73,7 @@ class Move:
             raise ValueError(f"{listed(self.ours, shapes)} cannot be laid out as {shown(rule.reshape)}")
         return (rule.reshape or flat,) * len(self.theirs)
 
-    def _flat(self, shapes: Sequence[Shape]) -> Shape:
+    def _flat(self, shapes: Sequence[TensorShape]) -> TensorShape:
         """The shape of each published tensor before it is laid out in other axes."""
         axis, first, groups = self.rule.axis, shapes[0], self.rule.interleave
         if self.rule.stack:
@@ -114,7 +114,7 @@ class Move:
     def _turned(self, tensor: Tensor) -> Tensor:
         return tensor.mT if self.rule.transpose and tensor.ndim > 1 else tensor
 
-    def _turned_shape(self, shape: Shape) -> Shape:
+    def _turned_shape(self, shape: TensorShape) -> TensorShape:
         return (*shape[:-2], shape[-1], shape[-2]) if self.rule.transpose and len(shape) > 1 else shape
 
 
@@ -135,11 +135,11 @@ def raised(tensor: Tensor, offset: float) -> Tensor:
     return (tensor.double() + offset).to(tensor.dtype) if offset else tensor
 
 
-def shown(shape: Shape) -> str:
+def shown(shape: TensorShape) -> str:
     """A shape as people write it: `768 × 2304`."""
     return " × ".join(map(str, shape)) or "one number"
 
 
-def listed(names: Sequence[str], shapes: Sequence[Shape]) -> str:
+def listed(names: Sequence[str], shapes: Sequence[TensorShape]) -> str:
     """Names with their shapes."""
     return ", ".join(f"{name} [{shown(shape)}]" for name, shape in zip(names, shapes, strict=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.weights.mapping import WeightMap, mapping, shapes_of
-from composer.weights.published_files import Checkpoint, type_of
+from composer.weights.published_files import PublishedCheckpoint, type_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,7 +29,7 @@ def load_published(model: Model, source: Path | str | Mapping[str, Tensor], mode
     if isinstance(source, Mapping):
         return _fill(model, source, model_type)
     path = Path(source)
-    with Checkpoint(path) as tensors:
+    with PublishedCheckpoint(path) as tensors:
         return _fill(model, tensors, model_type or type_of(path))
 
 

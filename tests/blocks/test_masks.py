@@ -20,7 +20,6 @@ from blocks.masks.by_chance import Random, drawn
 from blocks.masks.by_data import Chosen, Documents, Given, Prefix, Valid
 from blocks.masks.by_position import Causal, First, Full, Last, Lookahead, Near, Window
 from blocks.masks.count import visible
-from blocks.masks.describe import describe
 from blocks.masks.mask import Mask, Pair
 from blocks.masks.operators import And, Not, Or
 from blocks.masks.plans import kept, plan
@@ -103,7 +102,7 @@ def dense(mask: Mask, queries: int, keys: int, **edges: Any) -> torch.Tensor:
 
 
 def used(mask: Mask) -> dict[str, torch.Tensor]:
-    return {name: value for name, value in EDGES.items() if name in describe(mask)}
+    return {name: value for name, value in EDGES.items() if name in mask.expression()}
 
 
 @pytest.mark.parametrize("name", PREDICATES)
@@ -242,7 +241,7 @@ def test_what_only_data_decides_counts_as_seen() -> None:
 )
 def test_a_mask_reads_as_it_was_written(mask: Mask, text: str) -> None:
     """`not` binds tighter than `and`, `and` tighter than `or`."""
-    assert describe(mask) == text
+    assert mask.expression() == text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import composer
 from blocks.core import Library, Part, fields, is_node, ports
 from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
 from blocks.masks.mask import Mask, Pair
-from blocks.masks.plans import edges_of
 from composer.graph.passes.infer.type_patterns import pattern
 from composer.language.expressions.parser import names
 from composer.language.yaml.writer import write
@@ -157,7 +156,7 @@ def leaves_a_choice(text: str) -> bool:
     graph = {"block": {"type": "attention", "heads": "1", "mask": text}}
     recipe = composer.load(write({"recipe": "mask", "inputs": {"x": "float[batch, time, 2]", **INPUTS}, "graph": graph}))
     mask = recipe.typed.root["block"].part.mask  # type: ignore[union-attr]  # an attention
-    edges = edges_of(mask)
+    edges = mask.edge_types()
 
     def seen(q: int, given: bool) -> int:
         ends = {"ends": Pair(5, 5)}

@@ -15,7 +15,7 @@ from composer.diagnostics import Diagnostic, Span
 from composer.graph import ir
 from composer.graph.state_update import SUFFIX, Renewal
 from composer.graph.typed import TypedProgram, TypedScan
-from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Step, Unary
+from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.recipe import ast as recipe
 from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml import nodes as document
@@ -153,7 +153,7 @@ def _of_loss(loss: recipe.LossDecl, optional: set[str]) -> Iterator[str]:
     edges = loss.what.settings.edges
     yield from ["loss:of several"] * (len(edges[0].references or ()) > 1)
     yield from ["loss:by port"] * any(edge.port for edge in edges)
-    yield from ["loss:of an optional input"] * any(item.text in optional for item in below(edges) if isinstance(item, Path))
+    yield from ["loss:of an optional input"] * any(item.text in optional for item in below(edges) if isinstance(item, RefPath))
 
 
 def _of_value(value: Any) -> Iterator[str]:
@@ -179,7 +179,7 @@ def _of_value(value: Any) -> Iterator[str]:
             yield f"condition:{operator}"
         case Unary(operator=operator):
             yield "arithmetic:negative" if operator == "-" else "condition:not"
-        case Step(name=name, arguments=arguments) if arguments is not None:
+        case PathStep(name=name, arguments=arguments) if arguments is not None:
             yield f"function:{name}"
 
 
@@ -192,11 +192,11 @@ def _of_entry(slot: str, value: recipe.Written | None) -> Iterator[str]:
             yield f"{slot} part"
         case recipe.SlotValue(what=recipe.Choice(expression=If())):
             yield "condition:slot"
-        case recipe.SlotValue(what=recipe.Choice(expression=Path() as path)):
+        case recipe.SlotValue(what=recipe.Choice(expression=RefPath() as path)):
             yield f"{slot} {'none' if path.text == 'none' else 'part'}"
         case recipe.FlagsValue():
             yield f"{slot} by name"
-        case recipe.ExpressionValue(expression=Path() as path) if path.text == "none":
+        case recipe.ExpressionValue(expression=RefPath() as path) if path.text == "none":
             yield f"{slot} none"
 
 
@@ -213,9 +213,9 @@ def _of_edges(edges: tuple[recipe.Edge, ...]) -> Iterator[str]:
                 match item:
                     case If():
                         yield "condition:edge"
-                    case Path(steps=(Step(name="none"),)):
+                    case RefPath(steps=(PathStep(name="none"),)):
                         yield "edge:none"
-                    case Path(steps=steps):
+                    case RefPath(steps=steps):
                         yield from ["edge:inside a node"] * (len(steps) > 1)
                         yield from (which(argument) for step in steps for argument in step.arguments or ())
 
@@ -225,7 +225,7 @@ def which(argument: Expression | Slice) -> str:
     match argument:
         case Slice(start=None, stop=None):
             return "pass:all"
-        case Slice(start=None, stop=Path()):
+        case Slice(start=None, stop=RefPath()):
             return "pass:up to this one"
         case Slice():
             return "pass:some"
@@ -241,9 +241,9 @@ def _of_tie(tie: Any) -> Iterator[str]:
         match item:
             case If():
                 yield "condition:tie"
-            case Path(steps=(Step(name="none"),)):
+            case RefPath(steps=(PathStep(name="none"),)):
                 yield "tie:none"
-            case Path(steps=steps):
+            case RefPath(steps=steps):
                 yield "tie:parameter" if isinstance(tie, tuple) else "tie:node"
                 yield from ["tie:pass"] * any(step.arguments for step in steps)
 
@@ -292,9 +292,9 @@ def _of_nodes(body: recipe.Body, around: set[str]) -> Iterator[str]:
                 continue
         settings = node.what.settings
         for item in below(settings.edges):
-            if isinstance(item, Path) and item.steps[0].name in around - here - {"input"}:
+            if isinstance(item, RefPath) and item.steps[0].name in around - here - {"input"}:
                 yield "edge:from around"
-        if isinstance(settings.tie, Path) and settings.tie.steps[0].name in around:
+        if isinstance(settings.tie, RefPath) and settings.tie.steps[0].name in around:
             yield "tie:around"
         for what in [node.what, *(entry.value.what for entry in getattr(node.what, "fields", ()) if slot(entry.value))]:
             if isinstance(what, recipe.Group | recipe.Repeat | recipe.Scan):

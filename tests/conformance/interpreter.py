@@ -13,7 +13,7 @@ from torch import nn
 
 from blocks.core import Part
 from blocks.masks.mask import Mask
-from blocks.masks.plans import edges_of, pair, plan
+from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.passes.infer.type_patterns import declared, size
@@ -173,7 +173,7 @@ class Interpreter:
         return needs
 
     def view(self, block: TypedBlock, mask: Mask, ports: tuple[str, ...], at: list[Any], given: Mapping[str, Any]) -> Any:
-        edges = {name: given[name] for name in edges_of(mask) if name in given}
+        edges = {name: given[name] for name in mask.edge_types() if name in given}
         sizes = [block.sizes[block.part.counts[port]] for port in ports]
         grows = sizes[0] == sizes[-1]
         if self.dense:

@@ -15,7 +15,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from blocks.experts.linear_each import register_linear_each
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
-from blocks.masks.plans import edges_of
 from blocks.masks.views import matrix
 from composer.cost.costs import costs
 from composer.graph.parameters import buffers, parameters
@@ -170,7 +169,7 @@ def test_declared_masked_flops_are_sums_over_the_masks(case: str) -> None:
     for model in models(case):
         for block in blocks(model.program.root):
             for mask in (value for value in vars(block.part).values() if isinstance(value, Mask)):
-                if edges_of(mask):
+                if mask.edge_types():
                     continue
                 for queries, keys in ((7, 7), (5, 9)):
                     seen = matrix(Running(mask, grows=queries == keys), torch.arange(queries), torch.arange(keys), {})

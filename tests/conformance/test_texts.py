@@ -10,7 +10,6 @@ import torch
 
 from blocks.masks.by_data import Documents
 from blocks.masks.by_position import Causal, Near, Window
-from blocks.masks.operators import conjuncts
 from composer.decode import DecodeError
 from composer.decode.session import session
 from composer.graph.types import TensorType
@@ -161,7 +160,7 @@ def packs(model: Model) -> bool:
     nothing else looks at other positions.
     """
     masks = [block.part.mask for block in blocks(model.program.root) if hasattr(block.part, "mask")]
-    apart = [{type(term) for term in conjuncts(mask)} for mask in masks]
+    apart = [{type(term) for term in mask.conjuncts()} for mask in masks]
     distances = {Causal, Window, Near, Documents}
     counted = any(
         block.part.kind in ("learned_positions", "sinusoidal_positions", "conv1d") for block in blocks(model.program.root)

@@ -7,11 +7,11 @@ import json
 import pytest
 
 import composer
-from composer.cost.summary import Row, ranges
+from composer.cost.summary import SummaryRow, ranges
 from composer.cost.units import in_bytes, in_flops, short
 
 
-def rows_of(name: str, **changes: object) -> tuple[Row, ...]:
+def rows_of(name: str, **changes: object) -> tuple[SummaryRow, ...]:
     """The rows of a recipe of the zoo."""
     return composer.load(name, set=changes).summary().rows
 

@@ -13,7 +13,7 @@ from yaml import Mark, MarkedYAMLError
 
 import composer
 from composer.diagnostics import Source, full
-from composer.language.yaml.error_context import Stop
+from composer.language.yaml.error_context import ParseStop
 from composer.language.yaml.errors import explain
 from composer.recipe import zoo_names
 from tests.cases.case import FILES, Case, cases, diagnose, shown
@@ -224,5 +224,7 @@ def test_what_no_rule_knows_is_still_located() -> None:
     """The parser's own place, with `yaml-syntax`, the code of last resort."""
     source = Source("r.yaml", "a: b\nc: d\n")
     mark = Mark("r.yaml", 7, 1, 2, "", 0)
-    found = explain(MarkedYAMLError(problem="a new kind of problem", problem_mark=mark), source, Stop(None, None, False, None))
+    found = explain(
+        MarkedYAMLError(problem="a new kind of problem", problem_mark=mark), source, ParseStop(None, None, False, None)
+    )
     assert (found.code, found.span.line, found.span.column) == ("yaml-syntax", 2, 3)

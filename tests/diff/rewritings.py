@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from tests.compare.mutations import data
-
 import composer
+from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedNode, children
-from composer.language.patterns import matches
 from composer.language.yaml.writer import write
+from tests.diff.mutations import data
 
 REFERENCES = ("in", "outputs", "tie", "mask", "positions", "next")
 ORDERED = ("in", "inputs", "outputs", "init", "each", "graph")
@@ -191,10 +190,10 @@ def _with_starts(
             _walk(node, node.name, new.get(node.name, node.name), new, names)
     starts = {}
     for entry in parameters(typed):
-        rules = [(how, value) for glob, how, value, _ in typed.program.init if matches(glob, entry.name)]
-        if rules and not entry.tied_to:
+        rule = start_of(typed.program, entry.name)
+        if rule and not entry.tied_to:
             home = entry.name.removesuffix(f".{entry.parameter.name}")
-            starts[path([*names[home].split("."), entry.parameter.name])] = {rules[-1][0]: repr(rules[-1][1])}
+            starts[path([*names[home].split("."), entry.parameter.name])] = {rule.how: repr(rule.value)}
     kept = {key: value for key, value in whole.items() if key not in ("init", "weights")}
     return {**kept, "init": starts} if starts else kept
 

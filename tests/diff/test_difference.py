@@ -6,13 +6,13 @@ import dataclasses
 import json
 
 import pytest
-from tests.compare.test_same import small
 
 import composer
 from composer.diagnostics import full
-from composer.diff.difference import Added, Altered, Change, Learned, Removed, Replaced, Stated, Tied
+from composer.diff.difference import Added, Altered, Change, LearnedChange, Removed, Replaced, Stated, Tied
 from composer.diff.edge_changes import changed_edges
 from tests.conformance.cases import TINY, ZOO
+from tests.diff.test_same import small
 
 SIZES = {"vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 2}
 
@@ -76,7 +76,7 @@ def test_more_passes_are_added_whole() -> None:
     """One entry for all of them."""
     added, learned = changes({"n_layers": 7})
     assert isinstance(added, Added) and (added.after.name, added.after.kind) == ("layers.(4-6)", "pass")
-    assert isinstance(learned, Learned) and learned.what == "starts"  # the deviation depends on the number of layers
+    assert isinstance(learned, LearnedChange) and learned.what == "starts"  # the deviation depends on the number of layers
     removed, _ = changes({"n_layers": 2})
     assert isinstance(removed, Removed) and removed.before.paths == ("layers.2", "layers.3")
 
@@ -99,12 +99,16 @@ def test_initial_values_and_what_is_trained_are_told_by_parameter() -> None:
     started = composer.load("gpt_mini", set=SIZES)
     text = started.text.replace("normal: 0.06}", "normal: 0.03}", 1)
     (change,) = started.diff(composer.load(text)).changes
-    assert isinstance(change, Learned) and (change.what, change.before, change.after) == ("starts", "normal 0.06", "normal 0.03")
+    assert isinstance(change, LearnedChange) and (change.what, change.before, change.after) == (
+        "starts",
+        "normal 0.06",
+        "normal 0.03",
+    )
     assert set(change.parameters) == {"embed.weight", "head.weight", "layers.*.ffn.body.up.weight"} | {
         f"layers.*.attn.body.{name}.weight" for name in "qkv"
     }
     (change,) = changes({"norm.trainable": "false"})
-    assert change == Learned("trained", "true", "false", ("norm.weight",))
+    assert change == LearnedChange("trained", "true", "false", ("norm.weight",))
 
 
 def test_what_is_stated_of_the_whole_is_told() -> None:

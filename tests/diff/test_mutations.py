@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 import torch
-from tests.compare.mutations import mutations
 
 import composer
 from tests.conformance.cases import TINY, ZOO
 from tests.conformance.generator import generated
 from tests.conformance.inputs import DRAWS, draw
+from tests.diff.mutations import mutations
 
 SAMPLE = 24
-"""Changes of a recipe that are looked at; `python -m tests.compare.test_mutations` looks at all of them."""
+"""Changes of a recipe that are looked at; `python -m tests.diff.test_mutations` looks at all of them."""
 
 
 def other_model(one: composer.Recipe, two: composer.Recipe) -> str:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.compare.rewritings import Unfit, renamed, shuffled, unrolled
 
 import composer
 from tests.conformance.cases import TINY, ZOO
 from tests.conformance.generator import generated
+from tests.diff.rewritings import Unfit, renamed, shuffled, unrolled
 
 REWRITINGS: dict[str, Callable[[composer.Recipe], str]] = {
     "itself": lambda recipe: recipe.text,

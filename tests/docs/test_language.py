@@ -16,7 +16,7 @@ from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import parse_expression
 from composer.language.recipe.keys import TOP
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 from composer.weights.mapping import mapping, shapes_of
 from tests.docs.pages import ROOT, Example, examples
 
@@ -98,9 +98,9 @@ def test_numbers_have_the_values_that_are_shown(line: str) -> None:
     expression, _, shown = line.rpartition("=")
     text = expression.strip()
     names = {"d_model": 768, "n_heads": 12, "n_layers": 12}
-    assert evaluate(parse_expression(Scalar(text, Span(Source("page", text), 1, 1, 1, 1 + len(text)))), names) == pytest.approx(
-        float(shown)
-    )
+    assert evaluate(
+        parse_expression(YamlScalar(text, Span(Source("page", text), 1, 1, 1, 1 + len(text)))), names
+    ) == pytest.approx(float(shown))
 
 
 def section(title: str) -> str:

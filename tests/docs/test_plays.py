@@ -8,7 +8,7 @@ import composer
 from composer.cli.compare import MODELS, NGRAMS, SETTINGS, page
 from composer.evaluate.ngrams import witten_bell
 from composer.package_data import plays
-from composer.train import Settings, characters_of, read_text, split
+from composer.train import TrainSettings, characters_of, read_text, split
 from tests.docs.pages import ROOT
 
 TEXT = (ROOT / "docs" / "models-on-plays.md").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ def test_the_page_is_what_the_command_writes() -> None:
     """Around the table: the settings, the threads and the command."""
     threads = re.search(r"with (\d+) threads?", TEXT)
     assert threads is not None
-    assert page("\n".join(TABLE), Settings(**SETTINGS), int(threads[1])) == TEXT
+    assert page("\n".join(TABLE), TrainSettings(**SETTINGS), int(threads[1])) == TEXT
 
 
 def test_the_table_has_a_row_for_each_model_and_what_counting_reaches() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from composer.draw.scene import Area, Point, Scene, Text, Wire
+from composer.draw.scene import Area, Point, Scene, Text, WirePath
 
 EDGE = 2.0
 """Pixels that stay free along the border of the page."""
@@ -23,7 +23,7 @@ def texts(scene: Scene) -> list[Text]:
     return [*found, *(chip.text for chip in scene.chips)]
 
 
-def pieces(wire: Wire) -> list[tuple[Point, Point]]:
+def pieces(wire: WirePath) -> list[tuple[Point, Point]]:
     """A wire as straight pieces; a curve as twelve."""
     points = wire.points
     if wire.curved:
@@ -123,7 +123,7 @@ def inside(inner: Area, outer: Area) -> bool:
     )
 
 
-def together(one: Wire, other: Wire) -> bool:
+def together(one: WirePath, other: WirePath) -> bool:
     """Whether two wires share a stretch."""
     for (a, b), (c, d) in ((p, q) for p in pieces(one) for q in pieces(other)):
         for axis in (0, 1):

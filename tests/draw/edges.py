@@ -11,7 +11,7 @@ from blocks.primitives.pointwise import Dropout
 from composer.draw.figure import plain
 from composer.draw.scene import Scene
 from composer.graph.ir import Ref, Wire, wires_of
-from composer.graph.passes.roll_layers.rolled_names import NOTHING, Names
+from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
 
 Made = frozenset[str]
@@ -21,7 +21,7 @@ Made = frozenset[str]
 class Readers:
     """Every pair of a block that makes a value and one that reads it, repeats folded."""
 
-    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = (), called: Names = NOTHING) -> None:
+    def __init__(self, typed: TypedProgram, *, quiet: bool, closed: Iterable[str] = (), called: RolledNames = NOTHING) -> None:
         self.names = called
         """Where layers that are written one by one are drawn as one."""
         self.closed = set(closed)

@@ -9,7 +9,7 @@ import pytest
 
 import composer
 from composer.draw.figure import draw
-from composer.draw.scene import Box, Scene, Text, Wire
+from composer.draw.scene import Box, Scene, Text, WirePath
 from tests.draw.checks import borders, overlaps
 
 
@@ -35,7 +35,7 @@ def with_text(scene: Scene, text: Text) -> Scene:
 
 def with_wire(scene: Scene, *points: tuple[float, float]) -> Scene:
     """One more wire, from a thing that has none."""
-    return replace(scene, wires=(*scene.wires, Wire("nothing", "nobody", points)))
+    return replace(scene, wires=(*scene.wires, WirePath("nothing", "nobody", points)))
 
 
 def moved(box: Box, dx: float = 0, dy: float = 0) -> Box:

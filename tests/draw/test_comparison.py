@@ -20,7 +20,7 @@ from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
 from composer.draw.build.levels import Level
 from composer.draw.figure import NotDrawn, plain
-from composer.draw.scene import Area, Badge, Ring, Scene, Wire
+from composer.draw.scene import Area, Badge, Ring, Scene, WirePath
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 
 SWIGLU = """
@@ -182,7 +182,7 @@ def test_a_wire_that_leads_elsewhere_is_marked() -> None:
         assert any(touches(wire, badge) for wire in wires if wire.target == badge.path)
 
 
-def touches(wire: Wire, badge: Badge) -> bool:
+def touches(wire: WirePath, badge: Badge) -> bool:
     """Whether a badge lies on a wire."""
     return any(crosses(a, b, badge.area) for a, b in pieces(wire))
 

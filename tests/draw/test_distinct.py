@@ -6,12 +6,12 @@ import re
 from random import Random
 
 import pytest
-from tests.compare.mutations import mutations
 
 import composer
 from composer.draw.build.levels import Level
 from composer.recipe import zoo_names
 from tests.conformance.generator import generated
+from tests.diff.mutations import mutations
 from tests.draw.cases import FORMS
 
 SAMPLE = 10

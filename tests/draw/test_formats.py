@@ -25,8 +25,8 @@ from composer.cli import main
 from composer.draw.export.dot import dot
 from composer.draw.export.formats import written
 from composer.draw.export.mermaid import mermaid
-from composer.draw.export.node_links import Graph
-from composer.draw.export.vector_paths import Curve, path, rectangle
+from composer.draw.export.node_links import LinkGraph
+from composer.draw.export.vector_paths import CurveSegment, path, rectangle
 from composer.draw.figure import NotDrawn, draw
 from composer.draw.layout.graphviz_layout import problem
 from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
@@ -50,9 +50,9 @@ def test_links_are_the_edges_of_the_graph(case: str) -> None:
     """Through all borders, what reads what is what the typed graph says, wherever passes do not differ."""
     for name, typed, scene in scenes(case, "block"):
         truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes])
-        blocks = {place(node.about.path, truth.blocks) for node in Graph(scene).nodes}
+        blocks = {place(node.about.path, truth.blocks) for node in LinkGraph(scene).nodes}
         links = set()
-        for link in Graph(scene).links:
+        for link in LinkGraph(scene).links:
             if link.style == "loop":
                 continue  # what a state becomes is read in the next call
             source, target = (place(re.sub(r"#\d+$", "", end), truth.blocks) for end in (link.source, link.target))
@@ -79,7 +79,7 @@ def next_pass(scene: Scene, maker: str, reader: str) -> bool:
 def test_mermaid_says_all_nodes_clusters_and_links(case: str) -> None:
     """Each once, and every subgraph ends."""
     for name, _, scene in scenes(case, "block"):
-        text, graph = mermaid(scene), Graph(scene)
+        text, graph = mermaid(scene), LinkGraph(scene)
         assert len(re.findall(r'^ +n\d+\(+"', text, re.MULTILINE)) == len(graph.nodes), name
         assert text.count("subgraph ") == len(re.findall(r"^ +end$", text, re.MULTILINE)) == len(scene.frames)
         assert len(re.findall(r"^  n\d+ -", text, re.MULTILINE)) == len(graph.links)
@@ -96,7 +96,7 @@ def read_back(text: str) -> dict[str, list[dict[str, str]]]:
 def test_graphviz_reads_the_dot_file_as_it_is_meant(case: str) -> None:
     """Nodes at their places with their sizes, clusters with their borders, an edge for each way of a link."""
     for name, _, scene in scenes(case, "block"):
-        told, graph = read_back(dot(scene)), Graph(scene)
+        told, graph = read_back(dot(scene)), LinkGraph(scene)
         objects = {one["name"]: one for one in told["objects"]}
         for node in graph.nodes:
             if node.thing is not None:
@@ -120,12 +120,12 @@ def test_hostile_titles_stay_text(title: str) -> None:
     shown = "".join("".join(one.itertext()) for one in heading).replace(" ", "")
     assert shown == title.replace(" ", "") or (len(title) > 1000 and title.startswith(shown.removesuffix("…")))
     assert figure.scene.name == title and figure.scene.width < 1200
-    nodes = len(Graph(figure.scene).nodes)
+    nodes = len(LinkGraph(figure.scene).nodes)
     assert len(re.findall(r'^ +n\d+\(+"', mermaid(figure.scene), re.MULTILINE)) == nodes
     assert "<script" not in dot(figure.scene).replace("&lt;script", "")
     if pure():
         names = {one["name"] for one in read_back(dot(figure.scene))["objects"]}
-        assert {node.key for node in Graph(figure.scene).nodes} <= names
+        assert {node.key for node in LinkGraph(figure.scene).nodes} <= names
         assert written(figure, "png").startswith(b"\x89PNG")
     assert written(figure, "pdf").startswith(b"%PDF")
 
@@ -317,7 +317,7 @@ def test_arcs_of_a_path_are_round() -> None:
     assert len(far) == 5
 
 
-def centre(curve: Curve) -> tuple[float, float]:
+def centre(curve: CurveSegment) -> tuple[float, float]:
     """The middle of the circle through three points of a curve."""
     (ax, ay), (bx, by), (cx, cy) = curve.points[0], curve.points[3], curve.points[6]
     d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))
@@ -339,17 +339,17 @@ def test_a_circle_is_a_rectangle_that_is_all_corners() -> None:
 def test_both_engines_draw_one_graph(case: str) -> None:
     """What Graphviz answers, read anew, has the nodes, the clusters and the edges of our drawing, and of the typed graph."""
     for name, typed, scene in scenes(case, "block"):
-        told = json.loads(graphviz(problem(Graph(scene)), "json", "-Kdot"))
+        told = json.loads(graphviz(problem(LinkGraph(scene)), "json", "-Kdot"))
         names = [one["name"] for one in told["objects"]]
-        assert {key for key in names if not key.startswith("cluster_")} == {node.key for node in Graph(scene).nodes}, name
+        assert {key for key in names if not key.startswith("cluster_")} == {node.key for node in LinkGraph(scene).nodes}, name
         assert sum(key.startswith("cluster_") for key in names) == len(scene.frames)
         held = held_by(told)
-        for node in Graph(scene).nodes:
+        for node in LinkGraph(scene).nodes:
             assert held[node.key] == (enclosing(scene, node.thing.area) if node.thing is not None else set()), name
         edges = Counter((names[edge["tail"]], names[edge["head"]]) for edge in told.get("edges", []))
-        assert edges == Counter((link.source, link.target) for link in Graph(scene).links)
+        assert edges == Counter((link.source, link.target) for link in LinkGraph(scene).links)
         other = draw(typed, engine="dot").scene
-        assert links(Graph(other)) == links(Graph(scene))
+        assert links(LinkGraph(other)) == links(LinkGraph(scene))
         by_path = {one.about.path: one.area for one in (*scene.boxes, *scene.merges)}
         for one in (*other.boxes, *other.merges):
             assert 0 <= one.area.left < one.area.right <= other.width
@@ -357,7 +357,7 @@ def test_both_engines_draw_one_graph(case: str) -> None:
                 assert enclosing(other, one.area) == enclosing(scene, by_path[one.about.path]), name
 
 
-def links(graph: Graph) -> set[tuple[str, str, str]]:
+def links(graph: LinkGraph) -> set[tuple[str, str, str]]:
     """Which node reads which, at which port."""
     return {(link.source, link.target, link.port) for link in graph.links}
 

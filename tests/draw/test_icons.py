@@ -11,10 +11,10 @@ import composer
 from blocks.core import Activation, Edge, standard
 from blocks.masks.by_data import Documents, Valid
 from blocks.masks.by_position import Causal, Full, Near, Window
-from blocks.masks.mask import Mask
+from blocks.masks.mask import CELLS, Mask
 from blocks.masks.operators import And, Or
 from composer.draw.scene import Cells
-from composer.draw.style.icons import CELLS, CURVES, REACH, STEPS, curve_icon, mask_icon
+from composer.draw.style.icons import CURVES, REACH, STEPS, curve_icon, mask_icon
 from tests.draw.cases import scenes
 
 CURVED = sorted(kind for kind, part in standard()._parts.items() if issubclass(part, Activation))

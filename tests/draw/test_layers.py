@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
-from tests.compare.rewritings import Unfit, unrolled
 
 import composer
 from composer.diff.figure import comparison
@@ -18,6 +17,7 @@ from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
 from composer.recipe import zoo_names
 from tests.conformance.generator import COUNT, generated
+from tests.diff.rewritings import Unfit, unrolled
 
 SIZES = "{vocab: 61, d_model: 32}"
 HEAD = f"""recipe: decoder

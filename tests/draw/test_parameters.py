@@ -13,11 +13,11 @@ import pytest
 import composer
 from composer.cost.units import short
 from composer.draw.build.levels import LEVELS, Level
-from composer.draw.scene import Box, Frame, Merge, Scene
+from composer.draw.scene import Box, Frame, MergeCircle, Scene
 from composer.graph.passes.roll_layers import roll_layers as layers
 from tests.draw.cases import CASES, scenes, sources
 
-Thing: TypeAlias = Box | Merge | Frame
+Thing: TypeAlias = Box | MergeCircle | Frame
 
 
 @cache

@@ -138,7 +138,7 @@ def folder(tmp_path: Path) -> Path:
         "inputs: {ids: 'int[batch, time]', kinds: {type: 'int[batch, time]', default: 0}}\n"
         "graph:\n  e: {type: embedding, vocab: 9, dim: d}\n  k: {type: embedding, vocab: 2, dim: d, in: kinds}\n"
         "  s: {type: add, in: [e, k]}\n  t: twice\n  w: wide\noutputs: {y: w, early: s}\n"
-        'init: {"*": {normal: 1 / d}, "w.*": {constant: d}}\n',
+        'init: {"*": {normal: 1 / d}, "w.*|k.*": {constant: d}}\n',
         encoding="utf-8",
     )
     (tmp_path / "top.yaml").write_text(
@@ -162,6 +162,7 @@ def test_a_recipe_is_a_block(folder: Path) -> None:
     assert state["t.b.up.weight"].shape == (12, 4)
     assert (state["small.w.lin.weight"] == 4).all()
     assert (state["large.w.lin.weight"] == 5).all()
+    assert (state["large.k.weight"] == 6).all()
     assert 0.1 < state["large.e.weight"].std() < 0.25  # normal, of 1 / 6
 
 

@@ -11,14 +11,14 @@ from composer.diagnostics import Source, Span
 from composer.language.expressions.ast import Expression
 from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate, evaluate_word
 from composer.language.expressions.parser import ExpressionError, parse_expression
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 MIXER: Any = object()  # stands for a block that was handed in
 SCOPE = {"d_model": 768, "n_heads": 12, "deep": True, "kind": "attention", "rate": 0.5, "third": Fraction(1, 3), "mixer": MIXER}
 
 
 def parsed(text: str) -> Expression:
-    return parse_expression(Scalar(text, Span(Source("r.yaml", text), 1, 1, 1, 1 + len(text))))
+    return parse_expression(YamlScalar(text, Span(Source("r.yaml", text), 1, 1, 1, 1 + len(text))))
 
 
 def value(text: str) -> object:

@@ -6,9 +6,9 @@ import random
 import pytest
 
 from composer.diagnostics import Source, Span
-from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Unary
+from composer.language.expressions.ast import Binary, Expression, If, Number, RefPath, Slice, Unary
 from composer.language.expressions.parser import ExpressionError, names, parse_expression
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 PYTHON = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -17,10 +17,10 @@ PYTHON = {
 }  # fmt: skip
 
 
-def scalar(text: str, column: int = 1, line: int = 1) -> Scalar:
+def scalar(text: str, column: int = 1, line: int = 1) -> YamlScalar:
     """A plain scalar at a place of a file."""
     source = Source("r.yaml", "\n" * (line - 1) + " " * (column - 1) + text)
-    return Scalar(text, Span(source, line, column, line, column + len(text)))
+    return YamlScalar(text, Span(source, line, column, line, column + len(text)))
 
 
 def shape(tree: Expression | Slice | None) -> object:
@@ -28,7 +28,7 @@ def shape(tree: Expression | Slice | None) -> object:
     match tree:
         case Number(value=value):
             return value
-        case Path(steps=steps):
+        case RefPath(steps=steps):
             return tuple((step.name, None if step.arguments is None else tuple(map(shape, step.arguments))) for step in steps)
         case Slice(start=start, stop=stop):
             return "slice", shape(start), shape(stop)
@@ -155,7 +155,7 @@ def test_every_node_of_the_tree_stands_at_its_place() -> None:
         again = parse_expression(scalar(f"f({part})" if isinstance(tree, Slice) else part))
         assert shape(again) == ((("f", (shape(tree),)),) if isinstance(tree, Slice) else shape(tree))
         match tree:
-            case Path(steps=steps):
+            case RefPath(steps=steps):
                 assert all(text[s.name_span.column - 9 : s.name_span.end_column - 9] == s.name for s in steps)
                 parts = [argument for step in steps for argument in step.arguments or ()]
             case Slice(start=start, stop=stop):
@@ -178,7 +178,7 @@ def test_in_quotes_the_place_is_marked_where_no_escape_hides_the_columns(written
     """Else the whole value is."""
     source = Source("r.yaml", f"a: {written}")
     with pytest.raises(ExpressionError) as refused:
-        parse_expression(Scalar("b +", Span(source, 1, 4, 1, 4 + len(written)), plain=False))
+        parse_expression(YamlScalar("b +", Span(source, 1, 4, 1, 4 + len(written)), plain=False))
     assert (refused.value.diagnostic.span.column, refused.value.diagnostic.span.end_column) == columns
 
 

@@ -9,7 +9,7 @@ import pytest
 from composer.diagnostics import Source, report
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import ExpressionError, parse_expression
-from composer.language.yaml.nodes import Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
 SIZE = 4 * 2**20 - 64
@@ -116,9 +116,9 @@ BAD_NUMBERS = {
 def test_an_expression_cannot_exhaust_the_machine(text: str) -> None:
     """Refused before it is computed, with its line."""
     root = read(Source("r.yaml", f"a: b\nhidden: {text}")).root
-    assert isinstance(root, Mapping)
-    value: Node | None = root.get("hidden")
-    assert isinstance(value, Scalar)
+    assert isinstance(root, YamlMapping)
+    value: YamlNode | None = root.get("hidden")
+    assert isinstance(value, YamlScalar)
     start = time.process_time()
     with pytest.raises(ExpressionError) as refused:
         evaluate(parse_expression(value), {})

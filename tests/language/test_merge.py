@@ -6,9 +6,9 @@ from blocks.core import standard
 from composer.diagnostics import Source, full
 from composer.language.composition.merge import merge
 from composer.language.composition.overrides import assign
-from composer.language.yaml.nodes import Document, Mapping
+from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
-from composer.language.yaml.writer import Data, data_of, write
+from composer.language.yaml.writer import YamlData, data_of, write
 
 BASE = """recipe: small
 params:
@@ -36,14 +36,14 @@ init:
 """
 
 
-def base() -> Mapping:
+def base() -> YamlMapping:
     """The recipe above, read."""
     root = read(Source("base.yaml", BASE)).root
     assert root is not None
     return root
 
 
-def merged(change: str) -> Data:
+def merged(change: str) -> YamlData:
     """What comes of a change written as YAML."""
     root = read(Source("change.yaml", change)).root
     assert root is not None
@@ -52,7 +52,7 @@ def merged(change: str) -> Data:
     return data_of(together)
 
 
-def at(data: Data, path: str) -> Data:
+def at(data: YamlData, path: str) -> YamlData:
     """The value at a path of keys."""
     for step in path.split("/"):
         assert isinstance(data, dict)
@@ -65,7 +65,7 @@ def with_set(*arguments: str) -> Document:
     return assign(Document(Source("base.yaml", BASE), base(), ()), arguments, standard())
 
 
-def after(*arguments: str) -> Data:
+def after(*arguments: str) -> YamlData:
     """Its data, where all of the arguments are right."""
     document = with_set(*arguments)
     assert not [each for each in document.diagnostics if each.severity == "error"], [*map(full, document.diagnostics)]
@@ -165,9 +165,9 @@ def test_spans_of_both_files_are_kept() -> None:
     change = read(Source("change.yaml", "graph: {norm: {eps: 1e-3}}")).root
     assert change is not None
     graph = merge(base(), change, standard())[0].get("graph")
-    assert isinstance(graph, Mapping)
+    assert isinstance(graph, YamlMapping)
     norm = graph.get("norm")
-    assert isinstance(norm, Mapping)
+    assert isinstance(norm, YamlMapping)
     places = [(entry.value.span.source.name, entry.value.span.line) for entry in norm]
     assert places == [("base.yaml", 18), ("change.yaml", 1)]
 
@@ -284,7 +284,7 @@ def test_any_text_is_read_back_as_it_was_written(value: str, place: str) -> None
     """Whatever YAML makes of its signs elsewhere."""
     if place == "key" and ("\n" in value or value == "<<"):
         pytest.skip("no key of a recipe has several lines, and `<<` is refused")
-    data: dict[str, Data] = {
+    data: dict[str, YamlData] = {
         "block": {"a": value},
         "flow": {"a": {"b": [value, "c"], "d": {"e": value}}},
         "key": {"a": {value: "x"}},

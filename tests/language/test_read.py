@@ -9,7 +9,7 @@ import yaml
 
 from composer.diagnostics import Source, concise
 from composer.language.yaml import events as yaml_events
-from composer.language.yaml.nodes import Document, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("**/*.yaml"))
@@ -46,29 +46,29 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(yaml_events, "Loader", yaml.CSafeLoader if request.param == "C" else yaml.SafeLoader)
 
 
-def data(node: Node | None) -> object:
+def data(node: YamlNode | None) -> object:
     """A node as plain Python data."""
     match node:
-        case Mapping():
+        case YamlMapping():
             return {entry.key.text: data(entry.value) for entry in node}
-        case Listing():
+        case YamlList():
             return [data(item) for item in node.items]
-        case Scalar():
+        case YamlScalar():
             return node.text
     return None
 
 
-def scalars(node: Node) -> Iterator[Scalar]:
+def scalars(node: YamlNode) -> Iterator[YamlScalar]:
     """Every key and value below a node."""
     match node:
-        case Mapping():
+        case YamlMapping():
             for entry in node:
                 yield entry.key
                 yield from scalars(entry.value)
-        case Listing():
+        case YamlList():
             for item in node.items:
                 yield from scalars(item)
-        case Scalar():
+        case YamlScalar():
             yield node
 
 
@@ -107,7 +107,7 @@ def test_every_plain_word_stands_at_its_place(text: str) -> None:
 def test_lists_and_mappings_end_with_their_last_word() -> None:
     """The span of a block does not reach into the blank lines and the key behind it."""
     root = sound("a:\n  b: c\n\n\nd: {e: [f,\n g]}\n").root
-    assert isinstance(root, Mapping)
+    assert isinstance(root, YamlMapping)
     spans = [(n.span.line, n.span.column, n.span.end_line, n.span.end_column) for n in (root.get("a"), root.get("d")) if n]
     assert spans == [(2, 3, 2, 7), (5, 4, 6, 5)]
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from composer.train import Data, Settings, characters_of, tokenise
+from composer.train import TextData, TrainSettings, characters_of, tokenise
 
 TEXT = "".join(f"{n} sheep and {n * n} lambs ran over the hill\n" for n in range(120))
 
@@ -63,7 +63,7 @@ def tokeniser():
 
 
 @pytest.fixture
-def data(tmp_path: Path, tokeniser) -> Data:
+def data(tmp_path: Path, tokeniser) -> TextData:
     """The text in a file, encoded."""
     path = tmp_path / "sheep.txt"
     path.write_text(TEXT, encoding="utf-8", newline="")
@@ -82,9 +82,9 @@ def build(tokeniser) -> Callable[[str], nn.Module]:
 
 
 @pytest.fixture
-def settings() -> Settings:
+def settings() -> TrainSettings:
     """Twelve steps of two unequal axes, every step logged."""
-    return Settings(
+    return TrainSettings(
         steps=12, batch=3, accumulation=2, context=7, learning_rate=3e-3, warmup=4, seed=5,
         log_every=1, validate_every=5, validation_batches=4, save_every=5,
     )  # fmt: skip
@@ -120,6 +120,6 @@ def quiet() -> type[Quiet]:
 
 
 @pytest.fixture
-def change() -> Callable[..., Settings]:
+def change() -> Callable[..., TrainSettings]:
     """Settings with some of them replaced."""
     return replace

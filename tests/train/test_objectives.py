@@ -12,8 +12,8 @@ from composer.decode import GREEDY, Request, cached, generate
 from composer.train import (
     ByteTokeniser,
     MarkedTokeniser,
-    Settings,
     TrainingError,
+    TrainSettings,
     characters_of,
     load_tokeniser,
     marked,
@@ -146,7 +146,7 @@ def test_models_learn_stop_and_go_on(task, recipe, text, context, tmp_path, quie
     data = objective.tokenise(text, path=path)
     sizes = {**TINY, "vocab": tokeniser.size, **({"head_dim": 16} if recipe == "t5" else {})}
     loaded = composer.load(recipe, set=sizes)
-    settings = Settings(
+    settings = TrainSettings(
         steps=12, batch=4, accumulation=2, context=context, learning_rate=1e-2, warmup=2, save_every=8, validate_every=0
     )
     before = validate(loaded.compile(seed=0), data, objective, batch=4, context=context)
@@ -168,7 +168,7 @@ def test_a_translator_learns_its_pairs(tmp_path, quiet):
     objective = objective_of("seq2seq_lm", tokeniser)
     data = objective.tokenise(text, path=tmp_path / "pairs.txt")
     loaded = composer.load("transformer", set={**TINY, "vocab": tokeniser.size})
-    settings = Settings(steps=150, batch=9, context=8, learning_rate=1e-2, warmup=10, save_every=0, validate_every=0)
+    settings = TrainSettings(steps=150, batch=9, context=8, learning_rate=1e-2, warmup=10, save_every=0, validate_every=0)
     (tmp_path / "pairs.txt").write_text(text, encoding="utf-8", newline="")
     train(loaded.compile(seed=0), tokeniser, data, settings, tmp_path / "run", recipe=loaded.text, show=quiet())
     opened = open_run(tmp_path / "run", build=lambda _: loaded.compile(seed=3))
@@ -191,4 +191,4 @@ def test_a_model_without_a_place_for_padding_is_refused(tmp_path, quiet):
         text = text.replace(mask, "full" if mask.startswith("valid") else "")
     loaded = composer.load(text, set={**TINY, "vocab": tokeniser.size})
     with pytest.raises(TrainingError, match="the model has no input `source_valid`"):
-        train(loaded.compile(), tokeniser, data, Settings(context=8), tmp_path / "run", recipe=loaded.text, show=quiet())
+        train(loaded.compile(), tokeniser, data, TrainSettings(context=8), tmp_path / "run", recipe=loaded.text, show=quiet())

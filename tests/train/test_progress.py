@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from composer.train.progress import Bar, Lines, Moment, clock, display, summary
+from composer.train.progress import Bar, LineDisplay, Moment, clock, display, summary
 from composer.train.validation import Validation
 
 MOMENT = Moment(step=40, steps=300, loss=2.0149, rate=0.0021, tokens_per_second=18204.4, seconds_left=41.2)
@@ -17,7 +17,7 @@ def test_a_pipe_gets_a_line_for_each_logged_step():
     """Loss, rate, tokens per second and the time left, and no escape codes."""
     out = io.StringIO()
     shown = display(Console(file=out, width=40))
-    assert isinstance(shown, Lines)
+    assert isinstance(shown, LineDisplay)
     with shown:
         shown.step(MOMENT, logged=False)
         shown.step(MOMENT, logged=True)

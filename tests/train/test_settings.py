@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer.train import Settings, TrainingError
+from composer.train import TrainingError, TrainSettings
 from composer.train.settings import load_settings, save_settings
 
 
@@ -19,12 +19,12 @@ from composer.train.settings import load_settings, save_settings
 def test_a_setting_out_of_range_is_named(name, value):
     """The message says which, and what it is."""
     with pytest.raises(TrainingError, match=f"{name.replace('_', ' ')} is {value}"):
-        Settings(**{name: value})
+        TrainSettings(**{name: value})
 
 
 def test_settings_come_back_from_their_file(tmp_path):
     """Every field, to the last digit."""
-    settings = Settings(learning_rate=1 / 3, steps=7, clip=0)
+    settings = TrainSettings(learning_rate=1 / 3, steps=7, clip=0)
     save_settings(settings, tmp_path / "settings.json")
     assert load_settings(tmp_path / "settings.json") == settings
 

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from composer.diagnostics import RecipeError
-from composer.weights import Checkpoint
+from composer.weights import PublishedCheckpoint
 from composer.weights.published_files import type_of
 
 A, B = torch.arange(6.0).view(2, 3), torch.arange(4.0)
@@ -27,7 +27,7 @@ def test_one_file_and_a_folder_in_pieces_hold_the_same(tmp_path: Path) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
     (folder / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     for path in (tmp_path / "whole.safetensors", folder):
-        with Checkpoint(path) as tensors:
+        with PublishedCheckpoint(path) as tensors:
             assert tensors.shapes == {"a": (2, 3), "b": (4,)}
             assert torch.equal(tensors["a"], A) and torch.equal(tensors["b"], B)
     assert type_of(folder) == "gpt2"
@@ -51,5 +51,5 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path, name: str, content: by
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(RecipeError) as error:
-        Checkpoint(tmp_path if name.endswith((".json", ".txt")) else file)
+        PublishedCheckpoint(tmp_path if name.endswith((".json", ".txt")) else file)
     assert [diagnostic.code for diagnostic in error.value.diagnostics] == [code]

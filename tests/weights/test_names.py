@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from composer.diagnostics import Diagnostic
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 from composer.weights.name_patterns import folded, pattern
 from tests.weights.written import named, written
 
@@ -79,7 +79,7 @@ def test_a_word_that_begins_another_is_still_found() -> None:
 def test_what_is_no_pattern_is_refused_at_its_component(text: str, column: int) -> None:
     """Each with its place."""
     (entry,) = written(f"{text}: x").entries
-    assert isinstance(entry.key, Scalar)
+    assert isinstance(entry.key, YamlScalar)
     wrong = pattern(entry.key)
     assert isinstance(wrong, Diagnostic)
     assert (wrong.code, wrong.span.column) == ("weights-pattern", column)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from composer.diagnostics import Source
-from composer.language.yaml.nodes import Mapping, Scalar
+from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.language.yaml.reader import read
 from composer.weights import WeightMap, mapping
-from composer.weights.name_patterns import Pattern, pattern
+from composer.weights.name_patterns import NamePattern, pattern
 
 
-def written(text: str) -> Mapping:
+def written(text: str) -> YamlMapping:
     """What stands under `weights:`."""
     root = read(Source("<text>", text)).root
     assert root is not None
     return root
 
 
-def named(text: str) -> Pattern:
+def named(text: str) -> NamePattern:
     """A pattern that is known to be one."""
     (entry,) = written(f"{text}: x").entries
-    assert isinstance(entry.key, Scalar)
+    assert isinstance(entry.key, YamlScalar)
     made = pattern(entry.key)
-    assert isinstance(made, Pattern), made
+    assert isinstance(made, NamePattern), made
     return made
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from composer.diff.difference import Difference
 from composer.diff.figure.geometry import along, area_of, around, content, shifted
 from composer.diff.figure.notes import APART, INDENT, LINE, NOTE, Note, high, in_columns, note, spread
-from composer.diff.figure.places import Count, Found, Spot, Thing, path_of, places
+from composer.diff.figure.places import Count, DrawnThing, FoundPlaces, Spot, path_of, places
 from composer.diff.figure.sides import SIDES, sided
 from composer.diff.render import figures, told, unchanged, verdict
 from composer.draw.build.levels import Level
@@ -20,7 +20,22 @@ from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
 from composer.draw.layout.page import MARGIN, lines_of
 from composer.draw.layout.pieces import Pieces
-from composer.draw.scene import FONTS, ICON, Area, Badge, Box, Dot, Frame, Happened, Merge, Point, Ring, Scene, Text, Wire
+from composer.draw.scene import (
+    FONTS,
+    ICON,
+    Area,
+    Badge,
+    Box,
+    Dot,
+    Frame,
+    Happened,
+    MergeCircle,
+    Point,
+    Ring,
+    Scene,
+    Text,
+    WirePath,
+)
 from composer.draw.style.text_metrics import text_width
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
@@ -90,7 +105,7 @@ class Bare:
     scene: Scene
     pictures: tuple[Figure, Figure]
     """The drawings by themselves; their wires follow one another."""
-    found: tuple[Found, ...]
+    found: tuple[FoundPlaces, ...]
     """The changes, as they are numbered, with the things of either drawing that show them."""
     order: tuple[int, ...]
     """Which of the difference's changes these are."""
@@ -123,7 +138,7 @@ class _Page:
         self.order = sorted(range(len(found)), key=lambda number: self.height(found[number]))  # as they stand on the page
         self.found = [found[number] for number in self.order]
 
-    def height(self, found: Found) -> float:
+    def height(self, found: FoundPlaces) -> float:
         """How far above the foot of its drawing a change is, downwards."""
         for area, spots in zip(self.areas, found.spots, strict=True):
             if spots:
@@ -175,7 +190,7 @@ class _Page:
     def faint(self) -> Iterator[str]:
         """Paths of what is the same in both."""
         whole = tuple(f"{path}." for path in self.ringed)
-        things: tuple[Thing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.chips, *self.pieces.frames)
+        things: tuple[DrawnThing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.chips, *self.pieces.frames)
         for one in things:
             if one.about.path not in self.ringed and not one.about.path.startswith(whole):
                 yield one.about.path
@@ -198,7 +213,9 @@ class _Page:
         x, y = MARGIN, 54 + 15 * len(facts) + 12
         occurring = {one.happened for one in self.found}
         for one in self.found:
-            occurring |= {one.ring(spot, side) for side in (0, 1) for spot in one.spots[side] or () if not isinstance(spot, Wire)}
+            occurring |= {
+                one.ring(spot, side) for side in (0, 1) for spot in one.spots[side] or () if not isinstance(spot, WirePath)
+            }
         for happened, meaning in LEGEND.items():
             if happened in occurring:
                 width = text_width(meaning, FONTS["facts"].size)
@@ -222,7 +239,7 @@ class _Page:
     def mark(self, side: int, move: Point, title: Text, paper: Area) -> None:
         """Rings and badges of one drawing."""
         prefix, pieces = SIDES[side], self.pieces
-        blocks: tuple[Box | Merge, ...] = (*pieces.boxes, *pieces.merges)
+        blocks: tuple[Box | MergeCircle, ...] = (*pieces.boxes, *pieces.merges)
         solid = {one.about.path: one.area for one in blocks}
         icons = (Area(icon.x, icon.y, icon.x + ICON, icon.y + ICON) for box in pieces.boxes for icon in box.icons)
         beyond = (
@@ -232,7 +249,7 @@ class _Page:
         )
         taken = [*(text.area for text in self.texts()), *(one.area for one in self.badges), *icons, *beyond]
         beside = title.area.right + 24.0
-        rings: dict[str, tuple[Found, Spot]] = {}
+        rings: dict[str, tuple[FoundPlaces, Spot]] = {}
         for number, one in enumerate(self.found, 1):
             spots = one.spots[side]
             text = f"{SIGNS[one.happened]} {number}"
@@ -242,7 +259,7 @@ class _Page:
             told_at: set[str] = set()
             for spot in spots or ():
                 path = path_of(spot)
-                if isinstance(spot, Wire):
+                if isinstance(spot, WirePath):
                     self.rewire(spot, prefix)
                 elif path not in rings or (one.weight(spot, side) > rings[path][0].weight(spot, side)):
                     rings[path] = one, spot
@@ -281,7 +298,7 @@ class _Page:
         first = Badge(happened, path, Text(spots[0][0], spots[0][1] + 3.6, text, "badge"))
         return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), first)
 
-    def rewire(self, wire: Wire, prefix: str) -> None:
+    def rewire(self, wire: WirePath, prefix: str) -> None:
         """Lets a wire stand out."""
         ends = prefix + wire.source, prefix + wire.target, wire.port
         self.pieces.wires = [

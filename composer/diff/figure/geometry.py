@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from composer.diff.figure.places import Count, Spot
-from composer.draw.scene import Area, Box, Chip, Frame, Merge, Point, Scene, Wire
+from composer.draw.scene import Area, Box, Chip, Frame, MergeCircle, Point, Scene, WirePath
 
 
 def content(scene: Scene) -> Area:
     """What a drawing covers, but for its head."""
-    blocks: tuple[Frame | Box | Merge, ...] = (*scene.frames, *scene.boxes, *scene.merges)
+    blocks: tuple[Frame | Box | MergeCircle, ...] = (*scene.frames, *scene.boxes, *scene.merges)
     areas = [one.area.grown(8) for one in blocks]
     areas += [chip.text.area.grown(8) for chip in scene.chips]
     areas += [tick.area for frame in scene.frames if frame.strip for tick in frame.strip.ticks]
@@ -34,7 +34,7 @@ def area_of(spot: Spot) -> Area:
         return Area(area.left, spot.frame.pill.y - 14.5, area.right, spot.frame.pill.y + 5.5)
     if isinstance(spot, Chip):
         return spot.text.area
-    if isinstance(spot, Wire):
+    if isinstance(spot, WirePath):
         xs, ys = zip(*spot.points, strict=True)
         return Area(min(xs), min(ys), max(xs), max(ys))
     return spot.area
@@ -47,13 +47,13 @@ def shifted(area: Area, move: Point) -> Area:
 
 def along(spot: Spot, move: Point) -> list[Point]:
     """Where a badge may stand at a thing, the best places first."""
-    if isinstance(spot, Wire):
+    if isinstance(spot, WirePath):
         points = [(x + move[0], y + move[1]) for x, y in spot.points]
         longest = sorted(pairwise(points), key=lambda ends: -abs(ends[0][0] - ends[1][0]) - abs(ends[0][1] - ends[1][1]))
         shares = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
         return [(a + (c - a) * share, b + (d - b) * share) for (a, b), (c, d) in longest for share in shares]
     area = shifted(area_of(spot), move)
-    if isinstance(spot, Merge):
+    if isinstance(spot, MergeCircle):
         return [(x, y) for x in (area.left - 18, area.right + 18) for y in (area.bottom + 4, area.top - 4, area.top + 9)]
     if isinstance(spot, Chip):
         middle = (area.left + area.right) / 2

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from composer.diff.compare import paired
 from composer.diff.difference import Change, Difference
 from composer.diff.figure.comparison import SIGNS, Bare, Comparison, bare, draw
-from composer.diff.figure.places import HAPPENED, Found, path_of
+from composer.diff.figure.places import HAPPENED, FoundPlaces, path_of
 from composer.diff.figure.sides import SIDES
 from composer.diff.matching import Pairing
 from composer.diff.render import figures, notes, told, unchanged, verdict
@@ -20,7 +20,7 @@ from composer.draw.build.source_files import File, elsewhere, file_of, source
 from composer.draw.export.html import Pictures, View, closing, document, openable, web
 from composer.draw.export.node_facts import facts, implied
 from composer.draw.figure import plain
-from composer.draw.scene import Box, Frame, Merge, Scene, Wire
+from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import CHANGES, change_rules
 
@@ -91,11 +91,11 @@ def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
     }
 
 
-def places(found: Found, page: Bare) -> Iterator[str]:
+def places(found: FoundPlaces, page: Bare) -> Iterator[str]:
     """Paths of what shows a change; with a border, of all that is in it."""
     for side, spots, picture in zip(SIDES, found.spots, page.pictures, strict=True):
         for spot in spots or ():
-            if isinstance(spot, Wire):
+            if isinstance(spot, WirePath):
                 continue
             yield side + path_of(spot)
             if isinstance(spot, Frame):
@@ -103,17 +103,17 @@ def places(found: Found, page: Bare) -> Iterator[str]:
                 yield from (side + one.about.path for one in blocks(picture.scene) if one.about.path.startswith(inside))
 
 
-def blocks(scene: Scene) -> tuple[Box | Merge, ...]:
+def blocks(scene: Scene) -> tuple[Box | MergeCircle, ...]:
     """All that stands for a node."""
     return (*scene.boxes, *scene.merges)
 
 
-def wires(found: Found, page: Bare) -> Iterator[int]:
+def wires(found: FoundPlaces, page: Bare) -> Iterator[int]:
     """The wires that show a change, by their numbers in the picture of both."""
     first = 0
     for spots, picture in zip(found.spots, page.pictures, strict=True):
         drawn = picture.scene.wires
-        yield from (first + drawn.index(spot) for spot in spots or () if isinstance(spot, Wire))
+        yield from (first + drawn.index(spot) for spot in spots or () if isinstance(spot, WirePath))
         first += len(drawn)
 
 

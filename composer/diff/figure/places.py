@@ -14,7 +14,7 @@ from composer.diff.difference import (
     Altered,
     Change,
     Difference,
-    Learned,
+    LearnedChange,
     Nodes,
     PortChange,
     Removed,
@@ -26,10 +26,10 @@ from composer.diff.difference import (
 from composer.diff.flat_graph import FlatModel
 from composer.draw.build.node_paths import lies_in
 from composer.draw.figure import Figure, plain
-from composer.draw.scene import Box, Chip, Frame, Happened, Merge, Scene, Wire
-from composer.graph.passes.roll_layers.rolled_names import Names
+from composer.draw.scene import Box, Chip, Frame, Happened, MergeCircle, Scene, WirePath
+from composer.graph.passes.roll_layers.rolled_names import RolledNames
 
-Thing: TypeAlias = Box | Merge | Frame | Chip
+DrawnThing: TypeAlias = Box | MergeCircle | Frame | Chip
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Count:
     frame: Frame
 
 
-Spot: TypeAlias = Thing | Wire | Count
+Spot: TypeAlias = DrawnThing | WirePath | Count
 HAPPENED: dict[type[Change], Happened] = {
     Added: "added",
     Removed: "removed",
@@ -47,7 +47,7 @@ HAPPENED: dict[type[Change], Happened] = {
     Altered: "altered",
     Rewired: "rewired",
     Tied: "shared",
-    Learned: "altered",
+    LearnedChange: "altered",
     Stated: "altered",
 }
 """What a drawing tells apart."""
@@ -59,14 +59,14 @@ class Side:
 
     scene: Scene
     model: FlatModel
-    names: Names
+    names: RolledNames
 
     def at(self, path: str) -> str:
         """What the drawing calls a node of the model."""
         return plain(self.names.called(path))
 
     @cached_property
-    def things(self) -> tuple[Thing, ...]:
+    def things(self) -> tuple[DrawnThing, ...]:
         """All that stands for a node."""
         return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.chips)
 
@@ -77,7 +77,7 @@ class Side:
         flows = ((node.path, node.primary) for node in nodes)
         return {self.at(path): self.at(nodes[one.node].path) for path, one in reversed(list(flows)) if one and one.node >= 0}
 
-    def nodes(self, path: str, *, whole: bool = False) -> list[Thing]:
+    def nodes(self, path: str, *, whole: bool = False) -> list[DrawnThing]:
         """What shows a node: itself, or what is drawn of it, or the box around it; `whole` with all that is inside.
 
         A node that is not drawn, as a dropout is not, is shown by what its stream comes from."""
@@ -87,7 +87,7 @@ class Side:
         above = path.rpartition(".")[0]
         while above:
             own = self._own(above)
-            if any(isinstance(one, Box | Merge) for one in own):
+            if any(isinstance(one, Box | MergeCircle) for one in own):
                 return own
             if own:
                 break
@@ -98,10 +98,10 @@ class Side:
             return self._own(source) or self.nodes(source) or own
         return own
 
-    def _own(self, path: str) -> list[Thing]:
+    def _own(self, path: str) -> list[DrawnThing]:
         return [one for one in self.things if path and (path == one.about.path or path in one.about.covers)]
 
-    def _drawn(self, path: str, whole: bool) -> list[Thing]:
+    def _drawn(self, path: str, whole: bool) -> list[DrawnThing]:
         own = self._own(path)
         if any(isinstance(one, Frame) for one in own):
             return [one for one in own if isinstance(one, Frame)]
@@ -112,12 +112,12 @@ class Side:
             return below
         if whole:
             return [*own, *below]
-        inside: list[Thing] = [one for one in below if isinstance(one, Box)]
-        return inside if inside and all(isinstance(one, Merge) for one in own) else own
+        inside: list[DrawnThing] = [one for one in below if isinstance(one, Box)]
+        return inside if inside and all(isinstance(one, MergeCircle) for one in own) else own
 
-    def fields(self, path: str, names: Iterable[str]) -> list[Thing]:
+    def fields(self, path: str, names: Iterable[str]) -> list[DrawnThing]:
         """What shows fields of a node: the box of a field that has one, and the node's for all others."""
-        found: list[Thing] = []
+        found: list[DrawnThing] = []
         for name in names:
             field = re.compile(rf"{re.escape(plain(path))}\.(\w+_)?{re.escape(name.partition('.')[0])}")  # `q_positions`, too
             part = [one for one in self.things if field.fullmatch(one.about.path)]
@@ -132,13 +132,13 @@ class Side:
         meant = [self.at(named(one)) for one in sources]
 
         def from_(wire: Spot, *, around: bool) -> bool:
-            source = wire.source if isinstance(wire, Wire | Chip) else ""
+            source = wire.source if isinstance(wire, WirePath | Chip) else ""
             return any(lies_in(one, source) if around else one == source for one in meant)
 
         exact = [one for one in wires if from_(one, around=False)]
         return exact or [one for one in wires if from_(one, around=True)] or wires or self.nodes(path)
 
-    def stated(self, what: str, value: str) -> list[Thing]:
+    def stated(self, what: str, value: str) -> list[DrawnThing]:
         """What shows an output or a loss, by its name or by what gives it; nothing for the task."""
         kind, _, name = what.removeprefix("name of the ").partition(" ")
         if kind not in ("output", "loss"):
@@ -153,7 +153,7 @@ def named(source: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlaces:
     """A change, and what shows it in either drawing."""
 
     change: Change
@@ -191,14 +191,14 @@ class Found:
 def path_of(spot: Spot) -> str:
     """The path that a thing stands for; of a wire, where it leads."""
     match spot:
-        case Wire(target=target):
+        case WirePath(target=target):
             return target
         case Count(frame=frame):
             return frame.about.path
     return spot.about.path
 
 
-def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[Found]:
+def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[FoundPlaces]:
     """Every change with its places."""
     pairing = paired(*difference.models)
     flat = pairing.before, pairing.after
@@ -210,23 +210,23 @@ def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[Found
         change = as_drawn(written, ours, theirs)
         match change:
             case Added(after=nodes):
-                yield Found(change, None, _whole(theirs, nodes))
+                yield FoundPlaces(change, None, _whole(theirs, nodes))
             case Removed(before=nodes):
-                yield Found(change, _whole(ours, nodes), None)
+                yield FoundPlaces(change, _whole(ours, nodes), None)
             case Replaced(before=before, after=after):
-                yield Found(change, _whole(ours, before), _whole(theirs, after))
+                yield FoundPlaces(change, _whole(ours, before), _whole(theirs, after))
             case Altered(before=before, after=after, fields=fields):
                 names = [one.name for one in fields]
                 shown = (_once(side.fields(path, names) for path in _plain(at)) for side, at in ((ours, before), (theirs, after)))
-                yield Found(change, *shown)
+                yield FoundPlaces(change, *shown)
             case Rewired(before=before, after=after, ports=ports):
-                yield Found(change, _reads(ours, before, ports, "before"), _reads(theirs, after, ports, "after"))
-            case Tied(parameters=parameters) | Learned(parameters=parameters):
+                yield FoundPlaces(change, _reads(ours, before, ports, "before"), _reads(theirs, after, ports, "after"))
+            case Tied(parameters=parameters) | LearnedChange(parameters=parameters):
                 paths = list(dict.fromkeys(_owner(name, partners, ours) for name in parameters))
                 right = [path for one in paths for path in dict.fromkeys(partners[one])]
-                yield Found(change, _once(map(ours.nodes, paths)), _once(map(theirs.nodes, right)))
+                yield FoundPlaces(change, _once(map(ours.nodes, paths)), _once(map(theirs.nodes, right)))
             case Stated(what=what, before=value, after=its):
-                yield Found(change, tuple(ours.stated(what, value)), tuple(theirs.stated(what, its)))
+                yield FoundPlaces(change, tuple(ours.stated(what, value)), tuple(theirs.stated(what, its)))
 
 
 def as_drawn(change: Change, *sides: Side) -> Change:

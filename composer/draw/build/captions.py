@@ -9,22 +9,22 @@ from functools import cached_property
 from composer.diagnostics import Span
 from composer.draw.build.descriptions import settings, whole
 from composer.draw.build.levels import Depth
-from composer.draw.build.parameter_counts import Counts
+from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.scene import About
 from composer.draw.style.looks import look
-from composer.graph.passes.roll_layers.roll_layers import Model
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.recipe.ast import InputDecl
 
 
-class Told:
+class Caption:
     """Words about the nodes of a model. Paths are those of the recipe, without the passes of folded repeats; `places` are the
     paths of all places that a drawn thing stands for, with their passes.
     """
 
-    def __init__(self, model: Model, depth: Depth) -> None:
+    def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.typed, self.depth, self.starts = model.typed, depth, model.starts
-        self.counts = Counts(model.parameters, said=depth.params)
+        self.counts = ParameterCounts(model.parameters, said=depth.params)
         self.source = self.typed.program.recipe.name_scalar.span.source
         self.holder: Span | None = None
         """Where the block is written of which nodes from another file are parts."""

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.experts.moe import MixtureOfExperts
-from composer.draw.build.captions import Told
+from composer.draw.build.captions import Caption
 from composer.draw.build.expert_visits import visited
 from composer.draw.build.value_sources import Sources, gathered
 from composer.draw.build.wording import counted, shape
-from composer.draw.diagram import Edge, Fan, Leaf, Sink
+from composer.draw.diagram import DiagramEdge, Fan, Leaf, Sink
 from composer.draw.style.looks import Look, look, router_facts
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
@@ -19,7 +19,7 @@ MANY, FEW = 6, 4
 """Experts of which all are drawn; of more, all but the middle ones, and one less."""
 
 
-def leaf(told: Told, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
+def leaf(told: Caption, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
     """A block as a box."""
     if partner := told.partner(places[0]):
         seen = replace(seen, facts=(*seen.facts, partner))
@@ -33,7 +33,7 @@ def leaf(told: Told, node: TypedBlock, seen: Look, path: str, places: Sequence[s
 
 
 def sink(
-    told: Told,
+    told: Caption,
     node: TypedBlock,
     seen: Look,
     given: Mapping[str, Sources],
@@ -42,7 +42,7 @@ def sink(
     routed: Collection[str],
 ) -> Sink:
     """What gives nothing that flows on; of a loss, whether it reads one of the mixtures that are `routed`."""
-    edges = tuple(Edge(source, path, port, False) for port, sources in given.items() for source in gathered(sources))
+    edges = tuple(DiagramEdge(source, path, port, False) for port, sources in given.items() for source in gathered(sources))
     if is_renewal(node):
         return Sink(None, path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
     if edges[0].source.path in routed:
@@ -50,7 +50,7 @@ def sink(
     return Sink(leaf(told, node, seen, path, places), path, node.name, edges)
 
 
-def fan(told: Told, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Fan:
+def fan(told: Caption, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Fan:
     """A mixture of experts with its router, its experts and what all visit."""
     expert, shared = node.slots["expert"], node.slots.get("shared")
     assert isinstance(expert, TypedBlock)
@@ -74,7 +74,7 @@ def fan(told: Told, node: TypedBlock, part: MixtureOfExperts, path: str, places:
     )
 
 
-def _router(told: Told, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Leaf:
+def _router(told: Caption, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Leaf:
     """What chooses the experts."""
     facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
     gates = [f"{place}.{name}" for place in places for name in part.router.maps]
@@ -83,7 +83,7 @@ def _router(told: Told, node: TypedBlock, part: MixtureOfExperts, path: str, pla
     return Leaf(about, Look("Router", facts, "moe"), told.counts.shown_of(gates[: len(part.router.maps)]))
 
 
-def _shared(told: Told, shared: TypedNode, path: str, places: Sequence[str]) -> Leaf:
+def _shared(told: Caption, shared: TypedNode, path: str, places: Sequence[str]) -> Leaf:
     """What every token visits."""
     if isinstance(shared, TypedBlock):
         return leaf(told, shared, look(shared), path, places)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from composer.draw.diagram import Edge, Leaf
+from composer.draw.diagram import DiagramEdge, Leaf
 from composer.draw.layout.boxes import LEAST, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
 from composer.draw.layout.references import SIDE_GAP, coming
-from composer.draw.scene import Dot, Point, Text, Wire
+from composer.draw.scene import Dot, Point, Text, WirePath
 
 CLEAR, CORNER = 12.0, 10.0
 """Between its box and what is around it; from a wire to the corner of the box."""
@@ -21,8 +21,8 @@ class Standing:
     """A box at one side of the spine, below the first block that reads it."""
 
     leaf: Leaf
-    reads: Sequence[Edge]
-    measured: Edge | None = None
+    reads: Sequence[DiagramEdge]
+    measured: DiagramEdge | None = None
     """What it only measures of the value that goes up beside it."""
     y: float = 0.0
     """Of its middle."""
@@ -59,7 +59,9 @@ class Standing:
         if self.measured is not None:
             read = self.measured
             found.pieces.dots.append(Dot(0, self.y))
-            found.pieces.wires.append(Wire(read.source.path, path, ((0, self.y), (side * inner, self.y)), read.port, "measured"))
+            found.pieces.wires.append(
+                WirePath(read.source.path, path, ((0, self.y), (side * inner, self.y)), read.port, "measured")
+            )
             said = Text(side * (inner - CLEAR - 4), self.y - 4, "only its size", "shape", "end" if side > 0 else "start")
             if abs(said.area.left if side > 0 else said.area.right) > 4:
                 found.pieces.texts.append(said)

@@ -11,13 +11,13 @@ from blocks.primitives.pointwise import Dropout
 from blocks.residual.residual import Residual
 from composer.draw.build import repeats
 from composer.draw.build.block_internals import Piece, inside
-from composer.draw.build.captions import Told
+from composer.draw.build.captions import Caption
 from composer.draw.build.leaves import fan, leaf, sink
 from composer.draw.build.levels import Depth
 from composer.draw.build.pass_references import with_earlier, without_parameters
 from composer.draw.build.value_sources import (
     Sources,
-    Values,
+    ValueSources,
     by_input_name,
     first_input,
     from_far,
@@ -28,25 +28,25 @@ from composer.draw.build.value_sources import (
     sources,
 )
 from composer.draw.build.wording import counted, shape, size, spoken
-from composer.draw.diagram import Branches, Edge, Flow, Group, Item, Leaf, Sink, Source, Web
+from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, Sink, Web
 from composer.draw.passes.merge_kinds import merged
 from composer.draw.passes.overview import of_group, without_norms
 from composer.draw.style.looks import look
-from composer.graph.passes.roll_layers.roll_layers import Model
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 
 
-def outline(model: Model, depth: Depth) -> Flow:
+def outline(model: RolledProgram, depth: Depth) -> Flow:
     """A model's blocks, frames and edges."""
     return Outline(model, depth).model()
 
 
 @dataclass(slots=True)
-class Drawn:
+class DrawnNode:
     """A graph on its way to become a flow."""
 
     items: list[Item] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
+    edges: list[DiagramEdge] = field(default_factory=list)
     sinks: list[Sink] = field(default_factory=list)
 
     def say_after(self, read: Sources, said: str) -> bool:
@@ -64,9 +64,9 @@ class Outline:
     the paths of all places that a drawn thing stands for, with their passes.
     """
 
-    def __init__(self, model: Model, depth: Depth) -> None:
+    def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.typed, self.depth = model.typed, depth
-        self.told = Told(model, depth)
+        self.told = Caption(model, depth)
         self.counts = self.told.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
@@ -78,11 +78,13 @@ class Outline:
     def model(self) -> Flow:
         """The whole model."""
         root = self.typed.root
-        values: Values = {
-            one.name: {"": (Source(one.name, shape=shape(self.typed.inputs[one.name]), given=True, word=self.told.word(one)),)}
+        values: ValueSources = {
+            one.name: {
+                "": (DiagramSource(one.name, shape=shape(self.typed.inputs[one.name]), given=True, word=self.told.word(one)),)
+            }
             for one in self.typed.program.inputs
         }
-        drawn = Drawn()
+        drawn = DrawnNode()
         self.graph(root, values, "", [""], drawn)
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in drawn.sinks)
@@ -91,7 +93,7 @@ class Outline:
 
     # -- graphs
 
-    def graph(self, graph: TypedGraph, values: Values, prefix: str, places: Sequence[str], drawn: Drawn) -> None:
+    def graph(self, graph: TypedGraph, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode) -> None:
         """Adds all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         for node in graph.nodes:
             if node.node.dropped:
@@ -104,13 +106,15 @@ class Outline:
                     continue
             values[node.name] = self.node(node, values, prefix, places, drawn)
 
-    def dissolves(self, node: TypedBlock, part: Dropout, graph: TypedGraph, given: Sources, drawn: Drawn) -> bool:
+    def dissolves(self, node: TypedBlock, part: Dropout, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
         """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
         if not part.p or self.depth.level == "overview":
             return True
         return read_once(node.node.wires[0].refs[0], graph) and drawn.say_after(given, f"dropout {part.p:g}")
 
-    def node(self, node: TypedNode, values: Values, prefix: str, places: Sequence[str], drawn: Drawn) -> dict[str, Sources]:
+    def node(
+        self, node: TypedNode, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode
+    ) -> dict[str, Sources]:
         """Adds a node, and gives what can be read of it."""
         path, at = prefix + node.name, [place + node.name for place in places]
         match node:
@@ -134,7 +138,7 @@ class Outline:
     # -- blocks
 
     def block(
-        self, node: TypedBlock, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: Drawn
+        self, node: TypedBlock, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
     ) -> dict[str, Sources]:
         """Adds a block as one box."""
         seen = look(node, self.told.head(path))
@@ -152,7 +156,7 @@ class Outline:
         for port, read_there in given.items():
             measured = port in node.part.measures
             main = not measured and (mixes or port == first)
-            drawn.edges += [Edge(source, path, port, main, measured=measured) for source in read_there]
+            drawn.edges += [DiagramEdge(source, path, port, main, measured=measured) for source in read_there]
         return of_block(node, path)
 
     def pieces(
@@ -162,7 +166,7 @@ class Outline:
         given: Mapping[str, Sources],
         path: str,
         places: Sequence[str],
-        drawn: Drawn,
+        drawn: DrawnNode,
     ) -> dict[str, Sources]:
         """Adds what a block consists of."""
         values: dict[str, Sources] = {f"${port}": ours for port, ours in given.items()}
@@ -178,8 +182,8 @@ class Outline:
             about = replace(about, description=self.told.description(node, places) if piece is pieces[0] else "")
             drawn.items.append(Leaf(about, piece.look, params))
             for name, port in piece.reads:
-                drawn.edges += [Edge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
-            values[piece.name] = (Source(below, shape=piece.shape),)
+                drawn.edges += [DiagramEdge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
+            values[piece.name] = (DiagramSource(below, shape=piece.shape),)
         gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
         first = next(iter(node.outputs))
         return {"": gives[first], **gives}
@@ -187,7 +191,7 @@ class Outline:
     # -- what holds a graph
 
     def group(
-        self, node: TypedGroup, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: Drawn
+        self, node: TypedGroup, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
     ) -> dict[str, Sources]:
         """Adds a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
         part = node.node.part
@@ -207,21 +211,21 @@ class Outline:
         return of_frame(node.graph, path, ports)
 
     def dissolved(
-        self, node: TypedGroup, given: Mapping[str, Sources], path: str, below: Sequence[str], drawn: Drawn
+        self, node: TypedGroup, given: Mapping[str, Sources], path: str, below: Sequence[str], drawn: DrawnNode
     ) -> dict[str, Sources]:
         """Adds the nodes of a group."""
-        values: Values = {name: {"": ours} for name, ours in given.items()}
+        values: ValueSources = {name: {"": ours} for name, ours in given.items()}
         with self.told.written_in(node):
             self.graph(node.graph, values, f"{path}.", below, drawn)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
         return {"": next(iter(outputs.values())), **outputs}
 
     def scan(
-        self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: Drawn
+        self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
     ) -> dict[str, Sources]:
         """Adds a scan: a frame around one step, or one box."""
         title, steps = spoken(node.name), size(node.axis.size)
-        before = {name: (Source(f"{path}|{port}", chip="previous step"),) for name, port in node.carried.items()}
+        before = {name: (DiagramSource(f"{path}|{port}", chip="previous step"),) for name, port in node.carried.items()}
         both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, path, [f"{place}." for place in places], stream)
@@ -263,14 +267,14 @@ class Outline:
         """What a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the rest
         is read over the border. What comes in first is the first input, or the `stream` that is named.
         """
-        values: Values = {}
+        values: ValueSources = {}
         for one in graph.graph.inputs:
             if one.name == (stream or first_input(graph)) and one.name in given:
                 shapes = {source.shape for source in given[one.name]}
-                values[one.name] = {"": (Source(path, shape=shapes.pop() if len(shapes) == 1 else ""),)}
+                values[one.name] = {"": (DiagramSource(path, shape=shapes.pop() if len(shapes) == 1 else ""),)}
             else:
                 values[one.name] = {"": tuple(map(from_far, given.get(one.name, ())))}
-        drawn = Drawn()
+        drawn = DrawnNode()
         self.graph(graph, values, f"{path}.", below, drawn)
         ports = {port: sources((ref,), values) for port, ref in graph.graph.outputs}
         outlet = next(iter(ports.values()))
@@ -279,7 +283,9 @@ class Outline:
 
     # -- repeats
 
-    def repeat(self, node: TypedRepeat, values: Values, path: str, places: Sequence[str], drawn: Drawn) -> dict[str, Sources]:
+    def repeat(
+        self, node: TypedRepeat, values: ValueSources, path: str, places: Sequence[str], drawn: DrawnNode
+    ) -> dict[str, Sources]:
         """Adds a repeat, folded: one frame, however many passes."""
         count, kinds = len(node.passes), repeats.alike(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
@@ -299,10 +305,10 @@ class Outline:
             frames = tuple(flows) if one is None else (one,)
             drawn.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
         drawn.edges += repeats.edges(node, values, path, all_inputs=closed)
-        return of_frame(node.passes[-1], path, ports) | {"last": (Source(path, str(count - 1)),)}
+        return of_frame(node.passes[-1], path, ports) | {"last": (DiagramSource(path, str(count - 1)),)}
 
     def flows(
-        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: Values, path: str, places: Sequence[str]
+        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, path: str, places: Sequence[str]
     ) -> tuple[list[Flow], dict[str, Sources]]:
         """A pass of each kind, and what can be read of them."""
         flows: list[Flow] = []
@@ -316,12 +322,14 @@ class Outline:
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
         return [with_earlier(flow, f"{path}|", ports) for flow in flows], ports
 
-    def unrolled(self, node: TypedRepeat, values: Values, path: str, places: Sequence[str], drawn: Drawn) -> dict[str, Sources]:
+    def unrolled(
+        self, node: TypedRepeat, values: ValueSources, path: str, places: Sequence[str], drawn: DrawnNode
+    ) -> dict[str, Sources]:
         """Adds every pass of a repeat, one after the other."""
         ports: dict[str, Sources] = {}
         around = {**values, node.name: ports}
         for index, graph in enumerate(node.passes):
-            inner: Values = {wire.port: {"": sources(wire.refs, around)} for wire in node.node.passes[index].wires}
+            inner: ValueSources = {wire.port: {"": sources(wire.refs, around)} for wire in node.node.passes[index].wires}
             below = f"{path}.{index}."
             self.graph(graph, inner, below, [place + repeats.own(node, index, first=index == 0) for place in places], drawn)
             for port, ref in graph.graph.outputs:
@@ -340,10 +348,10 @@ def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:
     return {name: given[name]} if name in given else {}
 
 
-def edges_into(graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str) -> list[Edge]:
+def edges_into(graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str) -> list[DiagramEdge]:
     """The edges of what a frame or a box is given; that of the stream has no port."""
     return [
-        Edge(source, path, "" if one.name == main else one.name, one.name == main)
+        DiagramEdge(source, path, "" if one.name == main else one.name, one.name == main)
         for one in graph.graph.inputs
         for source in given.get(one.name, ())
     ]

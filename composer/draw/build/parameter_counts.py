@@ -9,7 +9,7 @@ from composer.draw.build.wording import counted
 from composer.graph.parameters import NamedParameter
 
 
-class Counts:
+class ParameterCounts:
     """Parameters by the names of what holds them."""
 
     def __init__(self, table: Iterable[NamedParameter], *, said: bool = True) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Edge, Fan, Flow, Group, Item, Leaf, Source
+from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf
 from composer.graph.ir import Ref
 
 
@@ -32,7 +32,7 @@ def named(same: Sequence[Ref]) -> str:
     return f"{first.node}({first.index}:{last.index + 1}){'.' if first.port else ''}{first.port}"
 
 
-def earlier(same: Sequence[Ref], index: int, path: str) -> Source:
+def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
     """A value of passes before; where it comes from is known when one has been read."""
     first, last = same[0], same[-1]
     port = f": {first.port}" if first.port else ""
@@ -40,7 +40,7 @@ def earlier(same: Sequence[Ref], index: int, path: str) -> Source:
         which = "earlier passes"
     else:
         which = "previous pass" if first.index == index - 1 else f"pass {first.index}"
-    return Source(f"{path}|{first.port}", chip=f"{which}{port}")
+    return DiagramSource(f"{path}|{first.port}", chip=f"{which}{port}")
 
 
 def without_parameters(flow: Flow) -> Flow:
@@ -62,7 +62,7 @@ def _without_parameters(item: Item) -> Item:
     return item
 
 
-def with_earlier(flow: Flow, mark: str, ports: Mapping[str, tuple[Source, ...]], own: Sequence[str] = ()) -> Flow:
+def with_earlier(flow: Flow, mark: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()) -> Flow:
     """The flow in which values of passes before come from where each pass makes them: by a wire that leads back where that is
     one of its blocks.
     """
@@ -73,7 +73,7 @@ def with_earlier(flow: Flow, mark: str, ports: Mapping[str, tuple[Source, ...]],
         else item
         for item in flow.items
     )
-    edges: list[Edge] = []
+    edges: list[DiagramEdge] = []
     for edge in flow.edges:
         if not edge.source.path.startswith(mark):
             edges.append(edge)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from composer.draw.build.parameter_counts import Counts
+from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
-from composer.draw.build.value_sources import Sources, Values, sources
+from composer.draw.build.value_sources import Sources, ValueSources, sources
 from composer.draw.build.wording import counted, spoken
-from composer.draw.diagram import Edge, Fan, Flow, Leaf, Source
+from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
 
 
@@ -51,9 +51,9 @@ def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
 # -- what is read
 
 
-def given(node: TypedRepeat, passes: Sequence[int], values: Values, path: str) -> dict[str, Sources]:
+def given(node: TypedRepeat, passes: Sequence[int], values: ValueSources, path: str) -> dict[str, Sources]:
     """What some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
-    found: dict[str, dict[Source, None]] = {}
+    found: dict[str, dict[DiagramSource, None]] = {}
     for index in passes:
         for wire in node.node.passes[index].wires:
             read = found.setdefault(wire.port, {})
@@ -65,14 +65,14 @@ def given(node: TypedRepeat, passes: Sequence[int], values: Values, path: str) -
     return {port: tuple(read) for port, read in found.items()}
 
 
-def edges(node: TypedRepeat, values: Values, path: str, *, all_inputs: bool) -> Iterator[Edge]:
+def edges(node: TypedRepeat, values: ValueSources, path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
     """The edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
     for index, one in enumerate(node.passes[0].graph.inputs):
         if (index == 0 and not one.captured) or all_inputs:
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
             outside = tuple(dict.fromkeys(ref for ref in refs if ref.node != node.name))
             main = index == 0
-            yield from (Edge(source, path, "" if main else one.name, main) for source in sources(outside, values))
+            yield from (DiagramEdge(source, path, "" if main else one.name, main) for source in sources(outside, values))
 
 
 # -- what is said
@@ -89,7 +89,7 @@ def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
     return "Encoder layer" if node.name == "encoder" or masks else "Layer"
 
 
-def parameters(node: TypedRepeat, counts: Counts, place: str) -> list[int]:
+def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[int]:
     """How many each pass has."""
     return [counts.owned.get(f"{place}.{node.prefix(index)}"[:-1], 0) for index in range(len(node.passes))]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from composer.diagnostics import Span
-from composer.graph.passes.roll_layers.roll_layers import Model
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 
@@ -20,7 +20,7 @@ class File:
     text: str
 
 
-Lines: TypeAlias = tuple[File, int, int]
+LineRange: TypeAlias = tuple[File, int, int]
 """A file, and the first and the last line in it."""
 
 
@@ -34,9 +34,9 @@ def file_of(span: Span) -> File:
     return File(Path(span.source.name).name, span.source.text)
 
 
-def elsewhere(model: Model) -> dict[str, Lines]:
+def elsewhere(model: RolledProgram) -> dict[str, LineRange]:
     """Nodes that stand in a recipe which the model's own extends or uses, by their paths without passes."""
-    found: dict[str, Lines] = {}
+    found: dict[str, LineRange] = {}
     for path, node in _nodes(model.typed.root, ""):
         name, whole = node.node.name_span, node.node.span
         if (file := file_of(name)) != source(model.typed) and file.name.endswith((".yaml", ".yml")):
@@ -45,7 +45,7 @@ def elsewhere(model: Model) -> dict[str, Lines]:
     return found
 
 
-def files(models: Sequence[Model]) -> list[File]:
+def files(models: Sequence[RolledProgram]) -> list[File]:
     """All files of some models, each once, their own first."""
     own = [source(model.typed) for model in models]
     others = [file for model in models for file, _, _ in elsewhere(model).values()]

@@ -9,12 +9,12 @@ from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes
 from composer.draw.build.descriptions import described
-from composer.draw.build.parameter_counts import Counts
+from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import unvisited
 from composer.draw.build.wording import counted, grouped, printable, spoken
 from composer.draw.diagram import Flow
 from composer.draw.layout.page import Titles
-from composer.graph.passes.roll_layers.roll_layers import Model
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 
@@ -24,7 +24,7 @@ BF16 = 2
 """Bytes of a number."""
 
 
-def titles(model: Model, flow: Flow, title: str = "") -> Titles:
+def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
     """The head of a drawing."""
     typed = model.typed
     recipe = typed.program.recipe
@@ -41,11 +41,11 @@ def input_title(name: str, dtype: str) -> str:
     return words[name] if dtype == "int" and name in words else spoken(name)
 
 
-def facts(model: Model, flow: Flow) -> tuple[str, ...]:
+def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
     """Parameters, layers, widths, and what a token leaves behind."""
     typed = model.typed
     params = typed.program.params
-    counts = Counts(model.parameters)
+    counts = ParameterCounts(model.parameters)
     total = counts.owned.get("", 0)
     said = [f"{counted(total)} parameters"] if total else []
     if frozen := counts.frozen.get("", 0):

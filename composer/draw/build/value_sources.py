@@ -8,18 +8,18 @@ from typing import TypeAlias
 
 from composer.draw.build.pass_references import named, runs
 from composer.draw.build.wording import shape
-from composer.draw.diagram import Edge, Net, Source
+from composer.draw.diagram import DiagramEdge, DiagramSource, Net
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph
 
-Sources: TypeAlias = tuple[Source, ...]
-Values: TypeAlias = dict[str, dict[str, Sources]]
+Sources: TypeAlias = tuple[DiagramSource, ...]
+ValueSources: TypeAlias = dict[str, dict[str, Sources]]
 """What each node of a graph gives, by port; the default under no name."""
 
 
-def sources(refs: Sequence[Ref], values: Values) -> Sources:
+def sources(refs: Sequence[Ref], values: ValueSources) -> Sources:
     """Where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
-    found: list[Source] = []
+    found: list[DiagramSource] = []
     for same in runs(refs):
         ports, ref = values[same[0].node], same[0]
         passed = ports.get(f"({ref.index}){ref.port}")
@@ -36,7 +36,7 @@ def sources(refs: Sequence[Ref], values: Values) -> Sources:
     return tuple(found)
 
 
-def read(wires: Sequence[Wire], values: Values) -> dict[str, Sources]:
+def read(wires: Sequence[Wire], values: ValueSources) -> dict[str, Sources]:
     """What each port reads."""
     return {wire.port: sources(wire.refs, values) for wire in wires}
 
@@ -47,21 +47,21 @@ def of_block(node: TypedBlock, path: str) -> dict[str, Sources]:
         return {}
     names = list(node.outputs)
     shapes = {name: shape(type_) for name, type_ in node.outputs.items()}
-    ports = {name: (Source(path, name, shapes[name]),) for name in names[1:]}
-    first = (Source(path, "", shapes[names[0]]),)
+    ports = {name: (DiagramSource(path, name, shapes[name]),) for name in names[1:]}
+    first = (DiagramSource(path, "", shapes[names[0]]),)
     return {"": first, names[0]: first, **ports}
 
 
 def of_frame(graph: TypedGraph, path: str, ports: Mapping[str, Sources]) -> dict[str, Sources]:
     """What can be read of a frame: what it returns; anything else, after a bar, is called by its name."""
     name, type_ = next(iter(graph.outputs.items()))
-    whole = (Source(path, shape=shape(type_)),)
+    whole = (DiagramSource(path, shape=shape(type_)),)
     return {"": whole, name: whole, **{f"|{port}": inner for port, inner in ports.items()}}
 
 
 def gathered(given: Sources) -> Sources:
     """Values, those of several passes of one block as one."""
-    found: dict[Net, list[Source]] = {}
+    found: dict[Net, list[DiagramSource]] = {}
     for source in given:
         found.setdefault(source.net, []).append(source)
     return tuple(
@@ -82,11 +82,11 @@ def read_once(ref: Ref, graph: TypedGraph) -> bool:
     return [(one.node, one.port) for one in every].count((ref.node, ref.port)) == 1
 
 
-def by_input_name(edge: Edge) -> Edge:
+def by_input_name(edge: DiagramEdge) -> DiagramEdge:
     """An edge, from an input of the model by its name."""
     return replace(edge, source=from_far(edge.source))
 
 
-def from_far(source: Source) -> Source:
+def from_far(source: DiagramSource) -> DiagramSource:
     """A value as it is called behind a border: an input of the model by its name."""
     return replace(source, chip=source.path) if source.given and not source.chip else source

@@ -7,9 +7,9 @@ from html import escape
 
 import graphviz
 
-from composer.draw.export.node_links import Cluster, Graph, Link, Node
+from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.layout.polylines import CORNER, n, shortened
-from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, Merge, Point, Scene, Strip, Text
+from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, MergeCircle, Point, Scene, Strip, Text
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.text_metrics import text_width
 from composer.draw.style.themes import THEMES, WIDTHS, wire_colour
@@ -27,7 +27,7 @@ def dot(scene: Scene, theme: str = "light") -> str:
 class _Writer:
     def __init__(self, scene: Scene, palette: Palette, theme: str) -> None:
         self.scene, self.palette = scene, palette
-        self.graph = Graph(scene)
+        self.graph = LinkGraph(scene)
         self.stroke = THEMES[theme].stroke
         self.out = graphviz.Digraph(
             "model",
@@ -68,14 +68,14 @@ class _Writer:
 
     # -- nodes and clusters
 
-    def held(self, out: graphviz.Digraph, nodes: Sequence[Node], clusters: Sequence[Cluster]) -> None:
+    def held(self, out: graphviz.Digraph, nodes: Sequence[LinkNode], clusters: Sequence[Cluster]) -> None:
         for cluster in clusters:
             self.cluster(out, cluster)
         for node in nodes:
             match node.thing:
                 case Box():
                     self.box(out, node, node.thing)
-                case Merge():
+                case MergeCircle():
                     self.merge(out, node, node.thing)
 
     def cluster(self, out: graphviz.Digraph, cluster: Cluster) -> None:
@@ -116,7 +116,7 @@ class _Writer:
             look = {"shape": "box", "style": "filled", "fillcolor": fill, "color": paint.stroke, "penwidth": "0.7"}
             self.mark(f"layer {number} {index}", place | size | look)
 
-    def box(self, out: graphviz.Digraph, node: Node, box: Box) -> None:
+    def box(self, out: graphviz.Digraph, node: LinkNode, box: Box) -> None:
         paint = self.palette.hues[box.hue]
         second = 8 if box.double else 0  # Graphviz draws another border outside
         out.node(
@@ -169,7 +169,7 @@ class _Writer:
     def cell(self, colour: str) -> str:
         return f'<TD FIXEDSIZE="TRUE" WIDTH="4" HEIGHT="4" BGCOLOR="{colour}"></TD>'
 
-    def merge(self, out: graphviz.Digraph, node: Node, merge: Merge) -> None:
+    def merge(self, out: graphviz.Digraph, node: LinkNode, merge: MergeCircle) -> None:
         paint = self.palette.hues["merge"]
         out.node(
             quoted(node.key),
@@ -184,7 +184,7 @@ class _Writer:
             tooltip=quoted(merge.about.tip),
         )
 
-    def by_name(self, node: Node) -> None:
+    def by_name(self, node: LinkNode) -> None:
         """An input or output that is only a name on the page."""
         chip = next(chip for chip in self.scene.chips if node.about.path in (chip.source, chip.target))
         self.out.node(quoted(node.key), **self.placed(chip.text), label=self.lines([chip.text]), shape="plaintext")

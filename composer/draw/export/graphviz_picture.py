@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from composer.draw.export.vector_paths import Curve, Ink, Mark, Shape, Words
+from composer.draw.export.vector_paths import CurveSegment, FilledPath, Ink, Mark, TextLine
 from composer.draw.scene import Point
 
 FONT = "Arial"
@@ -32,12 +32,12 @@ def _quoted(text: str) -> str:
 
 def _mark(mark: Mark, height: float, scale: float) -> Iterator[str]:
     match mark:
-        case Words():
+        case TextLine():
             yield f"F {mark.size * scale:.2f} {_counted(FONT)}"
             yield f"c {_counted(_colour(mark.ink))} t {int(mark.bold)}"
             anchor = {"start": -1, "middle": 0, "end": 1}[mark.anchor]
             yield f"T {mark.x * scale:.2f} {(height - mark.y) * scale:.2f} {anchor} 0 {_counted(mark.text)}"
-        case Shape():
+        case FilledPath():
             style = f"setlinewidth({mark.width * scale:.2f})"
             yield f"S {_counted(style)}"
             dash = "solid" if not mark.dash else "dotted" if mark.dash[0] <= 2 else "dashed"
@@ -47,7 +47,7 @@ def _mark(mark: Mark, height: float, scale: float) -> Iterator[str]:
                 yield _curve(curve, mark.fill is not None, height, scale)
 
 
-def _curve(curve: Curve, filled: bool, height: float, scale: float) -> str:
+def _curve(curve: CurveSegment, filled: bool, height: float, scale: float) -> str:
     places = [(x * scale, (height - y) * scale) for x, y in curve.points]
     corners = places[::3]
     if not _straight(curve.points):

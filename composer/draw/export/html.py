@@ -16,12 +16,12 @@ from composer.draw.build.node_paths import above
 from composer.draw.build.source_files import File, elsewhere, files, source
 from composer.draw.export.formats import ThemeName
 from composer.draw.export.node_facts import facts, implied
-from composer.draw.export.node_links import Graph
+from composer.draw.export.node_links import LinkGraph
 from composer.draw.export.packed import packed
-from composer.draw.scene import Box, Scene, Wire
+from composer.draw.scene import Box, Scene, WirePath
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import rules
-from composer.graph.passes.roll_layers.roll_layers import Model
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 
 if TYPE_CHECKING:
     from composer.draw.figure import Figure
@@ -86,7 +86,7 @@ def html(figure: Figure) -> str:
 def document(
     title: str,
     pictures: Pictures,
-    models: Mapping[str, Model],
+    models: Mapping[str, RolledProgram],
     told: Mapping[str, Any],
     *,
     changed: Mapping[File, Container[int]] = MappingProxyType({}),
@@ -209,7 +209,7 @@ def frames(scene: Scene) -> set[str]:
     return {frame.about.path for frame in scene.frames}
 
 
-def unsaid(wire: Wire, graph: Graph, unwritten: Mapping[str, Sequence[str]]) -> bool:
+def unsaid(wire: WirePath, graph: LinkGraph, unwritten: Mapping[str, Sequence[str]]) -> bool:
     """Whether a wire is there by the order of the nodes alone; one that leaves a border is, where all that read it do so."""
     if not wire.source.startswith(f"{wire.target}."):
         return wire.port in unwritten.get(wire.target, ())
@@ -220,7 +220,7 @@ def unsaid(wire: Wire, graph: Graph, unwritten: Mapping[str, Sequence[str]]) -> 
 def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """What the script has to know of a picture: which wires each link goes through, and which wires the recipe does not write."""
     scene = view.figure.scene
-    graph = Graph(scene)
+    graph = LinkGraph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
     merges_first = sorted(graph.nodes, key=lambda node: (node.thing is None, isinstance(node.thing, Box)))
     names = {node.key: number for number, node in enumerate(merges_first)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from composer.draw.export.node_links import Cluster, Graph, Node
-from composer.draw.scene import DASHED, DOTTED, Box, Merge, Scene
+from composer.draw.export.node_links import Cluster, LinkGraph, LinkNode
+from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Scene
 from composer.draw.style.palette import DARK, LIGHT, Hue, Palette
 
 LONGEST = 90
@@ -15,10 +15,10 @@ LONGEST = 90
 
 def mermaid(scene: Scene, theme: str = "light") -> str:
     """The text of a `.mmd` file. Mermaid lays it out by itself; side inputs and merges keep their colours."""
-    return "\n".join(_lines(Graph(scene), DARK if theme == "dark" else LIGHT)) + "\n"
+    return "\n".join(_lines(LinkGraph(scene), DARK if theme == "dark" else LIGHT)) + "\n"
 
 
-def _lines(graph: Graph, palette: Palette) -> Iterator[str]:
+def _lines(graph: LinkGraph, palette: Palette) -> Iterator[str]:
     names = {node.key: f"n{number}" for number, node in enumerate(graph.nodes)}
     title = next((text.text for text in graph.scene.texts if text.role == "heading"), graph.scene.name)
     facts = " · ".join(text.text for text in graph.scene.texts if text.role == "facts")
@@ -44,11 +44,11 @@ def _lines(graph: Graph, palette: Palette) -> Iterator[str]:
 
 
 def _held(
-    nodes: tuple[Node, ...], clusters: tuple[Cluster, ...], names: dict[str, str], numbers: dict[int, int], indent: str
+    nodes: tuple[LinkNode, ...], clusters: tuple[Cluster, ...], names: dict[str, str], numbers: dict[int, int], indent: str
 ) -> Iterator[str]:
     for node in nodes:
         text = "<br/>".join(escaped(line) for line in node.lines)
-        left, right = ("((", "))") if isinstance(node.thing, Merge) else ("(", ")")
+        left, right = ("((", "))") if isinstance(node.thing, MergeCircle) else ("(", ")")
         yield f'{indent}{names[node.key]}{left}"{text}"{right}'
     for cluster in clusters:
         yield f'{indent}subgraph c{numbers[id(cluster.frame)]}["{escaped(cluster.header) or " "}"]'
@@ -56,11 +56,11 @@ def _held(
         yield f"{indent}end"
 
 
-def _hue(node: Node) -> Hue:
+def _hue(node: LinkNode) -> Hue:
     match node.thing:
         case Box(hue=hue):
             return hue
-        case Merge():
+        case MergeCircle():
             return "merge"
     return "io"
 

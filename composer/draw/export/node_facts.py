@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from composer.cost.flops import FlopCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_flops
-from composer.draw.build.parameter_counts import Counts
+from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.wording import shape
 from composer.graph.dims import substitute
-from composer.graph.passes.roll_layers.roll_layers import Model
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import Type
@@ -19,7 +19,7 @@ Facts = Mapping[str, str]
 """What is said, by what it is about, in order."""
 
 
-def facts(model: Model) -> dict[str, Facts]:
+def facts(model: RolledProgram) -> dict[str, Facts]:
     """Of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     found: dict[str, Facts] = {}
     for path, told in _Facts(model).graph(model.typed.root, "", ""):
@@ -27,7 +27,7 @@ def facts(model: Model) -> dict[str, Facts]:
     return found
 
 
-def implied(model: Model) -> dict[str, tuple[str, ...]]:
+def implied(model: RolledProgram) -> dict[str, tuple[str, ...]]:
     """The ports of every node for which the recipe writes nothing, so that they read the node above; no name for the first."""
     return dict(_implied(model.typed.root, ""))
 
@@ -48,12 +48,12 @@ def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...
 
 
 class _Facts:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: RolledProgram) -> None:
         typed = model.typed
         lengths = lengths_of(typed, {})
         axis = growing(typed.program.recipe.task, typed.inputs)
         self.positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
-        self.counts, self.flops = Counts(model.parameters), FlopCounter(lengths)
+        self.counts, self.flops = ParameterCounts(model.parameters), FlopCounter(lengths)
 
     def graph(self, graph: TypedGraph, path: str, place: str) -> Iterator[tuple[str, Facts]]:
         for node in graph.nodes:

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from composer.draw.scene import About, Box, Frame, Merge, Point, Scene, Style, Wire
+from composer.draw.scene import About, Box, Frame, MergeCircle, Point, Scene, Style, WirePath
 
-Thing: TypeAlias = Box | Merge
-Way: TypeAlias = tuple[Wire, ...]
+LinkEnd: TypeAlias = Box | MergeCircle
+Way: TypeAlias = tuple[WirePath, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class LinkNode:
     """A block, a merge, or an input or output that stands on the page by its name only."""
 
     key: str
     """Its path; where passes of a repeat differ and each kind is drawn, copies have numbers: `layers.ffn#2`."""
     about: About
-    thing: Thing | None
+    thing: LinkEnd | None
     lines: tuple[str, ...]
     """What is written in it: the title first."""
 
@@ -30,7 +30,7 @@ class Cluster:
     """A frame with what is in it."""
 
     frame: Frame
-    nodes: tuple[Node, ...]
+    nodes: tuple[LinkNode, ...]
     clusters: tuple[Cluster, ...]
 
     @property
@@ -54,41 +54,41 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Graph:
+class LinkGraph:
     """A drawing as nodes, clusters and links."""
 
     scene: Scene
 
-    def holder(self, thing: Thing | Frame) -> Frame | None:
+    def holder(self, thing: LinkEnd | Frame) -> Frame | None:
         """The innermost frame around a thing; of frames, outer ones come first."""
         around = [frame for frame in self.scene.frames if frame is not thing and _inside(thing, frame)]
         return min(around, key=lambda frame: frame.width * frame.height, default=None)
 
     @cached_property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[LinkNode, ...]:
         """All of them; those without a box last."""
-        found: list[Node] = []
-        things: list[Thing] = [*self.scene.boxes, *self.scene.merges]
+        found: list[LinkNode] = []
+        things: list[LinkEnd] = [*self.scene.boxes, *self.scene.merges]
         for thing in things:
             before = sum(node.about.path == thing.about.path for node in found)
             key = thing.about.path + (f"#{before + 1}" if before else "")
             lines = tuple(text.text for text in thing.texts) if isinstance(thing, Box) else (thing.sign,)
-            found.append(Node(key, thing.about, thing, lines))
+            found.append(LinkNode(key, thing.about, thing, lines))
         known = {node.about.path for node in found} | {frame.about.path for frame in self.scene.frames}
-        named: dict[str, Node] = {}
+        named: dict[str, LinkNode] = {}
         for chip in self.scene.chips:
             for path in (chip.source, chip.target):
                 if path and not _nearest(path, known):
                     title = path.removeprefix("outputs/")
-                    named.setdefault(path, Node(path, About(path, title), None, (title,)))
+                    named.setdefault(path, LinkNode(path, About(path, title), None, (title,)))
         return (*found, *named.values())
 
     @cached_property
-    def top(self) -> tuple[tuple[Node, ...], tuple[Cluster, ...]]:
+    def top(self) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
         """What no frame holds."""
         return self._held(None)
 
-    def _held(self, frame: Frame | None) -> tuple[tuple[Node, ...], tuple[Cluster, ...]]:
+    def _held(self, frame: Frame | None) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
         nodes = tuple(node for node in self.nodes if (self.holder(node.thing) if node.thing else None) is frame)
         inner = (one for one in self.scene.frames if self.holder(one) is frame)
         return nodes, tuple(Cluster(one, *self._held(one)) for one in inner)
@@ -109,7 +109,7 @@ class Graph:
         return tuple(self._links())
 
     def _links(self) -> Iterator[Link]:
-        copies: dict[str, list[Node]] = {}
+        copies: dict[str, list[LinkNode]] = {}
         for node in self.nodes:
             copies.setdefault(node.about.path, []).append(node)
         drawn = {node.key for node in self.nodes}
@@ -123,8 +123,8 @@ class Graph:
                 return min(copies[path], key=lambda node: _distance(node.thing, end)).key
             return f"{path} {'inner' if self._holds(frames[path], other) else 'outer'}"
 
-        ends: list[tuple[str, str, Wire]] = []
-        into: dict[str, list[tuple[str, Wire]]] = {}
+        ends: list[tuple[str, str, WirePath]] = []
+        into: dict[str, list[tuple[str, WirePath]]] = {}
         for wire in self.scene.wires:
             if wire.source and wire.target:
                 source = crossing(wire.source, wire.target, wire.points[0])
@@ -134,8 +134,8 @@ class Graph:
                     into.setdefault(target, []).append((source, wire))
 
         def ways(
-            source: str, after: tuple[Wire, ...], seen: frozenset[str] = frozenset()
-        ) -> Iterator[tuple[str, tuple[Wire, ...]]]:
+            source: str, after: tuple[WirePath, ...], seen: frozenset[str] = frozenset()
+        ) -> Iterator[tuple[str, tuple[WirePath, ...]]]:
             """What makes a value, behind all borders, and the way from there: from outside into a frame, or out of it."""
             if source in drawn:
                 yield source, after
@@ -152,17 +152,17 @@ class Graph:
 
     def _holds(self, frame: Frame, path: str) -> bool:
         """Whether a frame holds what has a path: a block, or another frame."""
-        things: list[Thing | Frame] = [*self.scene.boxes, *self.scene.merges, *self.scene.frames]
+        things: list[LinkEnd | Frame] = [*self.scene.boxes, *self.scene.merges, *self.scene.frames]
         at = next((thing for thing in things if thing.about.path == path and thing is not frame), None)
         return at is not None and _inside(at, frame)
 
 
-def _inside(thing: Thing | Frame, frame: Frame) -> bool:
+def _inside(thing: LinkEnd | Frame, frame: Frame) -> bool:
     area, around = thing.area, frame.area
     return around.left <= area.left and area.right <= around.right and around.top <= area.top and area.bottom <= around.bottom
 
 
-def _distance(thing: Thing | None, point: Point) -> float:
+def _distance(thing: LinkEnd | None, point: Point) -> float:
     if thing is None:
         return 0
     (x, y), area = point, thing.area

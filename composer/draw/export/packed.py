@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Thing: TypeAlias = tuple[int, ...]
+PackedItem: TypeAlias = tuple[int, ...]
 """The number of a phrase, a coordinate, a phrase, and so on: to the right and downwards in turn, in tenths of a pixel from where
 the thing stands."""
 
@@ -29,7 +29,7 @@ class Packed:
     words: tuple[str, ...]
     phrases: tuple[tuple[int, ...], ...]
     """The numbers of their words."""
-    things: tuple[Thing, ...]
+    things: tuple[PackedItem, ...]
     pictures: tuple[tuple[int, ...], ...]
     """Of each picture its things, three numbers each: which one, how far to the right, how far down."""
 
@@ -38,7 +38,7 @@ def packed(svgs: Sequence[str]) -> Packed:
     """Some pictures; put together again, they are the same text."""
     words: dict[str, int] = {}
     phrases: dict[tuple[int, ...], int] = {}
-    things: dict[Thing, int] = {}
+    things: dict[PackedItem, int] = {}
     pictures = []
     for svg in svgs:
         rows: list[int] = []

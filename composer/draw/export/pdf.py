@@ -11,7 +11,7 @@ from reportlab.pdfbase.pdfmetrics import registerFont, stringWidth
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
-from composer.draw.export.vector_paths import Mark, Shape, Words
+from composer.draw.export.vector_paths import FilledPath, Mark, TextLine
 
 REGULAR, BOLD = "Arimo-Regular", "Arimo-Bold"
 """As wide as Helvetica, letter by letter."""
@@ -28,16 +28,16 @@ def pdf(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0, 
     page.scale(scale, scale)
     for mark in marks:
         match mark:
-            case Words():
+            case TextLine():
                 _words(page, mark, height)
-            case Shape():
+            case FilledPath():
                 _shape(page, mark, height)
     page.showPage()
     page.save()
     return written.getvalue()
 
 
-def _words(page: Canvas, words: Words, height: float) -> None:
+def _words(page: Canvas, words: TextLine, height: float) -> None:
     font = BOLD if words.bold else REGULAR
     page.setFont(font, words.size)
     page.setFillColor(HexColor(words.ink.colour), alpha=words.ink.cover)
@@ -45,7 +45,7 @@ def _words(page: Canvas, words: Words, height: float) -> None:
     page.drawString(words.x - shift, height - words.y, words.text)
 
 
-def _shape(page: Canvas, shape: Shape, height: float) -> None:
+def _shape(page: Canvas, shape: FilledPath, height: float) -> None:
     if shape.fill is not None:
         page.setFillColor(HexColor(shape.fill.colour), alpha=shape.fill.cover)
     if shape.stroke is not None:

@@ -21,15 +21,15 @@ from composer.draw.scene import (
     Curve,
     Dot,
     Frame,
-    Loop,
-    Merge,
+    LoopIcon,
+    MergeCircle,
     PlacedIcon,
     Ring,
     Scene,
     Strip,
     Swatch,
     Text,
-    Wire,
+    WirePath,
 )
 from composer.draw.style.palette import DARK, Paint
 from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, change_rules, inks, rules, wire_colour, within
@@ -144,7 +144,7 @@ class _Writer:
         yield from map(self.text, box.texts)
         yield "</g>"
 
-    def merge(self, merge: Merge) -> Iterator[str]:
+    def merge(self, merge: MergeCircle) -> Iterator[str]:
         paint = self.palette.hues["merge"]
         x, y = merge.x, merge.y
         yield self.opened("node k-merge", merge.about)
@@ -203,7 +203,7 @@ class _Writer:
 
     # -- wires
 
-    def wire(self, wire: Wire) -> Iterator[str]:
+    def wire(self, wire: WirePath) -> Iterator[str]:
         colour = wire_colour(self.palette, wire.style)
         port = f' data-port="{escape(wire.port)}"' if wire.port else ""
         dashes = "4 3" if wire.style in DASHED else "2 3" if wire.partial or wire.style in DOTTED else ""
@@ -230,7 +230,7 @@ class _Writer:
                 yield from self.mask(seen, x, y, paint)
             case Curve(points=points):
                 yield f'{line} d="{polyline([(x + ICON * a, y + ICON - 2 - (ICON - 4) * b) for a, b in points])}"/>'
-            case Loop():
+            case LoopIcon():
                 a, b = x + ICON / 2, y + ICON / 2
                 yield f'{line} d="M{n(a + 6)} {n(b - 7)}a9 9 0 1 0 3 8"/>'
                 yield f'{line} d="M{n(a + 1)} {n(b - 8.5)}l5.6 1.9l-2 5.6"/>'

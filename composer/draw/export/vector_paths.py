@@ -18,7 +18,7 @@ KAPPA = 4 / 3 * (sqrt(2) - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class CurveSegment:
     """One stroke of the pen: a start, and three control points for each piece after it."""
 
     points: tuple[Point, ...]
@@ -34,10 +34,10 @@ class Ink:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FilledPath:
     """Curves with one look."""
 
-    curves: tuple[Curve, ...]
+    curves: tuple[CurveSegment, ...]
     fill: Ink | None
     stroke: Ink | None
     width: float
@@ -45,7 +45,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextLine:
     """A line of text at its baseline."""
 
     x: float
@@ -57,7 +57,7 @@ class Words:
     ink: Ink
 
 
-Mark: TypeAlias = Shape | Words
+Mark: TypeAlias = FilledPath | TextLine
 
 
 def marks(svg: str) -> tuple[float, float, list[Mark]]:
@@ -78,11 +78,11 @@ def _marks(element: ET.Element, cover: float) -> Iterator[Mark]:
             anchor = child.get("text-anchor", "start")
             place = float(child.attrib["x"]), float(child.attrib["y"])
             bold = child.get("font-weight") == "700"
-            yield Words(*place, child.text or "", float(child.attrib["font-size"]), bold, anchor, ink)
+            yield TextLine(*place, child.text or "", float(child.attrib["font-size"]), bold, anchor, ink)
         elif curves := tuple(_curves(kind, child)):
             dash = tuple(map(float, child.get("stroke-dasharray", "").split()))
             fill, stroke = _ink(child, "fill", own, "#000000"), _ink(child, "stroke", own, "none")
-            yield Shape(curves, fill, stroke, float(child.get("stroke-width", 1)), dash)
+            yield FilledPath(curves, fill, stroke, float(child.get("stroke-width", 1)), dash)
 
 
 def _ink(element: ET.Element, kind: str, cover: float, usual: str) -> Ink | None:
@@ -90,7 +90,7 @@ def _ink(element: ET.Element, kind: str, cover: float, usual: str) -> Ink | None
     return None if colour == "none" else Ink(colour, cover * float(element.get(f"{kind}-opacity", 1)))
 
 
-def _curves(kind: str, element: ET.Element) -> Iterator[Curve]:
+def _curves(kind: str, element: ET.Element) -> Iterator[CurveSegment]:
     def number(name: str) -> float:
         return float(element.get(name, 0))
 
@@ -102,7 +102,7 @@ def _curves(kind: str, element: ET.Element) -> Iterator[Curve]:
             yield rectangle(x - radius, y - radius, 2 * radius, 2 * radius, radius)
         case "polygon":
             corners = [(float(x), float(y)) for x, y in (pair.split(",") for pair in element.attrib["points"].split())]
-            yield Curve(tuple(_through([*corners, corners[0]])), True)
+            yield CurveSegment(tuple(_through([*corners, corners[0]])), True)
         case "path":
             yield from path(element.attrib["d"])
 
@@ -113,7 +113,7 @@ def _through(corners: list[Point]) -> Iterator[Point]:
         yield from (before, after, after)
 
 
-def rectangle(x: float, y: float, width: float, height: float, radius: float) -> Curve:
+def rectangle(x: float, y: float, width: float, height: float, radius: float) -> CurveSegment:
     """A rectangle with round corners."""
     r = min(radius, width / 2, height / 2)
     k = r * (1 - KAPPA)
@@ -127,13 +127,13 @@ def rectangle(x: float, y: float, width: float, height: float, radius: float) ->
     points: list[Point] = [sides[0][0]]
     for start, end, one, two, last in sides:
         points += [start, end, end] if r == 0 else [start, end, end, one, two, last]
-    return Curve(tuple(points), True)
+    return CurveSegment(tuple(points), True)
 
 
 NUMBER = re.compile(r"[Mlhvqcaz]|-?\d*\.?\d+(?:e-?\d+)?")
 
 
-def path(text: str) -> Iterator[Curve]:
+def path(text: str) -> Iterator[CurveSegment]:
     """The strokes of a path, as `svg` writes it: from a start on, all is relative."""
     tokens = NUMBER.findall(text)
     points: list[Point] = []
@@ -153,11 +153,11 @@ def path(text: str) -> Iterator[Curve]:
         match command:
             case "M":
                 if points:
-                    yield Curve(tuple(points), False)
+                    yield CurveSegment(tuple(points), False)
                 points = []
                 points = take(1)
             case "z":
-                yield Curve(tuple(_closed(points)), True)
+                yield CurveSegment(tuple(_closed(points)), True)
                 points = []
             case "q":
                 (x, y), (corner, end) = points[-1], take(2)
@@ -178,7 +178,7 @@ def path(text: str) -> Iterator[Curve]:
                 start, end = points[-1], take(1)[0]
                 points += [start, end, end]
     if points:
-        yield Curve(tuple(points), False)
+        yield CurveSegment(tuple(points), False)
 
 
 def _closed(points: list[Point]) -> list[Point]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from composer.draw.build.outer_inputs import Standing
-from composer.draw.diagram import Branches, Edge, Fan, Flow, Group, Item, Leaf, Net, Web
+from composer.draw.diagram import Branches, DiagramEdge, Fan, Flow, Group, Item, Leaf, Net, Web
 from composer.draw.layout import exits
 from composer.draw.layout.boxes import NARROW, WIDEST, needed
 from composer.draw.layout.experts import fan
@@ -22,7 +22,7 @@ from composer.draw.layout.stations import Beside, Named, Small, Wired, block, ci
 from composer.draw.passes.branches import branched
 from composer.draw.passes.irregular import woven
 from composer.draw.passes.order import in_line, inner_edges
-from composer.draw.passes.side_inputs import Asides, aside
+from composer.draw.passes.side_inputs import SideInputs, aside
 from composer.draw.style.looks import Look, SideLook
 
 FEW = 4
@@ -31,7 +31,7 @@ FEW = 4
 
 def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> Fragment:
     """A flow laid out; `top` is where its output leaves, and `taps` hold what is `sent` to other columns."""
-    asides = Asides(flow, {}, {}) if shown.alone else aside(flow, sent)
+    asides = SideInputs(flow, {}, {}) if shown.alone else aside(flow, sent)
     webs: dict[str, Fragment] = {}
 
     def fits(web: Web) -> bool:
@@ -88,7 +88,7 @@ class Coming:
 class Stations:
     """Lays out what stands on a spine, each with what stands beside it."""
 
-    def __init__(self, spine: Spine, asides: Asides, webs: dict[str, Fragment]) -> None:
+    def __init__(self, spine: Spine, asides: SideInputs, webs: dict[str, Fragment]) -> None:
         self.spine, self.besides, self.webs = spine, asides.beside, webs
         self.flow, self.width, self.shown = spine.flow, spine.width, spine.shown
 
@@ -101,9 +101,9 @@ class Stations:
             stations.append(self.station(item, number))
         stations.append(Station(""))
         if outlet is not None and not outlet.chip and self.spine.number(outlet) is not None:
-            self.wire_in(stations[-1], Edge(outlet, owner, "", True), len(stations) - 1)
+            self.wire_in(stations[-1], DiagramEdge(outlet, owner, "", True), len(stations) - 1)
 
-    def wire_in(self, station: Station, edge: Edge, number: int) -> None:
+    def wire_in(self, station: Station, edge: DiagramEdge, number: int) -> None:
         """Lets a value come in from below: straight, or out of a lane."""
         if self.spine.number(edge.source) == number - 1 and not edge.source.port:
             station.straight = edge
@@ -128,14 +128,14 @@ class Stations:
         station.fragment = self.fragment(item, self.coming(rest, asides), is_circle)
         return station
 
-    def round(self, item: Leaf, first: Edge | None, rest: Sequence[Edge], asides: Sequence[Small]) -> bool:
+    def round(self, item: Leaf, first: DiagramEdge | None, rest: Sequence[DiagramEdge], asides: Sequence[Small]) -> bool:
         """Whether a merge is drawn as a circle: it has room for one thing at each side."""
         own = 1 if item.look.sides else 0
         beside = [e for e in rest if not (own and e.source.chip)]
         ports = [e for e in rest if e.source.port and not e.source.chip]  # these leave at the right and come in there
         return own + len(beside) + len(asides) + (first is None) <= 2 and len(ports) < 2
 
-    def coming(self, rest: Sequence[Edge], asides: Sequence[Small]) -> Coming:
+    def coming(self, rest: Sequence[DiagramEdge], asides: Sequence[Small]) -> Coming:
         """What does not come in from below; first what is a second output."""
         rest = sorted(rest, key=lambda e: not e.source.port)
         wires = [e for e in rest if not e.source.chip]

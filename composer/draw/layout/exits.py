@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from composer.draw.build.node_paths import lies_in
-from composer.draw.diagram import Flow, Group, Item, Net, Sink, Source
-from composer.draw.layout.outgoing_edges import Leaving, Output, Tap
+from composer.draw.diagram import DiagramSource, Flow, Group, Item, Net, Sink
+from composer.draw.layout.outgoing_edges import OutgoingEdges, Output, Tap
 
 
-def at_side(flow: Flow, item: Item, sent: Collection[Net]) -> list[Leaving]:
+def at_side(flow: Flow, item: Item, sent: Collection[Net]) -> list[OutgoingEdges]:
     """What leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
     path = item.about.path
     names = [
@@ -43,7 +43,7 @@ def through(flow: Flow, group: Group, sent: Collection[Net]) -> frozenset[Net]:
     return frozenset(net for net in (*sent, *read) if net[1] and net[0].startswith(f"{group.about.path}."))
 
 
-def outputs(flow: Flow, item: Item) -> list[tuple[str, Source]]:
+def outputs(flow: Flow, item: Item) -> list[tuple[str, DiagramSource]]:
     """Outputs of the model that an item gives, but for what goes on upwards."""
     return [(name, source) for name, source in flow.exits if lies_in(source.path, item.about.path)]
 
@@ -53,6 +53,6 @@ def sinks(flow: Flow, item: Item) -> list[Sink]:
     return [sink for sink in flow.sinks if lies_in(sink.edges[0].source.path, item.about.path)]
 
 
-def is_first(source: Source, path: str) -> bool:
+def is_first(source: DiagramSource, path: str) -> bool:
     """Whether a value is what an item gives first."""
     return source.path == path and not source.port and not source.chip

@@ -9,10 +9,25 @@ from composer.draw.diagram import Fan, Leaf
 from composer.draw.layout.boxes import LEAST, box, needed, swatches
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.frames import LINE, PADDING, header_lines
-from composer.draw.layout.outgoing_edges import Leaving, leave_at, room
+from composer.draw.layout.outgoing_edges import OutgoingEdges, leave_at, room
 from composer.draw.layout.pieces import moved, straightened
 from composer.draw.layout.stations import Beside, block, stacked
-from composer.draw.scene import FONTS, RADIUS, About, Box, Dot, Frame, Merge, PlacedIcon, Point, Role, Style, Swatch, Text, Wire
+from composer.draw.scene import (
+    FONTS,
+    RADIUS,
+    About,
+    Box,
+    Dot,
+    Frame,
+    MergeCircle,
+    PlacedIcon,
+    Point,
+    Role,
+    Style,
+    Swatch,
+    Text,
+    WirePath,
+)
 from composer.draw.style.looks import Look
 from composer.draw.style.text_metrics import enlarged, fitted, text_width
 
@@ -21,7 +36,7 @@ MANY = 3
 EXPERT, HIGH, GAP = 62.0, 34.0, 8.0
 
 
-def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Beside], out: int = 1) -> Fragment:
+def fan(item: Fan, width: float, leaving: Sequence[OutgoingEdges], lefts: Sequence[Beside], out: int = 1) -> Fragment:
     """The mixture in a frame of its own; what the router tells leaves at the side `out`."""
     path = item.about.path
     found = Fragment()
@@ -29,7 +44,7 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
     router = block(item.router, router_wide, lefts)
     entry = -20.0 - (12.0 if item.shared else 0.0)
     found.pieces.take(router.pieces, 0, entry)
-    found.pieces.wires.append(Wire(path, item.router.about.path, ((0, 0), (0, entry + router.foot))))
+    found.pieces.wires.append(WirePath(path, item.router.about.path, ((0, 0), (0, entry + router.foot))))
     found.pieces.texts.append(Text(8, -6, "x", "shape", "start"))
     fork = entry + router.top
     row = min(fork - 28.0, entry - router.height - 8.0)
@@ -46,15 +61,15 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
         found.pieces.boxes.append(Box(about, "moe", x - wide / 2, row - HIGH, wide, HIGH, named, dashed=not hot))
         style: Style = "expert" if hot else "idle"
         found.pieces.wires.append(
-            Wire(item.router.about.path, about.path, _curve(0, fork, x, row), style=style, arrow=hot, curved=True)
+            WirePath(item.router.about.path, about.path, _curve(0, fork, x, row), style=style, arrow=hot, curved=True)
         )
         if hot:
             found.pieces.wires.append(
-                Wire(about.path, f"{path}.sum", _curve(x, row - HIGH, 0, foot), style="expert", curved=True)
+                WirePath(about.path, f"{path}.sum", _curve(x, row - HIGH, 0, foot), style="expert", curved=True)
             )
     if dots is not None:
         found.pieces.dots += [Dot(dots + step, row - HIGH / 2) for step in (-8.0, 0.0, 8.0)]
-    found.pieces.merges.append(Merge(About(f"{path}.sum", "weighed sum of what the visited experts give"), 0, sum_y, "Σ"))
+    found.pieces.merges.append(MergeCircle(About(f"{path}.sum", "weighed sum of what the visited experts give"), 0, sum_y, "Σ"))
     weighed = Text(-RADIUS - 6, sum_y + 3.5, "router weight × expert(x)", "shape", "end")
     found.pieces.texts.append(weighed)
     reach = max(half, router.left, -weighed.area.left - PADDING + 2)
@@ -71,7 +86,7 @@ def fan(item: Fan, width: float, leaving: Sequence[Leaving], lefts: Sequence[Bes
             icons.append(PlacedIcon(Swatch(line.kinds), x, y - 8.5))
         texts.append(Text(x + line.indent, y, line.text, line.role, "start"))
     found.pieces.frames.insert(0, Frame(item.about, -left, -height, left + right, height, tuple(texts), icons=tuple(icons)))
-    found.pieces.wires.append(Wire(f"{path}.sum", path, ((0, sum_y - RADIUS), (0, -height)), arrow=False))
+    found.pieces.wires.append(WirePath(f"{path}.sum", path, ((0, sum_y - RADIUS), (0, -height)), arrow=False))
     found.left, found.right, found.height, found.top = left, right, height, -height
     for edge, points in router.ends.items():
         inner = moved(points, 0, entry)
@@ -130,8 +145,8 @@ def _shared(found: Fragment, item: Fan, shared: Leaf, reach: float, entry: float
     found.pieces.boxes.append(box(seen, x, row, wide, 42, narrow=True))
     tap = -18.0
     found.pieces.dots.append(Dot(0, tap))
-    found.pieces.wires.append(Wire(path, seen.about.path, ((0, tap), (x, tap), (x, row))))
-    found.pieces.wires.append(Wire(seen.about.path, f"{path}.sum", ((x, row - 42), (x, sum_y), (RADIUS, sum_y))))
+    found.pieces.wires.append(WirePath(path, seen.about.path, ((0, tap), (x, tap), (x, row))))
+    found.pieces.wires.append(WirePath(seen.about.path, f"{path}.sum", ((x, row - 42), (x, sum_y), (RADIUS, sum_y))))
     return x + wide / 2
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from composer.draw.diagram import Edge, Net
+from composer.draw.diagram import DiagramEdge, Net
 from composer.draw.layout.pieces import Pieces, moved
-from composer.draw.scene import Area, Box, Frame, Merge, Point, Text
+from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Text
 
 CLEAR = 6.0
 """Between a wire beside a fragment and the end of what stands below or above it there."""
@@ -28,7 +28,7 @@ class Fragment:
     """Where it goes out."""
     out: tuple[Point, ...] = ()
     """How the output of a flow goes to the upper end; nobody has drawn it."""
-    ends: dict[Edge, tuple[Point, ...]] = field(default_factory=dict)
+    ends: dict[DiagramEdge, tuple[Point, ...]] = field(default_factory=dict)
     """How wires that come from outside go on, from the border to what they end at."""
     taps: dict[Net, tuple[Point, ...]] = field(default_factory=dict)
     """Where wires start that leave at a side, by path and port, up to the border."""
@@ -67,7 +67,7 @@ def shift(found: Fragment, dx: float, dy: float) -> None:
 def areas(found: Fragment) -> list[Area]:
     """What a fragment covers, piece by piece."""
     pieces = found.pieces
-    solid: list[Box | Merge | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
+    solid: list[Box | MergeCircle | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
     solid += [chip.text for chip in pieces.chips]
     strips = [frame.strip for frame in pieces.frames if frame.strip]
     solid += [tick for strip in strips for tick in strip.ticks]

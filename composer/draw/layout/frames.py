@@ -7,15 +7,15 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.diagram import Edge, Flow, Group, Leaf, Net
+from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Net
 from composer.draw.layout.boxes import NARROW, needed
 from composer.draw.layout.fragment import Fragment, widen
-from composer.draw.layout.outgoing_edges import Leaving, leave_at, room
+from composer.draw.layout.outgoing_edges import OutgoingEdges, leave_at, room
 from composer.draw.layout.parallel_flows import BUS, abreast
 from composer.draw.layout.pieces import straightened
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAPPED
-from composer.draw.scene import FONTS, Frame, Point, Strip, Text, Wire
+from composer.draw.scene import FONTS, Frame, Point, Strip, Text, WirePath
 from composer.draw.style.text_metrics import enlarged, fitted, text_width, wrapped
 
 PADDING = 16.0
@@ -29,7 +29,7 @@ Through: TypeAlias = Collection[Net]
 
 
 def frame(
-    group: Group, width: float, narrow: bool, leaving: Sequence[Leaving], lay: LayInside, side: int, through: Through = ()
+    group: Group, width: float, narrow: bool, leaving: Sequence[OutgoingEdges], lay: LayInside, side: int, through: Through = ()
 ) -> Fragment:
     """A group with its border, its header, and the pill that says how often it is passed through; what leaves through the
     border starts where it is made.
@@ -57,7 +57,7 @@ def frame(
     if inner.out:
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
-        found.pieces.wires.append(Wire(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
+        found.pieces.wires.append(WirePath(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
     found.taps = {net: straightened(out.get(net, ((right, -height / 2),))) for net in through}
     begun = sorted((leave for leave in leaving if leave.net in out), key=lambda leave: out[leave.net][-1][1])
     taken = -height
@@ -122,7 +122,7 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
             one = lay(far, width, False, 1)
             one.pieces.texts.append(Text(8, -6, header[0], "shape", "start"))
             inner = flow.outlet.path if flow.outlet and not flow.owner.endswith("|") else ""
-            one.pieces.wires.append(Wire(inner, inner and group.about.path, one.out, arrow=False))
+            one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False))
         columns.append(one)
     places, total = abreast(columns)
     top = -2 * BUS - max(one.height for one in columns)
@@ -130,7 +130,7 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
         found.pieces.take(one.pieces, middle, -2 * BUS)
         low = ((0.0, 0.0), (0.0, -BUS), (middle, -BUS), (middle, -2 * BUS))
         high = ((middle, -2 * BUS - one.height), (middle, top - BUS), (0.0, top - BUS), (0.0, top - 2 * BUS))
-        found.pieces.wires += [Wire("", "", points, arrow=False, partial=True) for points in (low, high)]
+        found.pieces.wires += [WirePath("", "", points, arrow=False, partial=True) for points in (low, high)]
     found.left = found.right = total / 2
     found.height = -top + 2 * BUS
     found.top = -found.height
@@ -138,7 +138,7 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
     return found
 
 
-def by_name(edge: Edge, flow: Flow) -> Edge:
+def by_name(edge: DiagramEdge, flow: Flow) -> DiagramEdge:
     """An edge from outside of a flow, as the name of its value."""
     inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
     return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path), back=False)

@@ -10,11 +10,11 @@ from typing import Any
 import graphviz
 
 from composer.draw.export.dot import INCH, quoted
-from composer.draw.export.node_links import Cluster, Graph, Link, Node
+from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.layout.graphviz_programs import graphviz as run
 from composer.draw.layout.page import MARGIN
 from composer.draw.layout.pieces import Pieces
-from composer.draw.scene import Area, Box, Chip, Frame, Merge, Point, Scene, Strip, Text, Wire
+from composer.draw.scene import Area, Box, Chip, Frame, MergeCircle, Point, Scene, Strip, Text, WirePath
 from composer.draw.style.text_metrics import enlarged, text_width
 
 HEAD, LINE = 30.0, 13.0
@@ -29,7 +29,7 @@ def laid_out_by_graphviz(scene: Scene) -> Scene:
     Raises:
         Missing: where there is no Graphviz.
     """
-    graph = Graph(scene)
+    graph = LinkGraph(scene)
     told = json.loads(run(problem(graph), "json", "-Kdot"))
     return _Answer(graph, told).scene()
 
@@ -37,7 +37,7 @@ def laid_out_by_graphviz(scene: Scene) -> Scene:
 # -- what is asked
 
 
-def problem(graph: Graph) -> str:
+def problem(graph: LinkGraph) -> str:
     """Nodes, clusters and edges as a DOT text without places."""
     out = graphviz.Digraph(
         "model",
@@ -53,7 +53,7 @@ def problem(graph: Graph) -> str:
     return str(out.source)
 
 
-def _held(out: graphviz.Digraph, graph: Graph, nodes: Sequence[Node], clusters: Sequence[Cluster]) -> None:
+def _held(out: graphviz.Digraph, graph: LinkGraph, nodes: Sequence[LinkNode], clusters: Sequence[Cluster]) -> None:
     for node in nodes:
         area = area_of(graph.scene, node)
         size = {"width": f"{(area.right - area.left) / INCH:.3f}", "height": f"{(area.bottom - area.top) / INCH:.3f}"}
@@ -72,12 +72,12 @@ def name_of(scene: Scene, frame: Frame) -> str:
     return f"cluster_{next(number for number, one in enumerate(scene.frames) if one is frame)}"
 
 
-def area_of(scene: Scene, node: Node) -> Area:
+def area_of(scene: Scene, node: LinkNode) -> Area:
     """How large a node is, wherever it stands."""
     return node.thing.area if node.thing is not None else chip_of(scene, node).text.area.grown(3)
 
 
-def chip_of(scene: Scene, node: Node) -> Chip:
+def chip_of(scene: Scene, node: LinkNode) -> Chip:
     """The name on the page that stands for an input or an output."""
     return next(chip for chip in scene.chips if node.about.path in (chip.source, chip.target))
 
@@ -95,7 +95,7 @@ def header_size(frame: Frame) -> tuple[float, float]:
 class _Answer:
     """Reads places. Graphviz lets the data flow down and counts upwards; a page counts downwards, so there it flows up."""
 
-    def __init__(self, graph: Graph, told: Any) -> None:
+    def __init__(self, graph: LinkGraph, told: Any) -> None:
         self.graph, self.given = graph, graph.scene
         self.objects = {one["name"]: one for one in told["objects"]}
         self.ways = {int(edge["id"]): edge["pos"] for edge in told.get("edges", [])}
@@ -128,14 +128,14 @@ class _Answer:
         x, y = map(float, text.split(","))
         return x + (self.width - self.wide) / 2, self.top + y
 
-    def node(self, node: Node, pieces: Pieces) -> None:
+    def node(self, node: LinkNode, pieces: Pieces) -> None:
         x, y = self.place(self.objects[node.key]["pos"])
         area = area_of(self.given, node)
         moved = Pieces()
         match node.thing:
             case Box():
                 moved.boxes.append(node.thing)
-            case Merge():
+            case MergeCircle():
                 moved.merges.append(node.thing)
             case None:
                 moved.chips.append(chip_of(self.given, node))
@@ -172,8 +172,8 @@ class _Answer:
         )
         return replace(strip, x=x, y=top, height=bottom - top, ticks=ticks)
 
-    def wire(self, link: Link, way: str) -> Wire:
+    def wire(self, link: Link, way: str) -> WirePath:
         points = tuple(map(self.place, way.split()))
         source, target = (end.partition("#")[0] for end in (link.source, link.target))
         style = "main" if link.style == "far" else link.style
-        return Wire(source, target, points, link.port, style, curved=True, partial=link.partial)
+        return WirePath(source, target, points, link.port, style, curved=True, partial=link.partial)

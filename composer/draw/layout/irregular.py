@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import Edge, Leaf, Web
+from composer.draw.diagram import DiagramEdge, Leaf, Web
 from composer.draw.layout.boxes import NARROW, needed
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.pieces import straightened
 from composer.draw.layout.stations import Named, block, circle
 from composer.draw.passes.series_parallel import ranks
-from composer.draw.scene import RADIUS, Dot, Point, Wire
+from composer.draw.scene import RADIUS, Dot, Point, WirePath
 
 TRACK, ARROW, RISE = 9.0, 15.0, 12.0
 """From one horizontal wire to the next; from the highest to the blocks above; from the blocks below to the lowest."""
@@ -51,7 +51,7 @@ class Pin:
 
     net: str
     x: float
-    edge: Edge | None
+    edge: DiagramEdge | None
     """None for a wire that only passes."""
     end: tuple[Point, ...] = ()
     """How it goes on from the height of the block's foot, seen from there."""
@@ -88,7 +88,7 @@ class _Layout:
             for rank in range(self.rank[path] + 1, highest):
                 self.knots[path, rank] = Knot(path, PASSING)
 
-    def reading(self, path: str) -> list[Edge]:
+    def reading(self, path: str) -> list[DiagramEdge]:
         """The wires into a block."""
         return [e for e in self.edges if e.target == path]
 
@@ -174,7 +174,7 @@ class _Layout:
                 edges = sorted(self.reading(path), key=lambda e: (start[e.source.path], e.port))
                 yield from self.into(knot, edges, start)
 
-    def into(self, knot: Knot, edges: Sequence[Edge], start: Mapping[str, float]) -> Iterator[Pin]:
+    def into(self, knot: Knot, edges: Sequence[DiagramEdge], start: Mapping[str, float]) -> Iterator[Pin]:
         """The wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
         assert knot.fragment is not None
         if knot.fragment.pieces.merges:
@@ -212,8 +212,12 @@ class _Layout:
                         yield Dot(x, tracks[knot.net])
 
     def wire(
-        self, edge: Edge, tops: Mapping[str, float], pins: Mapping[int, Sequence[Pin]], tracks: Mapping[int, Mapping[str, float]]
-    ) -> Wire:
+        self,
+        edge: DiagramEdge,
+        tops: Mapping[str, float],
+        pins: Mapping[int, Sequence[Pin]],
+        tracks: Mapping[int, Mapping[str, float]],
+    ) -> WirePath:
         """A wire through all ranks between."""
         path, last = edge.source.path, self.rank[edge.target]
         x = self.knots[path, self.rank[path]].x
@@ -227,7 +231,7 @@ class _Layout:
         assert knot.fragment is not None
         foot = knot.fragment.top + knot.fragment.height
         points += [(a, foot + b) for a, b in pin.end] or [(x, foot)]
-        return Wire(path, edge.target, straightened(points), edge.port)
+        return WirePath(path, edge.target, straightened(points), edge.port)
 
 
 def around(x: float) -> Iterator[float]:

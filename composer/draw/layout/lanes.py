@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from composer.draw.build.outer_inputs import CLEAR, Standing
-from composer.draw.diagram import Branches, Edge, Fan, Group, Leaf, Net, Source, Web
+from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Group, Leaf, Net, Web
 from composer.draw.layout.fragment import extent, widen
 from composer.draw.layout.pieces import straightened
 from composer.draw.layout.spine import Spine, Station
-from composer.draw.scene import Dot, Point, Style, Wire
+from composer.draw.scene import Dot, Point, Style, WirePath
 
 LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, and from lane to lane."""
@@ -28,7 +28,7 @@ class Lane:
     net: Net
     side: int
     start: tuple[Point, ...]
-    stops: list[tuple[float, Edge, tuple[Point, ...]]] = field(default_factory=list)
+    stops: list[tuple[float, DiagramEdge, tuple[Point, ...]]] = field(default_factory=list)
     """For each reader the height at which it turns off, and how it goes on."""
     x: float = 0.0
 
@@ -63,7 +63,7 @@ class Lanes:
         self.spine, self.found = spine, spine.found
         self.lanes: dict[tuple[Net, int], Lane] = {}
 
-    def stop(self, edge: Edge, points: tuple[Point, ...]) -> None:
+    def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """Lets a wire out of a lane end in some points."""
         side = self.spine.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
         key = (edge.source.net, side)
@@ -71,7 +71,7 @@ class Lanes:
             self.lanes[key] = Lane(edge.source.net, side, self.start(edge.source))
         self.lanes[key].stops.append((points[0][1], edge, points))
 
-    def start(self, source: Source) -> tuple[Point, ...]:
+    def start(self, source: DiagramSource) -> tuple[Point, ...]:
         """How a value leaves for a lane."""
         if source.path in self.spine.standing:
             return ((0, self.spine.standing[source.path].top),)
@@ -134,7 +134,7 @@ class Lanes:
                 self.found.out = whole
                 continue
             self.found.pieces.wires.append(
-                Wire(lane.net[0], target_of(edge), whole, port_of(edge), style_of(edge), partial=edge.partial)
+                WirePath(lane.net[0], target_of(edge), whole, port_of(edge), style_of(edge), partial=edge.partial)
             )
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
@@ -145,7 +145,7 @@ class Lanes:
         if port:
             return False
         going_up = any(one.straight and one.straight.source.net == lane.net for one in self.spine.stations)
-        number = self.spine.number(Source(path))
+        number = self.spine.number(DiagramSource(path))
         leaves = bool(number and self.spine.stations[number].exit_y)
         return going_up or (lane.net, -lane.side) in self.lanes or leaves
 
@@ -156,7 +156,7 @@ def overlap(lane: Lane, high: float, low: float) -> bool:
     return upper < low + 6 and high < lower + 6
 
 
-def draw_straight(spine: Spine, below: Station, above: Station, edge: Edge) -> None:
+def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdge) -> None:
     """The wire from one station up to the next."""
     points = ((0.0, below.fragment.top), (0.0, above.fragment.foot))
     if above.item is None:
@@ -165,20 +165,20 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: Edge) -> N
     arrow = not isinstance(above.item, Group | Fan | Branches | Web)
     target = "" if edge.source.path.endswith("|") else target_of(edge)
     source = edge.source.path.partition("|")[0]
-    spine.found.pieces.wires.append(Wire(source, target, points, port_of(edge), "main", arrow, partial=edge.partial))
+    spine.found.pieces.wires.append(WirePath(source, target, points, port_of(edge), "main", arrow, partial=edge.partial))
 
 
-def target_of(edge: Edge) -> str:
+def target_of(edge: DiagramEdge) -> str:
     """Where a wire is said to end: nowhere, if it forks into branches that go on."""
     return "" if edge.port == "|" else edge.target
 
 
-def port_of(edge: Edge) -> str:
+def port_of(edge: DiagramEdge) -> str:
     """The port that a wire is labelled with."""
     return "" if edge.port == "|" else edge.port
 
 
-def style_of(edge: Edge, leaf: Leaf | None = None) -> Style:
+def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:
     """How a wire is drawn, by where it goes."""
     if edge.back:
         return "loop"

@@ -9,7 +9,7 @@ from composer.draw.diagram import Net, Sink
 from composer.draw.layout.boxes import LEAST, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.references import SIDE_GAP, coming, going
-from composer.draw.scene import Area, Point, Text, Wire
+from composer.draw.scene import Area, Point, Text, WirePath
 
 SLOT = 14.0
 """From one wire at a side of a box to the next."""
@@ -32,15 +32,15 @@ class Tap:
     """Whether the port's name stands at the wire."""
 
 
-Leaving: TypeAlias = Output | Tap | Sink
+OutgoingEdges: TypeAlias = Output | Tap | Sink
 
 
-def room(leave: Leaving) -> float:
+def room(leave: OutgoingEdges) -> float:
     """How much of the side it takes."""
     return box_height(leave.leaf, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
 
 
-def leave_at(found: Fragment, leave: Leaving, start: tuple[Point, ...]) -> None:
+def leave_at(found: Fragment, leave: OutgoingEdges, start: tuple[Point, ...]) -> None:
     """Lets it go on from where it is made, on whichever side of the spine that is."""
     side = 1 if start[-1][0] > 0 else -1
     match leave:
@@ -55,7 +55,7 @@ def leave_at(found: Fragment, leave: Leaving, start: tuple[Point, ...]) -> None:
 def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int) -> Area:
     """An arrow to the name of an output; gives what the name covers."""
     (x, y), (source, port) = start[-1], output.net
-    wire = Wire(source, f"outputs/{output.name}", (*start, (x + side * SIDE_GAP, y)), port)
+    wire = WirePath(source, f"outputs/{output.name}", (*start, (x + side * SIDE_GAP, y)), port)
     return going(found, wire, output.name, f"the model's output {output.name}")
 
 
@@ -75,7 +75,7 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1
     """An arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
     (x, y), first = start[-1], sink.edges[0]
     near = x + side * SIDE_GAP
-    wire = Wire(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
+    wire = WirePath(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
     if sink.leaf is None:
         widen(found, side, going(found, wire, sink.name, sink.name).reach(side))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import Edge, Flow, Leaf
+from composer.draw.diagram import DiagramEdge, Flow, Leaf
 from composer.draw.layout.boxes import WIDEST, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, shift, turn_over
@@ -107,7 +107,7 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
         name = flow.exits[0][0]
         path = f"outputs/{name}"
         outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
-        edges.append(Edge(flow.outlet, path, "", True))
+        edges.append(DiagramEdge(flow.outlet, path, "", True))
     return replace(flow, items=(*ins, *flow.items, *outs), edges=tuple(edges), outlet=None, exits=flow.exits[1:])
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from composer.draw.build.wording import spoken
-from composer.draw.diagram import Edge, Net, Source
+from composer.draw.diagram import DiagramEdge, DiagramSource, Net
 from composer.draw.layout.fragment import Fragment, areas, extent, shift, stretch
 from composer.draw.layout.pieces import straightened
-from composer.draw.scene import Dot, Point, Style, Text, Wire
+from composer.draw.scene import Dot, Point, Style, Text, WirePath
 from composer.draw.style.text_metrics import text_width
 
 COLUMN_GAP, NEAREST = 56.0, 28.0
@@ -29,7 +29,7 @@ def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
     return _Abreast(laid, turn).whole_page()
 
 
-End: TypeAlias = tuple[Edge, tuple[Point, ...]]
+End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 """A wire that comes in, and how it goes on from the border of a column."""
 
 
@@ -74,11 +74,11 @@ class _Abreast:
             way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
             self.turns.setdefault(edge.source.net, []).append(corner)
             style: Style = "loss" if edge.trains else "main" if edge.target == self.turn else "cross"
-            self.whole.pieces.wires.append(Wire(edge.source.path, edge.target, straightened(way), edge.port, style))
+            self.whole.pieces.wires.append(WirePath(edge.source.path, edge.target, straightened(way), edge.port, style))
             if not order and edge.source.shape and not edge.trains:
                 self.label(edge.source, corner[0])
 
-    def label(self, source: Source, gutter: float) -> None:
+    def label(self, source: DiagramSource, gutter: float) -> None:
         """Writes above a wire from a column to a gutter what it carries, in as many words as there is room for."""
         start = self.taps[source.net][1][-1]
         name = spoken(source.path.partition(".")[0]).lower()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, Edge, Flow
+from composer.draw.diagram import Branches, DiagramEdge, Flow
 from composer.draw.layout.boxes import needed
 from composer.draw.layout.fragment import Fragment, shift
-from composer.draw.layout.outgoing_edges import Leaving
+from composer.draw.layout.outgoing_edges import OutgoingEdges
 from composer.draw.layout.pieces import moved, straightened
 from composer.draw.layout.stations import Beside, block, circle
-from composer.draw.scene import RADIUS, Dot, Point, Wire
+from composer.draw.scene import RADIUS, Dot, Point, WirePath
 
 BUS, APART = 14.0, 22.0
 """From a fork to what it leads to; between the flows."""
@@ -27,7 +27,7 @@ def side_by_side(
     item: Branches,
     lanes: Sequence[Beside],
     lefts: Sequence[Beside],
-    leaving: Sequence[Leaving],
+    leaving: Sequence[OutgoingEdges],
     lay: Callable[[Flow], Fragment],
 ) -> Fragment:
     """Columns from a fork to a join: a circle where there is room for it, else a wide box."""
@@ -60,7 +60,7 @@ def side_by_side(
     for flow, one, middle, port, way in zip(item.flows, columns, places, item.ports, ways, strict=True):
         assert flow.outlet is not None  # a branch is known by where it ends
         points = (*moved(one.out[:-1], middle, base), *way)
-        found.pieces.wires.append(Wire(flow.outlet.path, item.join.about.path, points, port))
+        found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
     found.ends, found.taps = end.ends | coming, end.taps
@@ -79,7 +79,7 @@ def abreast(columns: Sequence[Fragment]) -> tuple[list[float], float]:
     return places, total
 
 
-def _begun(wire: Wire, flow: Flow, start: Sequence[Point]) -> Wire:
+def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
     """The first wire of a column, from the fork on."""
     first = wire.source == flow.owner and wire.points[0] == (0.0, 0.0)
     return replace(wire, points=straightened((*start, *wire.points))) if first else wire
@@ -87,9 +87,9 @@ def _begun(wire: Wire, flow: Flow, start: Sequence[Point]) -> Wire:
 
 def _from_far(
     found: Fragment, columns: Sequence[tuple[Fragment, float]], base: float, border: float
-) -> dict[Edge, tuple[Point, ...]]:
+) -> dict[DiagramEdge, tuple[Point, ...]]:
     """How values of elsewhere come into columns: below the block that reads them, instead of at its side."""
-    coming: dict[Edge, tuple[Point, ...]] = {}
+    coming: dict[DiagramEdge, tuple[Point, ...]] = {}
     for number, (one, middle) in enumerate(columns, 1):
         foot = base + max(box.area.bottom for box in one.pieces.boxes)
         coming |= dict.fromkeys(one.ends, ((border, base), (middle, base), (middle, foot)))

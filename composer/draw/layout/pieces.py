@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from composer.draw.scene import Box, Chip, Dot, Frame, Merge, PlacedIcon, Point, Text, Wire
+from composer.draw.scene import Box, Chip, Dot, Frame, MergeCircle, PlacedIcon, Point, Text, WirePath
 
 
 @dataclass(slots=True)
@@ -13,10 +13,10 @@ class Pieces:
     """Things on the page while it is laid out."""
 
     frames: list[Frame] = field(default_factory=list)
-    wires: list[Wire] = field(default_factory=list)
+    wires: list[WirePath] = field(default_factory=list)
     dots: list[Dot] = field(default_factory=list)
     boxes: list[Box] = field(default_factory=list)
-    merges: list[Merge] = field(default_factory=list)
+    merges: list[MergeCircle] = field(default_factory=list)
     chips: list[Chip] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from composer.draw.diagram import Edge
+from composer.draw.diagram import DiagramEdge
 from composer.draw.layout.fragment import Fragment
-from composer.draw.scene import About, Area, Chip, Point, Text, Wire
+from composer.draw.scene import About, Area, Chip, Point, Text, WirePath
 
 SIDE_GAP = 26.0
 """Between a block and what stands beside it: an arrow fits in."""
 
 
-def coming(found: Fragment, edge: Edge, name: str, side: int, y: float, way: Sequence[Point]) -> Area:
+def coming(found: Fragment, edge: DiagramEdge, name: str, side: int, y: float, way: Sequence[Point]) -> Area:
     """Where a value comes from, at a height and at one side of the way that it goes on; gives what the name covers."""
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
     said = name + ("*" if edge.partial else "") + edge.source.word
@@ -20,11 +20,11 @@ def coming(found: Fragment, edge: Edge, name: str, side: int, y: float, way: Seq
     about = About(edge.source.path, f"{name}, from elsewhere")
     found.pieces.chips.append(Chip(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *way)
-    found.pieces.wires.append(Wire(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
+    found.pieces.wires.append(WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
     return text.area
 
 
-def going(found: Fragment, wire: Wire, name: str, tip: str) -> Area:
+def going(found: Fragment, wire: WirePath, name: str, tip: str) -> Area:
     """Where a value goes, at the end of its wire; gives what the name covers."""
     (before, _), (end, y) = wire.points[-2:]
     side = 1 if end > before else -1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from composer.draw.build.outer_inputs import Standing
-from composer.draw.diagram import Edge, Flow, Item, Net, Source
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Net
 from composer.draw.layout.fragment import Fragment
 from composer.draw.scene import Area
 
@@ -37,9 +37,9 @@ class Station:
     fragment: Fragment = field(default_factory=Fragment)
     y: float = 0.0
     """Of its lower end."""
-    straight: Edge | None = None
+    straight: DiagramEdge | None = None
     """What comes in straight from the station below."""
-    fed: Edge | None = None
+    fed: DiagramEdge | None = None
     """What comes in from below out of a lane."""
     feed_y: float = 0.0
     """Where that turns in."""
@@ -70,13 +70,13 @@ class Spine:
     beside: list[Area] = field(default_factory=list)
     """What stands beside the spine between two stations."""
 
-    def number(self, source: Source) -> int | None:
+    def number(self, source: DiagramSource) -> int | None:
         """Which station a value comes from; none for one from elsewhere."""
         if source.path == self.flow.owner and not source.port and self.flow.owner:
             return 0
         return self.numbers.get(source.path)
 
-    def local(self, source: Source) -> bool:
+    def local(self, source: DiagramSource) -> bool:
         """Whether a value comes from something in this column."""
         return self.number(source) is not None or source.path in self.standing
 

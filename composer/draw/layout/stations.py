@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from composer.draw.diagram import Edge, Leaf
+from composer.draw.diagram import DiagramEdge, Leaf
 from composer.draw.layout.boxes import LEAST, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, upright, widen
-from composer.draw.layout.outgoing_edges import SLOT, Leaving, leave_at, room
+from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdges, leave_at, room
 from composer.draw.layout.references import SIDE_GAP, coming
-from composer.draw.scene import RADIUS, Merge, Point, Style, Wire
+from composer.draw.scene import RADIUS, MergeCircle, Point, Style, WirePath
 
 APART = 8.0
 """Between things above each other at a side."""
@@ -21,14 +21,14 @@ APART = 8.0
 class Wired:
     """What acts on a block by a wire, which somebody else draws up to here."""
 
-    edge: Edge
+    edge: DiagramEdge
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
     """What acts on it from far away, and is called by its name."""
 
-    edge: Edge
+    edge: DiagramEdge
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Small:
     port: str = ""
     """Of the block."""
     style: Style = "side"
-    reads: tuple[Edge, ...] = ()
+    reads: tuple[DiagramEdge, ...] = ()
     """What it reads itself, by name."""
 
 
@@ -50,7 +50,7 @@ def circle(leaf: Leaf, lefts: Sequence[Beside], rights: Sequence[Beside]) -> Fra
     """A merge, with at most one thing at each side."""
     assert leaf.look.sign is not None
     found = Fragment(left=RADIUS, right=RADIUS, height=2 * RADIUS, top=-2 * RADIUS)
-    found.pieces.merges.append(Merge(leaf.about, 0, -RADIUS, leaf.look.sign))
+    found.pieces.merges.append(MergeCircle(leaf.about, 0, -RADIUS, leaf.look.sign))
     for side, besides in ((-1, lefts), (1, rights)):
         for beside in besides:
             _put(found, leaf, beside, side, straight(side, -RADIUS, RADIUS))
@@ -63,7 +63,7 @@ def block(
     width: float,
     lefts: Sequence[Beside] = (),
     rights: Sequence[Beside] = (),
-    leaving: Sequence[Leaving] = (),
+    leaving: Sequence[OutgoingEdges] = (),
     *,
     narrow: bool = False,
 ) -> Fragment:
@@ -152,5 +152,5 @@ def _put_small(found: Fragment, leaf: Leaf, small: Small, side: int, way: tuple[
     for number, edge in enumerate(small.reads):
         at = y + SLOT * (number - (len(small.reads) - 1) / 2)
         reach = max(reach, coming(found, edge, edge.named, side, at, ((start + side * width, at),)).reach(side))
-    found.pieces.wires.append(Wire(small.leaf.about.path, leaf.about.path, way, small.port, small.style))
+    found.pieces.wires.append(WirePath(small.leaf.about.path, leaf.about.path, way, small.port, small.style))
     widen(found, side, reach)

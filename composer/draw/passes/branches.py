@@ -9,11 +9,11 @@ from itertools import combinations
 from typing import TypeAlias
 
 from composer.draw.build.node_paths import belongs
-from composer.draw.diagram import Branches, Edge, Flow, Group, Item, Leaf
+from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf
 from composer.draw.passes.order import in_line, inner_edges
 
 MOST_BRANCHES = 4
-Steps: TypeAlias = Mapping[str, Sequence[str]]
+BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
 
@@ -55,7 +55,7 @@ class Dominators:
         return one
 
 
-def _forks(join: str, read: Steps, far: set[str], tree: Dominators, meeting: str | None) -> list[str]:
+def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meeting: str | None) -> list[str]:
     """Where branches that end in a block may start, the nearest first; no name for the inputs of the model."""
     sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
     if far & set(read[join]):
@@ -70,7 +70,7 @@ ROOT = "|"
 """What comes before every block."""
 
 
-def _foreign(flow: Flow, items: Mapping[str, Item], read: Steps) -> set[str]:
+def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[str]:
     """Blocks that read nothing but values from elsewhere, themselves or through others."""
     given = {e.target for e in flow.edges if e.source.given}
     found: set[str] = set()
@@ -81,7 +81,7 @@ def _foreign(flow: Flow, items: Mapping[str, Item], read: Steps) -> set[str]:
     return found
 
 
-def _dominators(flow: Flow, items: Mapping[str, Item], read: Steps, far: set[str]) -> Dominators:
+def _dominators(flow: Flow, items: Mapping[str, Item], read: BranchSteps, far: set[str]) -> Dominators:
     """Found in one walk, as blocks stand after all that they read."""
     before: dict[str, str] = {}
     depth = {ROOT: 0}
@@ -95,7 +95,7 @@ def _dominators(flow: Flow, items: Mapping[str, Item], read: Steps, far: set[str
     return tree
 
 
-def _outside(near: Sequence[str], join: str, read: Steps) -> str | None:
+def _outside(near: Sequence[str], join: str, read: BranchSteps) -> str | None:
     """What a block reads that is computed with values from elsewhere, before all that is part of the same block."""
     holder = join.rpartition(".")[0]
     while len(near) == 1 and near[0].rpartition(".")[0] == holder:
@@ -103,7 +103,7 @@ def _outside(near: Sequence[str], join: str, read: Steps) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _between(join: str, fork: str, read: Steps, tree: Dominators, far: set[str]) -> set[str]:
+def _between(join: str, fork: str, read: BranchSteps, tree: Dominators, far: set[str]) -> set[str]:
     """What lies before a join, back to a fork that comes before all of it, and what is only from elsewhere."""
     found: set[str] = set()
     waiting = [source for source in read[join] if source in far or not fork or _after(source, fork, tree)]
@@ -158,7 +158,7 @@ def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], parts: 
     joined = Branches(tuple(flows), tuple(ports), end, source)
     edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
     if source is not None:
-        edges.append(Edge(source, join, "|", True))
+        edges.append(DiagramEdge(source, join, "|", True))
     kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
     return replace(flow, items=kept, edges=tuple(edges))
 
@@ -170,7 +170,7 @@ def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) 
     return far and len(outside) == 1 and outside[0].target == part[0]
 
 
-def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:
+def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[BranchSteps, BranchSteps]:
     """What each block is read by, and what each reads."""
     readers: dict[str, list[str]] = {}
     read: dict[str, list[str]] = {}
@@ -181,7 +181,7 @@ def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[Steps, Steps]:
     return readers, read
 
 
-def _reached(steps: Steps, path: str) -> set[str]:
+def _reached(steps: BranchSteps, path: str) -> set[str]:
     """A block and all to which steps lead from it."""
     found, waiting = {path}, [path]
     while waiting:
@@ -192,7 +192,7 @@ def _reached(steps: Steps, path: str) -> set[str]:
     return found
 
 
-def _meeting(items: Mapping[str, Item], readers: Steps, read: Steps) -> str | None:
+def _meeting(items: Mapping[str, Item], readers: BranchSteps, read: BranchSteps) -> str | None:
     """The first block through which every way from the inputs of the model goes."""
     starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
     if len(starts) < 2:

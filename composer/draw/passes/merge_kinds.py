@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, Edge, Fan, Flow, Group, Item, Leaf, Row, Source, Web
+from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf, Row, Web
 from composer.draw.style.looks import Look
 from composer.graph.passes.roll_layers.stacks import MOST_TOLD
 
@@ -29,7 +29,7 @@ def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
         if item is None:
             return None
         items.append(item)
-    edges: dict[tuple[Source, str, str], list[Edge]] = {}
+    edges: dict[tuple[DiagramSource, str, str], list[DiagramEdge]] = {}
     for flow in flows:
         for edge in dict.fromkeys(flow.edges):
             edges.setdefault((replace(edge.source, shape=""), edge.target, edge.port), []).append(edge)
@@ -123,9 +123,9 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
             return None
         owner = f"{path}|"
         edges = tuple(
-            replace(e, source=Source(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path
+            replace(e, source=DiagramSource(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path
         )
-        one = Flow(owner, (item,), edges, Source(path))
+        one = Flow(owner, (item,), edges, DiagramSource(path))
         key: object = item.look if isinstance(item, Leaf) else len(kinds)
         before = kinds.get(key)
         if before is not None:

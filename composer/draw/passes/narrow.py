@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, Edge, Flow, Group, Item, Leaf, Sink
+from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf, Sink
 from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
 from composer.draw.scene import FONTS, Role
 from composer.draw.style.text_metrics import text_width, wrapped
@@ -40,7 +40,7 @@ def without_losses(flow: Flow) -> Flow:
     return replace(flow, sinks=tuple(replace(sink, leaf=None, edges=sink.edges[:1]) for sink in flow.sinks))
 
 
-def _edge(edge: Edge) -> Edge:
+def _edge(edge: DiagramEdge) -> DiagramEdge:
     return replace(edge, source=replace(edge.source, word=""))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from composer.draw.build.node_paths import above
-from composer.draw.diagram import Edge, Flow, Item, Leaf
+from composer.draw.diagram import DiagramEdge, Flow, Item, Leaf
 
 
 def in_line(flow: Flow) -> Flow:
@@ -69,6 +69,6 @@ def _half(flow: Flow, items: tuple[Item, ...]) -> Flow:
     )
 
 
-def inner_edges(item: Item) -> list[Edge]:
+def inner_edges(item: Item) -> list[DiagramEdge]:
     """The edges of all that an item holds."""
     return [edge for flow in getattr(item, "flows", ()) for edge in flow.all_edges()]

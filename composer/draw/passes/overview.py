@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from composer.draw.build.wording import counted
-from composer.draw.diagram import Edge, Fan, Flow, Leaf, Source
+from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
 from composer.draw.scene import About
 from composer.draw.style.looks import Look
 
@@ -59,8 +59,8 @@ def _joined(norm: Leaf, reader: Leaf) -> Leaf:
     )
 
 
-def _without(edges: Iterable[Edge], gone: str, reader: str) -> Iterable[Edge]:
-    into: list[Source] = []
+def _without(edges: Iterable[DiagramEdge], gone: str, reader: str) -> Iterable[DiagramEdge]:
+    into: list[DiagramSource] = []
     for edge in edges:
         if edge.target == gone:
             into.append(edge.source)
@@ -69,4 +69,4 @@ def _without(edges: Iterable[Edge], gone: str, reader: str) -> Iterable[Edge]:
         else:
             yield edge
     for source in into:
-        yield Edge(source, reader, "", True)
+        yield DiagramEdge(source, reader, "", True)

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import Edge, Flow, Item, Leaf, Source
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf
 
 
 @dataclass(frozen=True, slots=True)
-class Asides:
+class SideInputs:
     """A flow without the blocks that read nothing that flows, and where these stand."""
 
     flow: Flow
-    beside: Mapping[str, Sequence[tuple[Leaf, Edge, tuple[Edge, ...]]]]
+    beside: Mapping[str, Sequence[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]]
     """With each block the ones beside it, the edges from there, and what they read."""
-    standing: Mapping[str, tuple[Leaf, tuple[Edge, ...]]]
+    standing: Mapping[str, tuple[Leaf, tuple[DiagramEdge, ...]]]
     """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
 
 
-def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
+def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> SideInputs:
     """A flow, and what stands beside it; not what is `sent` to other columns."""
     items = {item.about.path: item for item in flow.items}
-    besides: dict[str, list[tuple[Leaf, Edge, tuple[Edge, ...]]]] = {}
-    standing: dict[str, tuple[Leaf, tuple[Edge, ...]]] = {}
+    besides: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
+    standing: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
     read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
     for path, item in items.items():
@@ -56,18 +56,18 @@ def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> Asides:
     kept = tuple(item for item in flow.items if item.about.path not in gone)
     paths = gone - set(standing)
     edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.chip))
-    return Asides(replace(flow, items=kept, edges=edges), besides, standing)
+    return SideInputs(replace(flow, items=kept, edges=edges), besides, standing)
 
 
-def _by(edges: Iterable[Edge], key: Callable[[Edge], str]) -> dict[str, list[Edge]]:
+def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:
     """Edges by one of their ends."""
-    found: dict[str, list[Edge]] = {}
+    found: dict[str, list[DiagramEdge]] = {}
     for edge in edges:
         found.setdefault(key(edge), []).append(edge)
     return found
 
 
-def _flows(source: Source, flow: Flow, items: Mapping[str, Item]) -> bool:
+def _flows(source: DiagramSource, flow: Flow, items: Mapping[str, Item]) -> bool:
     """Whether a value comes from a block that reads what flows."""
     wired = [e for e in flow.edges if e.upward]
     return source.path == flow.owner or any(e.target == source.path and e.source.path in items for e in wired)

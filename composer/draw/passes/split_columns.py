@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from composer.draw.build.node_paths import above, belongs
-from composer.draw.diagram import Fan, Flow, Group, Leaf, Net, Sink, Source
+from composer.draw.diagram import DiagramSource, Fan, Flow, Group, Leaf, Net, Sink
 from composer.draw.passes.side_inputs import aside
 
 
@@ -61,7 +61,7 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
     return found
 
 
-def number_of(source: Source, columns: Sequence[Flow]) -> int:
+def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
     """The column that a value comes from; the last one for an input of the model."""
     numbers = (n for n, column in enumerate(columns) if belongs(source.path, {item.about.path for item in column.items}))
     return next(numbers, len(columns) - 1)

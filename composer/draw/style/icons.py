@@ -11,75 +11,34 @@ from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
 from blocks.activations.self_gated import ClampedSilu, Gelu, GeluTanh, QuickGelu, Silu
 from blocks.activations.squashing import Sigmoid, Tanh
 from blocks.activations.xielu import Xielu
-from blocks.core import Activation, fields
-from blocks.masks.by_data import Chosen, Documents, Given, Prefix, Valid
-from blocks.masks.mask import Mask, Pair
+from blocks.core import Activation, Edge, fields
+from blocks.masks.mask import CELLS, Mask, Pair
 from composer.draw.scene import Cells, Curve
-
-CELLS = 8
-"""Positions to a side of a mask's picture."""
-LARGEST: Mapping[str, int] = {
-    "causal": 0,
-    "window": 3,
-    "near": 2,
-    "lookahead": 2,
-    "first": 1,
-    "last": 1,
-    "prefix": 3,
-    "chunk": 4,
-    "strided": 3,
-    "dilated": 2,
-    "block_window": 2,
-    "random": 2,
-}
-"""What the numbers of a mask shrink to, so that its form is seen in so few positions; smaller ones stay."""
-SAMPLES: Mapping[type[Mask], Callable[[int, int], Pair]] = {
-    Valid: lambda q, k: Pair(q < CELLS - 2, k < CELLS - 2),  # padding at the end
-    Documents: lambda q, k: Pair(q // 3, k // 3),  # packed documents
-    Prefix: lambda q, k: Pair(3, 3),
-    Chosen: lambda q, k: Pair(q in (1, 5), k in (1, 5)),
-    Given: lambda q, k: Pair(None, (3 * q + 5 * k) % 7 < 4),
-}
-"""Data for masks that the data decides."""
 
 
 @cache
 def mask_icon(mask: Mask, absent: frozenset[str] = frozenset()) -> Cells:
     """Who sees whom among a few positions, by the mask's own predicate; `absent` are the ports of edges that may be left out."""
-    small = shrunk(mask)
+    small = mask.shrunk()
     return Cells(tuple(tuple(sees(small, q, k, absent) for k in range(CELLS)) for q in range(CELLS)))
 
 
 def sees(mask: Mask, q: int, k: int, absent: frozenset[str]) -> bool:
     """Whether a query sees a key, where edges carry the samples."""
-    carried = {port: None if port in absent else sample(q, k) for port, sample in samples(mask).items()}
+    carried = {port: None if port in absent else sample for port, sample in samples(mask, q, k).items()}
     return bool(mask.allows(q, k, ends=Pair(CELLS - 1, CELLS - 1), **carried))
 
 
-def samples(mask: Mask) -> dict[str, Callable[[int, int], Pair]]:
+def samples(mask: Mask, q: int, k: int) -> dict[str, Pair | None]:
     """What each edge of a mask carries in its picture, by port."""
-    found: dict[str, Callable[[int, int], Pair]] = {}
+    found: dict[str, Pair | None] = {}
     for name in fields(type(mask)):
         match getattr(mask, name):
             case Mask() as inner:
-                found |= samples(inner)
-            case str() as port if type(mask) in SAMPLES:
-                found[port] = SAMPLES[type(mask)]
+                found |= samples(inner, q, k)
+            case Edge() as port:
+                found[port] = mask.sample(name, q, k)
     return found
-
-
-def shrunk(mask: Mask) -> Mask:
-    """The mask with its numbers made small."""
-    changed: dict[str, Any] = {}
-    for name in fields(type(mask)):
-        match getattr(mask, name):
-            case Mask() as inner:
-                changed[name] = shrunk(inner)
-            case int() as value if name not in ("seed", "radius") or mask.kind == "near":
-                changed[name] = min(value, LARGEST.get(mask.kind, CELLS // 2))
-            case value:
-                changed[name] = min(value, 1) if name == "radius" else value
-    return type(mask).model_construct(**changed)
 
 
 STEPS = 24

@@ -19,10 +19,7 @@ from blocks.experts.moe import MixtureOfExperts
 from blocks.feed_forward.ffn import FeedForward
 from blocks.feed_forward.gated_ffn import GatedFeedForward
 from blocks.losses.loss import Loss
-from blocks.masks.by_data import Valid
-from blocks.masks.by_position import Causal, Full
 from blocks.masks.mask import Mask
-from blocks.masks.operators import conjuncts
 from blocks.positions.learned import LearnedPositions
 from blocks.positions.positions import Positions
 from blocks.positions.rotary import Rotary
@@ -42,7 +39,7 @@ from blocks.recurrent.cells import Cell
 from blocks.recurrent.recurrent import Recurrent
 from blocks.residual.layer_scale import LayerScale
 from composer.draw.build.wording import grouped, size, spoken
-from composer.draw.scene import Icon, Loop
+from composer.draw.scene import Icon, LoopIcon
 from composer.draw.style.icons import curve_icon, mask_icon
 from composer.draw.style.palette import Hue
 from composer.graph.describe import edge_names, phrase, phrases
@@ -334,23 +331,17 @@ def _(part: AdditiveAttention, block: TypedBlock) -> Look:
 def _mask(mask: Mask, block: TypedBlock) -> tuple[str, Icon]:
     """A mask in words and as a picture. Inputs that may be left out are: their predicates are true then."""
     absent = {port for port, given in block.inputs.items() if isinstance(given, TensorType) and given.optional}
-    there = [part for part in conjuncts(mask) if not isinstance(part, Valid)]  # its input stands beside the block
-    return words_of(there, edge_names(block)), mask_icon(mask, frozenset(absent))
+    return words_of(mask, edge_names(block)), mask_icon(mask, frozenset(absent))
 
 
-def words_of(masks: list[Mask], edges: Mapping[str, str]) -> str:
-    """What all of several masks say: `causal, window 512`."""
+def words_of(mask: Mask, edges: Mapping[str, str]) -> str:
+    """What all parts of a mask say: `causal, window 512`."""
     said = []
-    for mask in masks:
-        match mask:
-            case Full():
-                continue
-            case Causal():
-                said.append("causal")
-            case _ if len(type(mask).model_fields) == 1 and mask.kind:
-                said.append(mask_text(mask, edges).replace("(", " ").rstrip(")"))
-            case _:
-                said.append(mask_text(mask, edges))
+    for part in mask.conjuncts():
+        if part.spoken:
+            one_argument = len(type(part).model_fields) == 1 and part.kind
+            text = mask_text(part, edges)
+            said.append(text.replace("(", " ").rstrip(")") if one_argument else text)
     return ", ".join(said) or "full"
 
 
@@ -382,7 +373,7 @@ def router_facts(part: MixtureOfExperts) -> tuple[str, ...]:
 @look_of.register
 def _(part: State, block: TypedBlock) -> Look:
     when = "" if part.update == "training" else "renewed by every call"
-    return Look("State", (" × ".join(map(grouped, part.shape)) or "one number", *([when] if when else [])), "rec", Loop())
+    return Look("State", (" × ".join(map(grouped, part.shape)) or "one number", *([when] if when else [])), "rec", LoopIcon())
 
 
 @look_of.register
@@ -404,7 +395,7 @@ def _(part: Recurrent, block: TypedBlock) -> Look:
     facts += ["both directions"] if part.bidirectional else []
     facts += [f"dropout {part.dropout:g} between"] if part.dropout else []
     name = names.get(part.kind, spoken(part.kind))
-    return Look(name, tuple(facts), "rec", Loop(), short=name)
+    return Look(name, tuple(facts), "rec", LoopIcon(), short=name)
 
 
 @look_of.register

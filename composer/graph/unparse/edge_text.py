@@ -6,19 +6,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedGraph, TypedRepeat
-from composer.language.yaml.writer import Data, Remark, Value
+from composer.language.yaml.writer import Remark, YamlData, YamlValue
 
 IMPLIED = "implied"
-Names = Mapping[str, str]
+EdgeNames = Mapping[str, str]
 """How what a graph is given is called in its text: its inputs, by their names in the graph."""
 
 
-def edges(wires: Sequence[Wire], first: str, around: TypedGraph, names: Names, variadic: Collection[str] = ()) -> dict[str, Data]:
+def edges(
+    wires: Sequence[Wire], first: str, around: TypedGraph, names: EdgeNames, variadic: Collection[str] = ()
+) -> dict[str, YamlData]:
     """What stands under `in`: a reference alone for the first port, else port by port."""
-    texts: dict[str, Value] = {}
+    texts: dict[str, YamlValue] = {}
     implied = {wire.port for wire in wires if wire.implied}
     for wire in wires:
-        refs: list[Data] = list(references(wire.refs, around, names))
+        refs: list[YamlData] = list(references(wire.refs, around, names))
         texts[wire.port] = refs if wire.port in variadic or len(refs) != 1 else reference(wire.refs[0], around, names)
     if not texts:
         return {}
@@ -27,7 +29,7 @@ def edges(wires: Sequence[Wire], first: str, around: TypedGraph, names: Names, v
     return {"in": {port: Remark(text, f"{port} {IMPLIED}") if port in implied else text for port, text in texts.items()}}
 
 
-def references(refs: Sequence[Ref], graph: TypedGraph, names: Names) -> Iterator[str]:
+def references(refs: Sequence[Ref], graph: TypedGraph, names: EdgeNames) -> Iterator[str]:
     """Several references, those to passes that follow one another as a range."""
     runs: list[list[Ref]] = []
     for ref in refs:
@@ -44,7 +46,7 @@ def references(refs: Sequence[Ref], graph: TypedGraph, names: Names) -> Iterator
             yield f"{first.node}({start}:{stop}){'.' * bool(first.port)}{first.port}"
 
 
-def reference(ref: Ref, graph: TypedGraph, names: Names) -> str:
+def reference(ref: Ref, graph: TypedGraph, names: EdgeNames) -> str:
     """What a reference in a graph is called in its text."""
     if ref.node in names and ref.node not in graph.by_name:
         return names[ref.node]

@@ -15,11 +15,11 @@ from composer.graph.parameters import in_file_order
 from composer.graph.passes.expand.checkpoint_rules import published
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
-from composer.graph.unparse.edge_text import Names, earlier, earlier_range, edges, reference, references
+from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference, references
 from composer.graph.unparse.fold_passes import Unlike, fold
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import LANGUAGE
-from composer.language.yaml.writer import Data, Remark, write
+from composer.language.yaml.writer import Remark, YamlData, write
 
 INPUT = "input"
 
@@ -28,7 +28,7 @@ def unparse(typed: TypedProgram) -> str:
     """The text of a recipe that means the same, with the values that its params had."""
     recipe = typed.program.recipe
     names = {name: name for name in typed.root.inputs}
-    text: dict[str, Data] = {"recipe": recipe.name, "language": str(LANGUAGE)}
+    text: dict[str, YamlData] = {"recipe": recipe.name, "language": str(LANGUAGE)}
     text |= {key: value for key, value in (("doc", recipe.doc), ("source", recipe.source), ("task", recipe.task)) if value}
     if lengths := _lengths(typed):
         text["params"] = {name: number(length) for name, length in lengths.items()}
@@ -52,7 +52,7 @@ def _lengths(typed: TypedProgram) -> dict[str, int]:
     return {axis.name: axis.size for axis in axes if axis.name in typed.program.params and isinstance(axis.size, int)}
 
 
-def _input(item: InputDecl, typed: TypedProgram) -> Data:
+def _input(item: InputDecl, typed: TypedProgram) -> YamlData:
     type_, lengths = typed.inputs[item.name], _lengths(typed)
     axes = ", ".join(each.name if each.name in lengths else str(each.size).replace("·", " * ") for each in type_.axes)
     written = f"{type_.dtype}[{axes}]{'?' if item.optional else ''}"
@@ -61,12 +61,12 @@ def _input(item: InputDecl, typed: TypedProgram) -> Data:
     return {"type": written, "default": _value(typed.defaults[item.name], {})}
 
 
-def _nodes(graph: TypedGraph, names: Names) -> dict[str, Data]:
+def _nodes(graph: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     """The nodes of a graph in the order of the file."""
     return {node.name: _node(node, graph, names) for node in in_file_order(graph) if not is_renewal(node)}
 
 
-def _node(node: TypedNode, around: TypedGraph, names: Names) -> dict[str, Data]:
+def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     match node:
         case TypedBlock():
             text = _block(node, around, names)
@@ -81,9 +81,9 @@ def _node(node: TypedNode, around: TypedGraph, names: Names) -> dict[str, Data]:
     return text | _settings(node)
 
 
-def _settings(node: TypedNode) -> dict[str, Data]:
+def _settings(node: TypedNode) -> dict[str, YamlData]:
     """What every node may say of itself."""
-    text: dict[str, Data] = {}
+    text: dict[str, YamlData] = {}
     if node.node.dropped:
         text["when"] = "false"
     if not node.node.trainable:
@@ -107,10 +107,10 @@ def _path(tie: Tie) -> str:
 # -- blocks
 
 
-def _block(node: TypedBlock, around: TypedGraph, names: Names) -> dict[str, Data]:
+def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     """A block with its fields and its edges."""
     read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
-    text: dict[str, Data] = {"type": node.part.kind}
+    text: dict[str, YamlData] = {"type": node.part.kind}
     slots = {name: value.node.name for name, value in node.node.fields if isinstance(value, SlotNode)}
     written = dict(node.node.fields)
     for name, field in fields(type(node.part)).items():
@@ -126,7 +126,7 @@ def _block(node: TypedBlock, around: TypedGraph, names: Names) -> dict[str, Data
     )
 
 
-def _filled(holder: TypedBlock, field: str) -> Data:
+def _filled(holder: TypedBlock, field: str) -> YamlData:
     """What fills a slot; its input comes from the holder."""
     filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
@@ -135,7 +135,7 @@ def _filled(holder: TypedBlock, field: str) -> Data:
     return text
 
 
-def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None) -> Data:
+def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None) -> YamlData:
     """A field's value; of a part, the fields that its `source` writes."""
     match value:
         case None | Own():
@@ -159,12 +159,12 @@ def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None
 # -- graphs inside
 
 
-def _group(node: TypedGroup, around: TypedGraph, names: Names) -> dict[str, Data]:
+def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     handed, inside = _given(node.node.wires, node.graph, around, names)
     return {**edges(handed, INPUT, around, names), **_body(node.graph, inside)}
 
 
-def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: Names) -> tuple[list[Wire], dict[str, str]]:
+def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames) -> tuple[list[Wire], dict[str, str]]:
     """What a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they are.
     A first input that nothing returns is called `input`.
     """
@@ -183,7 +183,7 @@ def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: 
     return handed, inside
 
 
-def _body(graph: TypedGraph, names: Names) -> dict[str, Data]:
+def _body(graph: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     """The nodes of a graph, and what it returns unless it is the last of them; where none is left, one that does nothing."""
     nodes, unnamed = _nodes(graph, names), dict(graph.graph.outputs).get("")
     if unnamed is None:
@@ -198,7 +198,7 @@ def _body(graph: TypedGraph, names: Names) -> dict[str, Data]:
 # -- scans
 
 
-def _scan(node: TypedScan, around: TypedGraph, names: Names) -> dict[str, Data]:
+def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     wires = sorted(node.node.wires, key=lambda wire: not node.carried and wire.port not in node.steps)
     handed, inside = _given(wires, node.graph, around, names)
     return {"scan": node.node.axis, **edges(handed, INPUT, around, names), **_body(node.graph, inside)}
@@ -207,9 +207,9 @@ def _scan(node: TypedScan, around: TypedGraph, names: Names) -> dict[str, Data]:
 # -- repeats
 
 
-def _repeat(node: TypedRepeat, around: TypedGraph, names: Names) -> dict[str, Data]:
+def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     """Every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`."""
-    written: dict[Any, dict[str, Data]] = {}
+    written: dict[Any, dict[str, YamlData]] = {}
     passes, head = [], dict[str, Wire]()
     for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
         captured = {item.name for item in graph.graph.inputs if item.captured}
@@ -224,7 +224,7 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: Names) -> dict[str, Da
         if key not in written:
             written[key] = _body(graph, inside)
         passes.append(written[key])
-    count: Data = str(len(passes))
+    count: YamlData = str(len(passes))
     try:
         each, body = fold(passes)
     except Unlike as place:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.yaml.writer import Data, Remark, Value
+from composer.language.yaml.writer import Remark, YamlData, YamlValue
 
 MISSING = ""
 """Where a pass has nothing under a key that others have; no text of a recipe is empty."""
@@ -22,14 +22,14 @@ LONGEST = 190
 """Characters of a value that chooses among several."""
 LONGEST_NAME = 60
 
-Path: TypeAlias = tuple[str, ...]
+TextPath: TypeAlias = tuple[str, ...]
 
 
 class Unlike(Exception):
     """Passes too different for one graph."""
 
 
-def fold(passes: Sequence[Mapping[str, Data]]) -> tuple[dict[str, Data], dict[str, Data]]:
+def fold(passes: Sequence[Mapping[str, YamlData]]) -> tuple[dict[str, YamlData], dict[str, YamlData]]:
     """The `each` values of a repeat, and the text of any pass in terms of them.
 
     Raises:
@@ -43,9 +43,9 @@ def fold(passes: Sequence[Mapping[str, Data]]) -> tuple[dict[str, Data], dict[st
 
 class _Folder:
     def __init__(self) -> None:
-        self.each: dict[str, Data] = {}
+        self.each: dict[str, YamlData] = {}
 
-    def together(self, texts: list[Data], path: Path, bound: frozenset[str] = frozenset()) -> Data:
+    def together(self, texts: list[YamlData], path: TextPath, bound: frozenset[str] = frozenset()) -> YamlData:
         """One text for what stands in the same place of every pass; `bound` are the `each` names of repeats inside."""
         first = texts[0]
         if all(text is first or text == first for text in texts[1:]):
@@ -75,14 +75,14 @@ class _Folder:
             key: self.together([text.get(key, ABSENT.get(key, MISSING)) for text in maps], (*path, key), bound) for key in keys
         }
 
-    def _varied(self, texts: list[Value], path: Path, bound: frozenset[str]) -> Data:
+    def _varied(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
         """A value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
         is_list = any(isinstance(text, list) for text in texts)
         if REFERENCES & {*path} or (is_list and "each" in path) or any(_words(text) & bound for text in texts):
             raise Unlike(".".join(path))
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
 
-    def _chosen(self, texts: list[Value], path: Path, bound: frozenset[str]) -> Data:
+    def _chosen(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
         """References, port by port and one by one."""
         if any(isinstance(text, dict) for text in texts):
             maps = [text for text in texts if isinstance(text, dict)]
@@ -100,7 +100,7 @@ class _Folder:
             raise Unlike(".".join(path))
         return choice
 
-    def _choice(self, texts: Sequence[Value], path: Path) -> str | None:
+    def _choice(self, texts: Sequence[YamlValue], path: TextPath) -> str | None:
         """The texts, chosen by a number that `each` gives; None where that is too long to be a value."""
         words = ["none" if text == MISSING else str(text) for text in texts]
         kinds = list(dict.fromkeys(words))
@@ -113,9 +113,9 @@ class _Folder:
             choice = f"{shown[index]} if {name} == {index} else {choice}"
         return choice
 
-    def _name(self, values: list[Data], path: Path) -> str:
+    def _name(self, values: list[YamlData], path: TextPath) -> str:
         """The name of an `each` value that has these values, pass by pass."""
-        shown: Data = values[: _period(values)]
+        shown: YamlData = values[: _period(values)]
         wanted = _wanted(path)
         name, count = wanted, 1
         while name in self.each and self.each[name] != shown:
@@ -125,27 +125,27 @@ class _Folder:
         return name
 
 
-def _is_expression(text: Value) -> bool:
+def _is_expression(text: YamlValue) -> bool:
     """Whether a value is more than a number or a word."""
     return isinstance(text, str) and text != MISSING and any(sign in text for sign in "( ")
 
 
-def _wanted(path: Path) -> str:
+def _wanted(path: TextPath) -> str:
     """The name of an `each` value: where it is used."""
     name = "_".join(step for step in path if step not in ("graph", "each"))[-LONGEST_NAME:].lstrip("_0123456789")
     return name + "_value" * (name in FUNCTIONS)
 
 
-def _words(text: Value) -> frozenset[str]:
+def _words(text: YamlValue) -> frozenset[str]:
     """Every name that a text may read."""
     return frozenset(re.findall(r"[A-Za-z_]\w*", str(text)))
 
 
-def _bare(text: Data) -> Value:
+def _bare(text: YamlData) -> YamlValue:
     return text.data if isinstance(text, Remark) else text
 
 
-def _as_value(text: Value, path: Path) -> Value:
+def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
     """A node as a value of `each`: it reads the node above, since a name cannot say what it reads."""
     if not isinstance(text, dict) or "in" not in text:
         return text
@@ -154,12 +154,12 @@ def _as_value(text: Value, path: Path) -> Value:
     return {key: value for key, value in text.items() if key != "in"}
 
 
-def _kinds(texts: Sequence[Mapping[str, Data]]) -> int:
+def _kinds(texts: Sequence[Mapping[str, YamlData]]) -> int:
     """How many kinds of node the texts describe."""
     return len({(str(text.get("type")), "graph" in text, str(text.get("repeat")), str(text.get("scan"))) for text in texts})
 
 
-def _node_order(graphs: Sequence[Mapping[str, Data]], path: Path) -> list[str]:
+def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> list[str]:
     """The nodes of all graphs in an order that is right for each: a node of `each` reads the one above it."""
     sorter = TopologicalSorter[str]({name: () for graph in graphs for name in graph})
     for graph in graphs:
@@ -171,7 +171,7 @@ def _node_order(graphs: Sequence[Mapping[str, Data]], path: Path) -> list[str]:
         raise Unlike(".".join(path)) from None
 
 
-def _period(values: Sequence[Data]) -> int:
+def _period(values: Sequence[YamlData]) -> int:
     """After how many values the list begins again."""
     return next(
         period for period in range(1, len(values) + 1) if all(values[i] == values[i - period] for i in range(period, len(values)))

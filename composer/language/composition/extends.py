@@ -9,7 +9,7 @@ from blocks.core import Library
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source
 from composer.language.composition.merge import merge
 from composer.language.composition.uses import Used, blocks_of, taken_in
-from composer.language.yaml.nodes import Document, Entry, Listing, Mapping, Scalar
+from composer.language.yaml.nodes import Document, YamlEntry, YamlList, YamlMapping, YamlScalar
 from composer.language.yaml.reader import read
 
 CHAIN = 20
@@ -35,7 +35,7 @@ class _Composition:
 
     def __init__(self, library: Library, opener: Opener, outermost: Source) -> None:
         self.library, self.opener = library, opener
-        self.way: dict[str, Scalar | None] = {}
+        self.way: dict[str, YamlScalar | None] = {}
         """What is being read, the outermost first, each with the place that names it."""
         self.done: dict[str, Document] = {}
         """What has been read, with all that is below it."""
@@ -49,7 +49,7 @@ class _Composition:
         entry = root.entry("extends") if root is not None else None
         if root is None or entry is None:
             return document
-        own = Mapping(tuple(each for each in root if each is not entry), root.span)
+        own = YamlMapping(tuple(each for each in root if each is not entry), root.span)
         try:
             base = self._base(entry, own, folder)
         except _Refused as refused:
@@ -57,20 +57,20 @@ class _Composition:
         diagnostics = (*document.diagnostics, *base.diagnostics)
         if base.root is None:
             return Document(document.source, None, diagnostics)
-        below = Mapping(tuple(each for each in base.root if each.key.text != "recipe"), root.span)
+        below = YamlMapping(tuple(each for each in base.root if each.key.text != "recipe"), root.span)
         merged, wrong = merge(below, own, self.library)
         first = [each for each in merged if each.key.text == "recipe"]
         entries = (*first, *(each for each in merged if each.key.text != "recipe"))
         clashes = {**base.clashes, **document.clashes}
-        return Document(document.source, Mapping(entries, root.span), (*diagnostics, *wrong), clashes)
+        return Document(document.source, YamlMapping(entries, root.span), (*diagnostics, *wrong), clashes)
 
-    def _base(self, entry: Entry, own: Mapping, folder: PurePosixPath) -> Document:
+    def _base(self, entry: YamlEntry, own: YamlMapping, folder: PurePosixPath) -> Document:
         """What a recipe extends."""
         if "recipe" not in own:
             message = "a recipe starts with its name, also where it extends another"
             hint = "write `recipe: my_model` as the first line"
             raise _Refused(Diagnostic("missing-key", message, entry.key.span, hint=hint))
-        if not isinstance(entry.value, Scalar):
+        if not isinstance(entry.value, YamlScalar):
             hint = "such as `extends: gpt2`"
             raise _Refused(Diagnostic("value-form", "`extends` names one recipe", entry.value.span, hint=hint))
         return self._opened(entry.value, folder, "extend")
@@ -82,9 +82,9 @@ class _Composition:
         if root is None or entry is None:
             return document
         diagnostics, used = list(document.diagnostics), list[Used]()
-        for name in entry.value.items if isinstance(entry.value, Listing) else (entry.value,):
+        for name in entry.value.items if isinstance(entry.value, YamlList) else (entry.value,):
             try:
-                if not isinstance(name, Scalar):
+                if not isinstance(name, YamlScalar):
                     message = "`uses` lists files, or recipes of the zoo"
                     raise _Refused(Diagnostic("value-form", message, name.span, hint="such as `uses: [blocks.yaml, vit]`"))
                 other = self._opened(name, folder, "use")
@@ -98,9 +98,9 @@ class _Composition:
         blocks, clashes, wrong = taken_in(root.entry("blocks"), used, entry.key.span)
         diagnostics.extend(wrong)
         entries = (each for each in root if each is not entry and each.key.text != "blocks")
-        return Document(document.source, Mapping((*entries, blocks), root.span), tuple(diagnostics), clashes)
+        return Document(document.source, YamlMapping((*entries, blocks), root.span), tuple(diagnostics), clashes)
 
-    def _opened(self, value: Scalar, folder: PurePosixPath, verb: str) -> Document:
+    def _opened(self, value: YamlScalar, folder: PurePosixPath, verb: str) -> Document:
         """Another recipe, with all that is below it."""
         text = value.text.replace("\\", "/")
         name, below = text, folder
@@ -141,7 +141,7 @@ def is_path(text: str) -> bool:
     return text.endswith((".yaml", ".yml")) or "/" in text
 
 
-def _inside(value: Scalar, path: PurePath) -> PurePosixPath:
+def _inside(value: YamlScalar, path: PurePath) -> PurePosixPath:
     """The path without `.` and `..`, which must not leave the folder of the outermost recipe."""
     steps: list[str] = []
     whole = PurePosixPath(path).is_absolute() or PureWindowsPath(value.text).drive

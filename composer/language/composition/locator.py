@@ -9,12 +9,12 @@ from blocks.core.fields import SlotOf
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.language.composition.merge import Merger, is_deleted
 from composer.language.composition.override_syntax import Assignment, Unsettable
-from composer.language.expressions.ast import Number, Path
+from composer.language.expressions.ast import Number, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import COMMON, GROUP, LONG_PARAM, REPEAT, SCAN, TOP
 from composer.language.unknown_names import unknown
-from composer.language.yaml.nodes import Entry, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 BY_PATTERN = ("init", "weights")
 """Keys whose names may hold dots, so that all of the path that is left is one name."""
@@ -23,13 +23,13 @@ BY_PATTERN = ("init", "weights")
 class Locator:
     """Finds the place in a recipe that a path names, and writes out the way to it."""
 
-    def __init__(self, root: Mapping, library: Library) -> None:
+    def __init__(self, root: YamlMapping, library: Library) -> None:
         self.root = root
         self.merger = Merger(with_definitions(root, library), root)
-        self.kinds: dict[Scalar, str] = {}
+        self.kinds: dict[YamlScalar, str] = {}
         """Steps into a slot where nothing is written, each with the block that the slot holds of its own."""
 
-    def change(self, one: Assignment) -> Mapping:
+    def change(self, one: Assignment) -> YamlMapping:
         """The recipe of one entry."""
         steps = list(self._top(one.path))
         if steps[0].text == "params" and len(steps) == 2:
@@ -37,14 +37,14 @@ class Locator:
         value = one.value
         for step in reversed(steps):
             kind = self.kinds.get(step)
-            entries = (Entry(Scalar("type", step.span), Scalar(kind, step.span)),) if kind else ()
-            value = Mapping((*entries, Entry(step, value)), step.span)
-        assert isinstance(value, Mapping)
+            entries = (YamlEntry(YamlScalar("type", step.span), YamlScalar(kind, step.span)),) if kind else ()
+            value = YamlMapping((*entries, YamlEntry(step, value)), step.span)
+        assert isinstance(value, YamlMapping)
         return value
 
     # -- the way, step by step, with what a short path leaves out
 
-    def _top(self, path: tuple[Scalar, ...]) -> Iterator[Scalar]:
+    def _top(self, path: tuple[YamlScalar, ...]) -> Iterator[YamlScalar]:
         first, *rest = path
         params, graph = mapping(self.root.get("params")), mapping(self.root.get("graph"))
         meanings = [name for name, known in (("params", params), ("graph", graph)) if first.text in known]
@@ -58,16 +58,16 @@ class Locator:
         if not meanings:
             names = [*(entry.key.text for entry in (*params, *graph)), *TOP]
             raise Unsettable(unknown("unknown-path", first.span, "param or node", first.text, names))
-        yield Scalar(meanings[-1], first.span)
-        yield from self._under(Scalar(meanings[-1], first.span), list(path))
+        yield YamlScalar(meanings[-1], first.span)
+        yield from self._under(YamlScalar(meanings[-1], first.span), list(path))
 
-    def _reaches(self, step: Scalar, node: Node | None) -> bool:
+    def _reaches(self, step: YamlScalar, node: YamlNode | None) -> bool:
         try:
             return bool(list(self._in_node([step], node, None)))
         except Unsettable:
             return False
 
-    def _under(self, key: Scalar, rest: list[Scalar], root: Mapping | None = None) -> Iterator[Scalar]:
+    def _under(self, key: YamlScalar, rest: list[YamlScalar], root: YamlMapping | None = None) -> Iterator[YamlScalar]:
         """The rest of a path under a key at the top of the recipe, or of a block that it defines."""
         value = (root or self.root).get(key.text)
         if not rest:
@@ -87,11 +87,11 @@ class Locator:
         elif key.text == "losses":
             yield from self._in_losses(rest, mapping(value))
         elif key.text in BY_PATTERN:
-            yield Scalar(".".join(step.text for step in rest), _joined(rest))
+            yield YamlScalar(".".join(step.text for step in rest), _joined(rest))
         else:
             yield from self._in_names(rest, value, key.text)
 
-    def _in_params(self, rest: list[Scalar], params: Mapping) -> Iterator[Scalar]:
+    def _in_params(self, rest: list[YamlScalar], params: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
         self._must_know(name, params, "param", "unknown-param")
         yield name
@@ -100,27 +100,27 @@ class Locator:
         param = params.get(name.text)
         if more[0].text in LONG_PARAM:
             yield from more
-        elif isinstance(param, Mapping) and _text(param.get("type")) == "block":
-            yield Scalar("default", more[0].span)
+        elif isinstance(param, YamlMapping) and _text(param.get("type")) == "block":
+            yield YamlScalar("default", more[0].span)
             yield from self._in_node(more, param.get("default"), None)
         else:
             raise Unsettable(unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, LONG_PARAM))
 
-    def _in_losses(self, rest: list[Scalar], losses: Mapping) -> Iterator[Scalar]:
+    def _in_losses(self, rest: list[YamlScalar], losses: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
         self._must_know(name, losses, "loss", "unknown-path")
         yield name
         loss = mapping(losses.get(name.text))
-        kind = () if "type" in loss else (Entry(Scalar("type", loss.span), Scalar("scalar", loss.span)),)
-        yield from self._in_node(more, Mapping((*kind, *loss), loss.span), None)
+        kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar("scalar", loss.span)),)
+        yield from self._in_node(more, YamlMapping((*kind, *loss), loss.span), None)
 
-    def _in_graph(self, rest: list[Scalar], graph: Node | None) -> Iterator[Scalar]:
+    def _in_graph(self, rest: list[YamlScalar], graph: YamlNode | None) -> Iterator[YamlScalar]:
         name, *more = rest
         self._must_know(name, mapping(graph), "node", "unknown-node")
         yield name
         yield from self._in_node(more, mapping(graph).get(name.text), None)
 
-    def _in_node(self, rest: list[Scalar], node: Node | None, default: Part | None) -> Iterator[Scalar]:
+    def _in_node(self, rest: list[YamlScalar], node: YamlNode | None, default: Part | None) -> Iterator[YamlScalar]:
         """The rest of a path in a node or a slot; `default` is what the slot holds where nothing is written."""
         if not rest:
             return
@@ -129,8 +129,12 @@ class Locator:
             part: type[Part] | None = type(default)
             self.kinds[key] = default.kind
         else:
-            node = Mapping((Entry(Scalar("type", node.span), node),), node.span) if isinstance(node, Scalar) else node
-            part = self.merger.part(node) if isinstance(node, Mapping) else None
+            node = (
+                YamlMapping((YamlEntry(YamlScalar("type", node.span), node),), node.span)
+                if isinstance(node, YamlScalar)
+                else node
+            )
+            part = self.merger.part(node) if isinstance(node, YamlMapping) else None
         inside = mapping(node)
         if key.text == "graph" and "graph" in inside:
             yield key
@@ -147,35 +151,41 @@ class Locator:
             yield key
             yield from self._in_names(more, inside.get(key.text), key.text)
         elif key.text in mapping(inside.get("graph")):
-            yield Scalar("graph", key.span)
+            yield YamlScalar("graph", key.span)
             yield from self._in_graph(rest, inside.get("graph"))
         else:
             raise Unsettable(self._unknown_in_node(key, inside, part))
 
-    def _unknown_in_node(self, key: Scalar, node: Mapping, part: type[Part] | None) -> Diagnostic:
+    def _unknown_in_node(self, key: YamlScalar, node: YamlMapping, part: type[Part] | None) -> Diagnostic:
         if part is not None:
             return unknown("unknown-field", key.span, f"field of {part.kind}", key.text, [*fields(part), *COMMON])
         known = [*(entry.key.text for entry in mapping(node.get("graph"))), *_keys(node)]
         return unknown("unknown-path", key.span, "node or key here", key.text, known)
 
-    def _in_names(self, rest: list[Scalar], value: Node | None, what: str) -> Iterator[Scalar]:
+    def _in_names(self, rest: list[YamlScalar], value: YamlNode | None, what: str) -> Iterator[YamlScalar]:
         for step in rest:
-            if isinstance(value, Mapping) and what != "in":
+            if isinstance(value, YamlMapping) and what != "in":
                 self._must_know(step, value, f"name under `{what}`", "unknown-path")
             yield step
-            value = value.get(step.text) if isinstance(value, Mapping) else None
+            value = value.get(step.text) if isinstance(value, YamlMapping) else None
 
-    def _must_know(self, name: Scalar, known: Mapping, what: str, code: str) -> None:
+    def _must_know(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
         if name.text not in known:
             raise Unsettable(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
 
     # -- the value
 
-    def _hold_type(self, name: Scalar, value: Node) -> None:
+    def _hold_type(self, name: YamlScalar, value: YamlNode) -> None:
         """A number stays a number: a plain word in its place is no expression, and is said to be none."""
         declared = mapping(self.root.get("params")).get(name.text)
-        kind = _text(declared.get("type")) if isinstance(declared, Mapping) else self.merger.type_of(declared) if declared else ""
-        if not isinstance(value, Scalar) or is_deleted(value):
+        kind = (
+            _text(declared.get("type"))
+            if isinstance(declared, YamlMapping)
+            else self.merger.type_of(declared)
+            if declared
+            else ""
+        )
+        if not isinstance(value, YamlScalar) or is_deleted(value):
             return
         try:
             expression = parse_expression(value)
@@ -183,7 +193,7 @@ class Locator:
             if kind in ("number", "int", "float", "flag"):
                 raise Unsettable(error.diagnostic) from None
             return
-        word = isinstance(expression, Path) and expression.text not in self.merger.params and not _calls(expression)
+        word = isinstance(expression, RefPath) and expression.text not in self.merger.params and not _calls(expression)
         flag = word and value.text in ("true", "false")
         number = isinstance(expression, Number)
         if kind in ("number", "int", "float") and word:
@@ -196,25 +206,25 @@ class Locator:
             raise Unsettable(Diagnostic("not-a-word", f"{name.text} is a word, and {value.text} is none", value.span))
 
 
-def _keys(node: Mapping) -> tuple[str, ...]:
+def _keys(node: YamlMapping) -> tuple[str, ...]:
     if "type" in node:
         return COMMON
     return REPEAT if "repeat" in node else SCAN if "scan" in node else GROUP
 
 
-def _calls(path: Path) -> bool:
+def _calls(path: RefPath) -> bool:
     return any(step.arguments is not None for step in path.steps)
 
 
-def _joined(steps: list[Scalar]) -> Span:
+def _joined(steps: list[YamlScalar]) -> Span:
     first, last = steps[0].span, steps[-1].span
     return Span(first.source, first.line, first.column, last.end_line, last.end_column)
 
 
-def mapping(node: Node | None) -> Mapping:
+def mapping(node: YamlNode | None) -> YamlMapping:
     """A node as a mapping, an empty one where it is none."""
-    return node if isinstance(node, Mapping) else Mapping((), Span(Source("", ""), 1, 1, 1, 1))
+    return node if isinstance(node, YamlMapping) else YamlMapping((), Span(Source("", ""), 1, 1, 1, 1))
 
 
-def _text(node: Node | None) -> str:
-    return node.text if isinstance(node, Scalar) else ""
+def _text(node: YamlNode | None) -> str:
+    return node.text if isinstance(node, YamlScalar) else ""

@@ -8,23 +8,23 @@ from typing import TypeAlias, get_args
 from blocks.core import Library, Part, fields, ports
 from blocks.core.fields import FlagsBy, Form, SlotOf
 from composer.diagnostics import Diagnostic
-from composer.language.expressions.ast import Binary, If, Path, Unary
+from composer.language.expressions.ast import Binary, If, RefPath, Unary
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ParamType
 from composer.language.recipe.definitions import with_definitions
 from composer.language.suggestions import near
-from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 DELETED = "null"
 FLAGS = ("true", "false")
 COMPARED = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or"})
 """Operators that give a flag."""
 
-Merge: TypeAlias = Callable[[Node, Node], Node]
+MergeStep: TypeAlias = Callable[[YamlNode, YamlNode], YamlNode]
 """How the value under a key is merged: the base's, the change's, and what comes of them."""
 
 
-def merge(base: Mapping, change: Mapping, library: Library) -> tuple[Mapping, tuple[Diagnostic, ...]]:
+def merge(base: YamlMapping, change: YamlMapping, library: Library) -> tuple[YamlMapping, tuple[Diagnostic, ...]]:
     """The recipe `base` with `change` laid over it, and what of the change has nothing to change.
 
     Every key and value keeps the place where it was written. Mappings merge key by key, once their shorthands are
@@ -38,15 +38,15 @@ def merge(base: Mapping, change: Mapping, library: Library) -> tuple[Mapping, tu
 class Merger:
     """One run of `merge`: how each place of a recipe is merged."""
 
-    def __init__(self, library: Library, base: Mapping) -> None:
+    def __init__(self, library: Library, base: YamlMapping) -> None:
         self.library = library
         self.diagnostics: list[Diagnostic] = []
         params = base.get("params")
-        self.params = {entry.key.text for entry in params} if isinstance(params, Mapping) else set()
+        self.params = {entry.key.text for entry in params} if isinstance(params, YamlMapping) else set()
 
-    def top(self, base: Mapping, change: Mapping) -> Mapping:
+    def top(self, base: YamlMapping, change: YamlMapping) -> YamlMapping:
         """Two whole recipes."""
-        places: dict[str, Merge] = {
+        places: dict[str, MergeStep] = {
             "params": self._named(self.param),
             "blocks": self._named(self.block),
             "graph": self.graph,
@@ -56,30 +56,30 @@ class Merger:
         }
         return self._mapping(base, change, lambda key: places.get(key, self.plain))
 
-    def graph(self, base: Node, change: Node) -> Node:
+    def graph(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two graphs, node by node."""
         return self._named(self.node)(base, change)
 
-    def node(self, base: Node, change: Node) -> Node:
+    def node(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two nodes, or what fills a slot twice."""
-        if isinstance(change, Listing) or isinstance(base, Listing):
+        if isinstance(change, YamlList) or isinstance(base, YamlList):
             return change
-        if isinstance(change, Scalar):
-            same = isinstance(base, Mapping) and change.text == _kind(base)
+        if isinstance(change, YamlScalar):
+            same = isinstance(base, YamlMapping) and change.text == _kind(base)
             return base if same else change
-        if isinstance(base, Scalar):
-            base = Mapping((Entry(Scalar("type", base.span), base),), base.span)
+        if isinstance(base, YamlScalar):
+            base = YamlMapping((YamlEntry(YamlScalar("type", base.span), base),), base.span)
         if _differ(base, change):
             return change
         part = self.part(base)
         return self._mapping(base, change, lambda key: self._place(part, key))
 
-    def part(self, node: Mapping) -> type[Part] | None:
+    def part(self, node: YamlMapping) -> type[Part] | None:
         """The block that a node names, where it names one."""
         kind = _kind(node)
         return self.library[kind] if kind in self.library else None  # noqa: SIM401  # a library is no dict
 
-    def _place(self, part: type[Part] | None, key: str) -> Merge:
+    def _place(self, part: type[Part] | None, key: str) -> MergeStep:
         if key == "graph":
             return self.graph
         if key == "in":
@@ -88,35 +88,35 @@ class Merger:
             return self.plain
         return self.field(fields(part)[key].form) if part is not None and key in fields(part) else self.plain
 
-    def field(self, form: Form) -> Merge:
+    def field(self, form: Form) -> MergeStep:
         """How a field of this form is merged."""
         if isinstance(form, SlotOf):
             return self.node
         return _flags(form.names) if isinstance(form, FlagsBy) else self.plain
 
-    def _edges(self, base: Node, change: Node, part: type[Part] | None) -> Node:
+    def _edges(self, base: YamlNode, change: YamlNode, part: type[Part] | None) -> YamlNode:
         """One reference under `in` is that of the first port."""
-        if not isinstance(change, Mapping):
+        if not isinstance(change, YamlMapping):
             return change
-        if not isinstance(base, Mapping):
+        if not isinstance(base, YamlMapping):
             first = next(iter(ports(part)), "input") if part is not None else "input"
-            base = Mapping((Entry(Scalar(first, base.span), base),), base.span)
+            base = YamlMapping((YamlEntry(YamlScalar(first, base.span), base),), base.span)
         return self.plain(base, change)
 
-    def param(self, base: Node, change: Node) -> Node:
+    def param(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two declarations of one param: a short one is its default, and keeps the type of what it was."""
-        if not isinstance(base, Mapping):
+        if not isinstance(base, YamlMapping):
             kind = self.type_of(base)
-            typed = (Entry(Scalar("type", base.span), Scalar(kind, base.span)),) if kind else ()
-            base = Mapping((Entry(Scalar("default", base.span), base), *typed), base.span)
-        if not isinstance(change, Mapping) or _is_block(change):
-            change = Mapping((Entry(Scalar("default", change.span), change),), change.span)
+            typed = (YamlEntry(YamlScalar("type", base.span), YamlScalar(kind, base.span)),) if kind else ()
+            base = YamlMapping((YamlEntry(YamlScalar("default", base.span), base), *typed), base.span)
+        if not isinstance(change, YamlMapping) or _is_block(change):
+            change = YamlMapping((YamlEntry(YamlScalar("default", change.span), change),), change.span)
         holds_block = _text(base, "type") == "block"
         return self._mapping(base, change, lambda key: self.node if key == "default" and holds_block else self.plain)
 
-    def type_of(self, default: Node) -> str:
+    def type_of(self, default: YamlNode) -> str:
         """The type of a short param: that of its default; nothing where another param decides it."""
-        if not isinstance(default, Scalar):
+        if not isinstance(default, YamlScalar):
             return ""
         if default.text in FLAGS:
             return "flag"
@@ -125,7 +125,7 @@ class Merger:
         except ExpressionError:
             return ""
         match expression:
-            case Path(steps=(step,)) if step.arguments is None:
+            case RefPath(steps=(step,)) if step.arguments is None:
                 return "" if step.name in self.params else "word"
             case Binary(operator=operator) if operator in COMPARED:
                 return "flag"
@@ -135,35 +135,35 @@ class Merger:
                 return ""
         return "number"
 
-    def block(self, base: Node, change: Node) -> Node:
+    def block(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two definitions of one block, which are recipes but for their names."""
-        return self.top(base, change) if isinstance(base, Mapping) and isinstance(change, Mapping) else change
+        return self.top(base, change) if isinstance(base, YamlMapping) and isinstance(change, YamlMapping) else change
 
-    def input(self, base: Node, change: Node) -> Node:
+    def input(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two declarations of one input: a short one is its type."""
-        if not isinstance(change, Mapping):
+        if not isinstance(change, YamlMapping):
             return change
-        if isinstance(base, Scalar):
-            base = Mapping((Entry(Scalar("type", base.span), base),), base.span)
+        if isinstance(base, YamlScalar):
+            base = YamlMapping((YamlEntry(YamlScalar("type", base.span), base),), base.span)
         return self.plain(base, change)
 
-    def plain(self, base: Node, change: Node) -> Node:
+    def plain(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two values without a form of their own."""
-        if isinstance(base, Mapping) and isinstance(change, Mapping):
+        if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
             return self._mapping(base, change, lambda key: self.plain)
         return change
 
-    def _named(self, each: Merge) -> Merge:
+    def _named(self, each: MergeStep) -> MergeStep:
         """Two mappings from names of people's own choice."""
 
-        def merge_named(base: Node, change: Node) -> Node:
-            if isinstance(base, Mapping) and isinstance(change, Mapping):
+        def merge_named(base: YamlNode, change: YamlNode) -> YamlNode:
+            if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
                 return self._mapping(base, change, lambda key: each)
             return change
 
         return merge_named
 
-    def _mapping(self, base: Mapping, change: Mapping, place: Callable[[str], Merge]) -> Mapping:
+    def _mapping(self, base: YamlMapping, change: YamlMapping, place: Callable[[str], MergeStep]) -> YamlMapping:
         entries = {entry.key.text: entry for entry in base}
         before = ""
         for entry in change:
@@ -176,52 +176,52 @@ class Merger:
                 entries = _inserted(entries, entry, after=before)
             else:
                 value = place(name)(known.value, entry.value)
-                entries[name] = Entry(known.key if isinstance(value, Mapping) else entry.key, value)
+                entries[name] = YamlEntry(known.key if isinstance(value, YamlMapping) else entry.key, value)
             before = name if name in entries else before
-        return Mapping(tuple(entries.values()), base.span)
+        return YamlMapping(tuple(entries.values()), base.span)
 
-    def _nothing_to_delete(self, entry: Entry, known: Iterable[str]) -> None:
+    def _nothing_to_delete(self, entry: YamlEntry, known: Iterable[str]) -> None:
         offered = near(entry.key.text, known)
         hint = f"did you mean {' or '.join(offered)}?" if offered else ""
         message = f"there is no `{entry.key.text}` to delete"
         self.diagnostics.append(Diagnostic("nothing-to-delete", message, entry.key.span, hint=hint))
 
 
-def is_deleted(node: Node) -> bool:
+def is_deleted(node: YamlNode) -> bool:
     """Whether a value says that its key goes."""
-    return isinstance(node, Scalar) and node.plain and node.text == DELETED
+    return isinstance(node, YamlScalar) and node.plain and node.text == DELETED
 
 
-def _replaced(_: Node, change: Node) -> Node:
+def _replaced(_: YamlNode, change: YamlNode) -> YamlNode:
     """One initialiser takes the place of another."""
     return change
 
 
-def _inserted(entries: dict[str, Entry], entry: Entry, *, after: str) -> dict[str, Entry]:
+def _inserted(entries: dict[str, YamlEntry], entry: YamlEntry, *, after: str) -> dict[str, YamlEntry]:
     names = list(entries)
     place = names.index(after) + 1 if after in entries else len(names)
     pairs = list(entries.items())
     return dict([*pairs[:place], (entry.key.text, entry), *pairs[place:]])
 
 
-def _flags(names: Sequence[str]) -> Merge:
+def _flags(names: Sequence[str]) -> MergeStep:
     """Flags set one by one: a single one is that of all names."""
 
-    def merge_flags(base: Node, change: Node) -> Node:
-        if not isinstance(change, Mapping):
+    def merge_flags(base: YamlNode, change: YamlNode) -> YamlNode:
+        if not isinstance(change, YamlMapping):
             return change
-        if isinstance(base, Scalar):
-            base = Mapping(tuple(Entry(Scalar(name, base.span), base) for name in names), base.span)
-        if not isinstance(base, Mapping):
+        if isinstance(base, YamlScalar):
+            base = YamlMapping(tuple(YamlEntry(YamlScalar(name, base.span), base) for name in names), base.span)
+        if not isinstance(base, YamlMapping):
             return change
         changed = {entry.key.text: entry for entry in change}
         kept = [changed.pop(entry.key.text, entry) for entry in base]
-        return Mapping((*kept, *changed.values()), base.span)
+        return YamlMapping((*kept, *changed.values()), base.span)
 
     return merge_flags
 
 
-def _differ(base: Mapping, change: Mapping) -> bool:
+def _differ(base: YamlMapping, change: YamlMapping) -> bool:
     """Whether a change makes a node of another kind."""
     kind = _kind(change)
     if kind:
@@ -230,16 +230,16 @@ def _differ(base: Mapping, change: Mapping) -> bool:
     return bool(kinds) and "type" in base
 
 
-def _is_block(change: Mapping) -> bool:
+def _is_block(change: YamlMapping) -> bool:
     """Whether the mapping for a param is the block that it holds, and not the param's long form."""
     kind = _kind(change)
     return bool(kind) and kind not in get_args(ParamType) and "default" not in change
 
 
-def _kind(node: Mapping) -> str:
+def _kind(node: YamlMapping) -> str:
     return _text(node, "type")
 
 
-def _text(node: Mapping, key: str) -> str:
+def _text(node: YamlMapping, key: str) -> str:
     value = node.get(key)
-    return value.text if isinstance(value, Scalar) else ""
+    return value.text if isinstance(value, YamlScalar) else ""

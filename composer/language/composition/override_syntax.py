@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from composer.diagnostics import Diagnostic, Source, Span
-from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
 KEY = "_: "
@@ -26,8 +26,8 @@ class Unsettable(Exception):
 class Assignment:
     """One argument: where, and what."""
 
-    path: tuple[Scalar, ...]
-    value: Node
+    path: tuple[YamlScalar, ...]
+    value: YamlNode
 
 
 def read_assignment(source: Source, diagnostics: list[Diagnostic]) -> Assignment | None:
@@ -43,7 +43,7 @@ def read_assignment(source: Source, diagnostics: list[Diagnostic]) -> Assignment
         )
     place, steps = 1, []
     for piece in path.split("."):
-        steps.append(Scalar(piece.strip(), Span(source, 1, place, 1, place + len(piece))))
+        steps.append(YamlScalar(piece.strip(), Span(source, 1, place, 1, place + len(piece))))
         place += len(piece) + 1
     document = read(Source(source.name, KEY + value))
     move = Moved(source, len(path) + 1 - len(KEY))
@@ -68,15 +68,17 @@ class Moved:
         labels = tuple(replace(label, span=self.span(label.span)) for label in diagnostic.labels)
         return replace(diagnostic, span=self.span(diagnostic.span), labels=labels)
 
-    def node(self, node: Node) -> Node:
+    def node(self, node: YamlNode) -> YamlNode:
         match node:
-            case Scalar(text=text, span=span, plain=plain):
-                return Scalar(text, self.span(span), plain)
-            case Listing(items=items, span=span):
-                return Listing(tuple(self.node(item) for item in items), self.span(span))
-            case Mapping(entries=entries, span=span):
-                moved = (Entry(Scalar(e.key.text, self.span(e.key.span), e.key.plain), self.node(e.value)) for e in entries)
-                return Mapping(tuple(moved), self.span(span))
+            case YamlScalar(text=text, span=span, plain=plain):
+                return YamlScalar(text, self.span(span), plain)
+            case YamlList(items=items, span=span):
+                return YamlList(tuple(self.node(item) for item in items), self.span(span))
+            case YamlMapping(entries=entries, span=span):
+                moved = (
+                    YamlEntry(YamlScalar(e.key.text, self.span(e.key.span), e.key.plain), self.node(e.value)) for e in entries
+                )
+                return YamlMapping(tuple(moved), self.span(span))
 
 
 def written(value: Any) -> str:

@@ -10,7 +10,7 @@ from composer.language.composition.locator import Locator, mapping
 from composer.language.composition.merge import merge
 from composer.language.composition.override_syntax import Unsettable, read_assignment
 from composer.language.expressions.free_names import used
-from composer.language.yaml.nodes import Document, Entry, Mapping
+from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping
 
 
 def assign(document: Document, arguments: Iterable[str], library: Library, *, name: str = "--set") -> Document:
@@ -30,7 +30,7 @@ def assign(document: Document, arguments: Iterable[str], library: Library, *, na
     return Document(document.source, root, tuple(diagnostics), document.clashes)
 
 
-def _without_unused(root: Mapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> Mapping:
+def _without_unused(root: YamlMapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> YamlMapping:
     """The recipe without the params that only what was replaced made use of."""
     params, now = mapping(root.get("params")), used(root)
     idle = [entry.key for entry in params if entry.key.text in before and entry.key.text not in now]
@@ -38,6 +38,6 @@ def _without_unused(root: Mapping, before: frozenset[str], diagnostics: list[Dia
         return root
     for key in idle:
         diagnostics.append(Diagnostic("unused-param", f"nothing uses `{key.text}` any more", key.span, "warning"))
-    kept = Mapping(tuple(entry for entry in params if entry.key not in idle), params.span)
-    entries = (Entry(entry.key, kept) if entry.key.text == "params" else entry for entry in root)
-    return _without_unused(Mapping(tuple(entries), root.span), before, diagnostics)
+    kept = YamlMapping(tuple(entry for entry in params if entry.key not in idle), params.span)
+    entries = (YamlEntry(entry.key, kept) if entry.key.text == "params" else entry for entry in root)
+    return _without_unused(YamlMapping(tuple(entries), root.span), before, diagnostics)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.language.expressions.free_names import identifiers
-from composer.language.yaml.nodes import Clashes, Entry, Node, Scalar
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import Clashes, YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 KEPT = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
 """What of a recipe makes the block; its task, its losses and its checkpoints are its own."""
@@ -25,12 +24,12 @@ class Lent(YamlMapping):
 class Used:
     """A block of another file."""
 
-    entry: Entry
-    file: Scalar
+    entry: YamlEntry
+    file: YamlScalar
     """Where the file is named."""
 
 
-def blocks_of(file: Scalar, root: YamlMapping) -> tuple[list[Used], list[Diagnostic]]:
+def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[Used], list[Diagnostic]]:
     """The blocks that a file lends, and what keeps it from lending any."""
     strange = next((entry.key for entry in root if entry.key.text not in LENDS), None)
     if strange is not None:
@@ -39,16 +38,16 @@ def blocks_of(file: Scalar, root: YamlMapping) -> tuple[list[Used], list[Diagnos
     params = _mapping(root.get("params"))
     lent = [Used(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
     name = root.get("recipe")
-    if "graph" in root and isinstance(name, Scalar):
+    if "graph" in root and isinstance(name, YamlScalar):
         entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEPT)
-        lent.append(Used(Entry(name, Lent(entries, root.span)), file))
+        lent.append(Used(YamlEntry(name, Lent(entries, root.span)), file))
     if not lent:
         hint = "a file of blocks has `blocks:`, and a recipe has its name and a graph"
         return [], [Diagnostic("not-used", f"{file.text} defines no block and is no recipe", file.span, hint=hint)]
     return lent, []
 
 
-def taken_in(own: Entry | None, used: Sequence[Used], place: Span) -> tuple[Entry, Clashes, list[Diagnostic]]:
+def taken_in(own: YamlEntry | None, used: Sequence[Used], place: Span) -> tuple[YamlEntry, Clashes, list[Diagnostic]]:
     """The blocks of a recipe and of the files that it uses; a name that two files give to different blocks means neither."""
     kept: dict[str, Used] = {}
     clashes: dict[str, tuple[Span, Span]] = {}
@@ -66,29 +65,29 @@ def taken_in(own: Entry | None, used: Sequence[Used], place: Span) -> tuple[Entr
         else:
             kept[name] = one
     entries = (*(one.entry for name, one in kept.items() if name not in clashes), *mine.values())
-    key = own.key if own is not None else Scalar("blocks", place)
-    return Entry(key, YamlMapping(entries, own.value.span if own is not None else place)), clashes, wrong
+    key = own.key if own is not None else YamlScalar("blocks", place)
+    return YamlEntry(key, YamlMapping(entries, own.value.span if own is not None else place)), clashes, wrong
 
 
-def _kept(entry: Entry, root: YamlMapping) -> Entry:
+def _kept(entry: YamlEntry, root: YamlMapping) -> YamlEntry:
     """A part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs, which
     only the inputs of a whole model have."""
     if entry.key.text == "params":
         others = [each.value for each in root if each.key.text in KEPT and each.key.text not in ("doc", "source")]
         return _only(entry, identifiers(others))
     if entry.key.text == "inputs" and isinstance(entry.value, YamlMapping):
-        inputs = tuple(Entry(each.key, _without_default(each.value)) for each in entry.value)
-        return Entry(entry.key, YamlMapping(inputs, entry.value.span))
+        inputs = tuple(YamlEntry(each.key, _without_default(each.value)) for each in entry.value)
+        return YamlEntry(entry.key, YamlMapping(inputs, entry.value.span))
     return entry
 
 
-def _without_default(value: Node) -> Node:
+def _without_default(value: YamlNode) -> YamlNode:
     if not isinstance(value, YamlMapping):
         return value
     return YamlMapping(tuple(entry for entry in value if entry.key.text != "default"), value.span)
 
 
-def _with_params(entry: Entry, params: YamlMapping) -> Entry:
+def _with_params(entry: YamlEntry, params: YamlMapping) -> YamlEntry:
     """A block with those of its file's params that it reads, as params of its own."""
     root = entry.value
     if not isinstance(root, YamlMapping) or not params.entries:
@@ -101,18 +100,18 @@ def _with_params(entry: Entry, params: YamlMapping) -> Entry:
     more = tuple(each for each in params if each.key.text in read and each.key.text not in own)
     if not more:
         return entry
-    key = next((each.key for each in root if each.key.text == "params"), Scalar("params", entry.key.span))
-    whole = Entry(key, YamlMapping((*own, *more), own.span))
-    return Entry(entry.key, YamlMapping((whole, *(each for each in root if each.key.text != "params")), root.span))
+    key = next((each.key for each in root if each.key.text == "params"), YamlScalar("params", entry.key.span))
+    whole = YamlEntry(key, YamlMapping((*own, *more), own.span))
+    return YamlEntry(entry.key, YamlMapping((whole, *(each for each in root if each.key.text != "params")), root.span))
 
 
-def _only(entry: Entry, read: frozenset[str]) -> Entry:
+def _only(entry: YamlEntry, read: frozenset[str]) -> YamlEntry:
     """Params without those that nothing reads."""
     params = _mapping(entry.value)
-    return Entry(entry.key, YamlMapping(tuple(each for each in params if each.key.text in read), params.span))
+    return YamlEntry(entry.key, YamlMapping(tuple(each for each in params if each.key.text in read), params.span))
 
 
-def _mapping(node: Node | None) -> YamlMapping:
+def _mapping(node: YamlNode | None) -> YamlMapping:
     if isinstance(node, YamlMapping):
         return node
     return YamlMapping((), node.span if node is not None else Span(_NOWHERE, 1, 1, 1, 1))

@@ -11,19 +11,19 @@ from typing import NoReturn
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Binary
 from composer.language.expressions.errors import refuse
-from composer.language.expressions.functions import Real
+from composer.language.expressions.functions import RealNumber
 from composer.language.wording import shown
 
 BITS = 64
 """Integers, and both halves of a fraction, stay below 2 ** 64."""
 WHAT_IS_SMALL = f"integers, and both halves of a fraction, stay below 2 ** {BITS}"
 
-OPERATORS: dict[str, Callable[[Real, Real], Real]] = {
+OPERATORS: dict[str, Callable[[RealNumber, RealNumber], RealNumber]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
 }  # fmt: skip
 
 
-def compute(expression: Binary, left: Real, right: Real) -> Real:
+def compute(expression: Binary, left: RealNumber, right: RealNumber) -> RealNumber:
     """What an operator makes of its operands."""
     sign = expression.operator
     if sign == "**":
@@ -38,7 +38,7 @@ def compute(expression: Binary, left: Real, right: Real) -> Real:
         refuse_large(expression.span)
 
 
-def _power(expression: Binary, base: Real, exponent: Real) -> Real:
+def _power(expression: Binary, base: RealNumber, exponent: RealNumber) -> RealNumber:
     """A power, refused before it is computed where its size is already known to be too large."""
     if base == 0 and exponent < 0:
         refuse("division-by-zero", f"0 ** {shown(exponent)} has no value", expression.span)
@@ -61,7 +61,7 @@ def _unit_power(base: Fraction, exponent: int) -> int:
     return int(base) ** (exponent % 2 if exponent else 0) if base == -1 else int(base if exponent else 1)
 
 
-def bounded(value: Real, span: Span) -> Real:
+def bounded(value: RealNumber, span: Span) -> RealNumber:
     """The value in its simplest type, if it is of a size that a model can have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else refuse_large(span)

@@ -27,7 +27,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One dotted part of a path, with the arguments of its brackets (None where it has no brackets)."""
 
     name: str
@@ -38,10 +38,10 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class RefPath:
     """`n_heads`, `embed.weight`, `window(1024)`, `ceil_to(x, 8)`, `layers(:layer)`: who uses it decides what it is."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     span: Span
 
     @property
@@ -79,6 +79,6 @@ class If:
     span: Span
 
 
-Expression: TypeAlias = Number | Path | Unary | Binary | If
+Expression: TypeAlias = Number | RefPath | Unary | Binary | If
 Value: TypeAlias = bool | int | float | Fraction | str
 """What an expression comes to: `str` is a bare word, `Fraction` the exact quotient of two integers."""

@@ -9,9 +9,9 @@ from typing import TypeGuard
 
 from composer.diagnostics import Span
 from composer.language.expressions.arithmetic import bounded, compute, refuse_large
-from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Step, Unary, Value
+from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary, Value
 from composer.language.expressions.errors import refuse
-from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, Real
+from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, RealNumber
 from composer.language.suggestions import near
 from composer.language.wording import FLAGS, kind, shown, what_is
 
@@ -19,7 +19,12 @@ NONE = "none"
 QUOTES = "\"'"
 WHAT_IS_A_FLAG = "flags are `true`, `false` and comparisons"
 
-ORDER: dict[str, Callable[[Real, Real], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+ORDER: dict[str, Callable[[RealNumber, RealNumber], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
@@ -31,7 +36,7 @@ def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
     match expression:
         case Number(value=value):
             return value
-        case Path():
+        case RefPath():
             return _path(expression, scope)
         case If():
             return evaluate(_taken(expression, scope), scope)
@@ -56,7 +61,7 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
     match expression:
         case If():
             return evaluate_word(_taken(expression, scope), scope, words)
-        case Path(steps=[Step(name=name, arguments=None)]):
+        case RefPath(steps=[PathStep(name=name, arguments=None)]):
             value = scope.get(name, name)
             if isinstance(value, str) and value in words:
                 return value
@@ -84,7 +89,7 @@ def as_float(value: Value, span: Span) -> float:
     return float(as_real(value, span))
 
 
-def as_real(value: Value, span: Span) -> Real:
+def as_real(value: Value, span: Span) -> RealNumber:
     """A number, exact where it is."""
     if _is_real(value):
         return value
@@ -98,7 +103,7 @@ def as_flag(value: Value, span: Span) -> bool:
     refuse("not-a-flag", f"{kind(value)}, not a flag", span, hint=WHAT_IS_A_FLAG)
 
 
-def _path(path: Path, scope: Mapping[str, Value]) -> Value:
+def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
     """A name's value, or a function of its arguments."""
     if len(path.steps) > 1:
         refuse("not-a-value", f"`{path.text}` is a reference to a node, which has no value before the model runs", path.span)
@@ -127,7 +132,7 @@ def _flag(expression: Expression, scope: Mapping[str, Value]) -> bool:
     refuse("not-a-flag", f"{what_is(expression, value)}, not a flag", expression.span, hint=WHAT_IS_A_FLAG)
 
 
-def _real(expression: Expression, scope: Mapping[str, Value]) -> Real:
+def _real(expression: Expression, scope: Mapping[str, Value]) -> RealNumber:
     value = evaluate(expression, scope)
     if _is_real(value):
         return value
@@ -159,12 +164,12 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
 def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:
     """The name that an expression consists of, if nothing has given it a value."""
     match expression:
-        case Path(steps=[Step(name=name, arguments=None)]) if name not in scope and name not in FLAGS:
+        case RefPath(steps=[PathStep(name=name, arguments=None)]) if name not in scope and name not in FLAGS:
             return name
     return ""
 
 
-def _call(step: Step, span: Span, scope: Mapping[str, Value]) -> Real:
+def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
     function = FUNCTIONS.get(step.name)
     if function is None:
         if step.name in scope:
@@ -176,7 +181,7 @@ def _call(step: Step, span: Span, scope: Mapping[str, Value]) -> Real:
     if not least <= len(arguments) <= most:
         refuse("argument-count", f"`{step.name}` does not take {len(arguments)} argument{'s' * (len(arguments) != 1)}", span,
                hint=f"write `{USAGE[step.name]}`")  # fmt: skip
-    values: list[Real] = []
+    values: list[RealNumber] = []
     for argument in arguments:
         if isinstance(argument, Slice):
             refuse("not-a-number", "a range is not a number", argument.span)
@@ -191,7 +196,7 @@ def _call(step: Step, span: Span, scope: Mapping[str, Value]) -> Real:
     return bounded(value, span)
 
 
-def _is_real(value: object) -> TypeGuard[Real]:
+def _is_real(value: object) -> TypeGuard[RealNumber]:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
 
 

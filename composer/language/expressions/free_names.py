@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from composer.diagnostics import Span
-from composer.language.expressions.ast import Number, Path
-from composer.language.yaml.nodes import Mapping, Scalar
+from composer.language.expressions.ast import Number, RefPath
+from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -22,11 +22,11 @@ def identifiers(pieces: Iterable[object]) -> frozenset[str]:
             continue
         seen.add(id(piece))
         match piece:
-            case Scalar(text=text):
+            case YamlScalar(text=text):
                 found.update(IDENTIFIER.findall(text))
-            case Mapping(entries=entries):
+            case YamlMapping(entries=entries):
                 waiting.extend(entry.value for entry in entries)
-            case Path(steps=steps):
+            case RefPath(steps=steps):
                 found.update(step.name for step in steps)
                 waiting.extend(step.arguments for step in steps)
             case tuple():
@@ -38,6 +38,6 @@ def identifiers(pieces: Iterable[object]) -> frozenset[str]:
     return frozenset(found)
 
 
-def used(root: Mapping) -> frozenset[str]:
+def used(root: YamlMapping) -> frozenset[str]:
     """Every name that any value of a recipe, or of a block in one, may read."""
     return identifiers(entry.value for entry in root if entry.key.text not in ("recipe", "doc", "source"))

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-Real: TypeAlias = int | float | Fraction
+RealNumber: TypeAlias = int | float | Fraction
 
 
-def _ceil_to(value: Real, multiple: Real) -> int:
+def _ceil_to(value: RealNumber, multiple: RealNumber) -> int:
     """The least multiple that is no smaller than the value."""
     if multiple <= 0 or multiple != int(multiple):
         raise ValueError
     return math.ceil(Fraction(value) / int(multiple)) * int(multiple)
 
 
-FUNCTIONS: dict[str, Callable[..., Real]] = {
+FUNCTIONS: dict[str, Callable[..., RealNumber]] = {
     "min": min, "max": max, "abs": abs, "sqrt": math.sqrt, "log": math.log, "exp": math.exp,
     "floor": math.floor, "ceil": math.ceil, "round": round, "ceil_to": _ceil_to,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from composer.diagnostics import Span
 from composer.language.expressions.errors import refuse
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 LONGEST = 200
 """Characters of one expression."""
@@ -63,7 +63,7 @@ class Token:
     span: Span
 
 
-def tokenise(scalar: Scalar) -> list[Token]:
+def tokenise(scalar: YamlScalar) -> list[Token]:
     """The tokens of a scalar, once it is sure that they are few and their brackets match."""
     _check_text(scalar)
     tokens: list[Token] = []
@@ -83,7 +83,7 @@ def tokenise(scalar: Scalar) -> list[Token]:
     return tokens
 
 
-def _check_text(scalar: Scalar) -> None:
+def _check_text(scalar: YamlScalar) -> None:
     """Refuse what is too long or not ASCII before anything reads it."""
     if len(scalar.text) > LONGEST:
         message = f"an expression has at most {LONGEST} characters; this one has {len(scalar.text)}"

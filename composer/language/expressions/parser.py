@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal, NoReturn, cast
 
 from composer.diagnostics import Span
-from composer.language.expressions.ast import Binary, Expression, If, Number, Path, Slice, Step, Unary
+from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError, refuse
 from composer.language.expressions.lexer import Token, number, tokenise
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 __all__ = ["ExpressionError", "names", "parse_expression"]
 
@@ -22,7 +22,7 @@ BINDING = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, COMPARE), "+": 5, "-"
 RANGE = "`:` makes a range, which stands in the brackets of a path"
 
 
-def parse_expression(scalar: Scalar) -> Expression:
+def parse_expression(scalar: YamlScalar) -> Expression:
     """The tree of what a scalar says.
 
     Raises:
@@ -37,7 +37,7 @@ def parse_expression(scalar: Scalar) -> Expression:
 def names(expression: Expression | Slice | None) -> frozenset[str]:
     """The first name of every path in an expression, those in brackets included."""
     match expression:
-        case Path(steps=steps):
+        case RefPath(steps=steps):
             arguments = [argument for step in steps for argument in step.arguments or ()]
             return frozenset({steps[0].name}).union(*map(names, arguments))
         case Slice(start=start, stop=stop):
@@ -54,7 +54,7 @@ def names(expression: Expression | Slice | None) -> frozenset[str]:
 class _Parser:
     """Operator precedence by recursive descent (Pratt 1973) over the tokens of one scalar."""
 
-    def __init__(self, scalar: Scalar, tokens: list[Token]) -> None:
+    def __init__(self, scalar: YamlScalar, tokens: list[Token]) -> None:
         self.scalar = scalar
         self.tokens = tokens
         self.place = 0
@@ -121,7 +121,7 @@ class _Parser:
                 return Unary("not", self.binary(NOT), self.span(start))
         self.refuse_missing(token)
 
-    def path(self, start: int) -> Path:
+    def path(self, start: int) -> RefPath:
         """Names with dots between them, each perhaps with brackets; the first name has been taken."""
         steps = [self.step(start)]
         while self.at("."):
@@ -130,15 +130,15 @@ class _Parser:
                 refuse("expression-syntax", "a name is missing after the dot", dot.span)
             self.take()
             steps.append(self.step(self.place - 1))
-        return Path(tuple(steps), self.span(start))
+        return RefPath(tuple(steps), self.span(start))
 
-    def step(self, start: int) -> Step:
+    def step(self, start: int) -> PathStep:
         name = self.tokens[start]
         arguments = None
         if self.at("("):
             self.take()
             arguments = self.arguments()
-        return Step(name.text, arguments, self.span(start), name.span)
+        return PathStep(name.text, arguments, self.span(start), name.span)
 
     def arguments(self) -> tuple[Expression | Slice, ...]:
         """What stands between the brackets; the opening one has been taken."""

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, Span
 from composer.language.expressions.ast import Expression
-from composer.language.yaml.nodes import Clashes, Mapping, Node, Scalar
+from composer.language.yaml.nodes import Clashes, YamlMapping, YamlNode, YamlScalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class TextValue:
 class ListValue:
     """A list of values."""
 
-    items: tuple[Written, ...]
+    items: tuple[WrittenValue, ...]
     span: Span
 
 
@@ -56,7 +56,7 @@ class MaskValue:
 class SlotValue:
     """What fills a slot."""
 
-    what: What
+    what: NodeContent
     span: Span
 
 
@@ -64,11 +64,11 @@ class SlotValue:
 class GivenValue:
     """What is written for a param of a block that the recipe defines: the param says how it is read."""
 
-    node: Node
+    node: YamlNode
     span: Span
 
 
-Written: TypeAlias = ExpressionValue | TextValue | ListValue | FlagsValue | MaskValue | SlotValue | GivenValue
+WrittenValue: TypeAlias = ExpressionValue | TextValue | ListValue | FlagsValue | MaskValue | SlotValue | GivenValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,12 +77,12 @@ class FieldEntry:
 
     name: str
     key: Span
-    value: Written | None
+    value: WrittenValue | None
     """None: it could not be read, which has been reported."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Edge:
+class EdgeDecl:
     """One reference, or several under one port."""
 
     port: str
@@ -93,10 +93,10 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settings:
+class NodeOptions:
     """What every node may say beside its block's own fields."""
 
-    edges: tuple[Edge, ...] = ()
+    edges: tuple[EdgeDecl, ...] = ()
     edges_span: Span | None = None
     when: Expression | None = None
     tie: Expression | tuple[tuple[str, Span, Expression], ...] | None = None
@@ -107,61 +107,61 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Use:
+class UseDecl:
     """A block with its fields."""
 
     part: type[Part]
     type_span: Span
     fields: tuple[FieldEntry, ...]
-    settings: Settings
+    settings: NodeOptions
     span: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class BlockChoice:
     """A block by name: its type, a param or an `each` value that holds one, `none`, or a conditional between such names."""
 
     expression: Expression
     span: Span
-    settings: Settings = Settings()
+    settings: NodeOptions = NodeOptions()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class GroupDecl:
     """A part of the model with a graph of its own."""
 
-    body: Body
-    settings: Settings
+    body: GraphBody
+    settings: NodeOptions
     span: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Repeat:
+class RepeatDecl:
     """A graph that is passed through several times."""
 
     count: ExpressionValue
     index: str
     index_span: Span
-    each: tuple[tuple[str, Span, Node], ...]
-    body: Body
-    settings: Settings
+    each: tuple[tuple[str, Span, YamlNode], ...]
+    body: GraphBody
+    settings: NodeOptions
     span: Span
     share: ExpressionValue | None = None
     """Whether all passes have one set of weights."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scan:
+class ScanDecl:
     """A graph that is passed through once for each step along an axis, with one set of weights."""
 
     axis: str
     axis_span: Span
-    body: Body
-    settings: Settings
+    body: GraphBody
+    settings: NodeOptions
     span: Span
 
 
-What: TypeAlias = Use | Choice | Group | Repeat | Scan
+NodeContent: TypeAlias = UseDecl | BlockChoice | GroupDecl | RepeatDecl | ScanDecl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,12 +170,12 @@ class NodeDecl:
 
     name: str
     span: Span
-    what: What | None
+    what: NodeContent | None
     """None: it could not be read, which has been reported."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Body:
+class GraphBody:
     """The nodes of a graph and what it returns."""
 
     nodes: tuple[NodeDecl, ...]
@@ -194,7 +194,7 @@ class Param:
     span: Span
     type: ParamType | None
     """None: the type of its default."""
-    default: Node | None
+    default: YamlNode | None
     required: bool = False
     minimum: ExpressionValue | None = None
     maximum: ExpressionValue | None = None
@@ -243,13 +243,13 @@ class Definition:
     span: Span
     params: tuple[Param, ...]
     inputs: tuple[InputDecl, ...]
-    body: Body
+    body: GraphBody
     init: tuple[InitRule, ...]
     library: Library
     """The blocks that it may name."""
     outer: type[Part] | None
     """The block in whose own `blocks` it stands."""
-    root: Mapping
+    root: YamlMapping
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,12 +258,12 @@ class LossDecl:
 
     name: str
     span: Span
-    what: Use | None
+    what: UseDecl | None
     """None: it could not be read, which has been reported."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recipe:
+class ParsedRecipe:
     """A whole recipe, parsed."""
 
     name: str
@@ -273,13 +273,13 @@ class Recipe:
     task_span: Span | None
     params: tuple[Param, ...]
     inputs: tuple[InputDecl, ...]
-    body: Body
+    body: GraphBody
     positions: tuple[tuple[str, Span, Expression], ...]
     losses: tuple[LossDecl, ...]
     init: tuple[InitRule, ...]
-    weights: Mapping | None
-    root: Mapping
-    name_scalar: Scalar
+    weights: YamlMapping | None
+    root: YamlMapping
+    name_scalar: YamlScalar
     diagnostics: tuple[Diagnostic, ...]
     library: Library
     """The blocks that its graph may name."""

@@ -6,20 +6,20 @@ import re
 from collections.abc import Iterable, Sequence, Set
 
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.expressions.ast import Expression, If, Path
+from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ExpressionValue
 from composer.language.recipe.keys import WORDS
 from composer.language.suggestions import near
 from composer.language.unknown_names import quoted, unknown
 from composer.language.yaml.events import UNREADABLE
-from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
 LETTERS = "letters, digits and underscores, a letter first, at most 64"
 
 
-class Reader:
+class BaseParser:
     """Reads nodes of a document by what their place wants; what cannot be read is None."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
@@ -27,19 +27,19 @@ class Reader:
         self.refused = [found.span for found in diagnostics]
         """What was no YAML, so that it is not missed as well."""
 
-    def scalar(self, node: Node | None, wanted: str) -> Scalar | None:
+    def scalar(self, node: YamlNode | None, wanted: str) -> YamlScalar | None:
         """One word or number; `wanted` says so in a sentence."""
-        if node is None or isinstance(node, Scalar):
+        if node is None or isinstance(node, YamlScalar):
             return node
         self.error("value-form", node.span, f"{wanted}, not a {_form(node)}")
         return None
 
-    def text(self, node: Node | None) -> str:
+    def text(self, node: YamlNode | None) -> str:
         """Words for people, on one line."""
         scalar = self.scalar(node, "this is text")
         return " ".join(scalar.text.split()) if scalar else ""
 
-    def expression(self, node: Node | None, name: str = "") -> ExpressionValue | None:
+    def expression(self, node: YamlNode | None, name: str = "") -> ExpressionValue | None:
         """An expression, which stands under the key `name`."""
         scalar = self.scalar(node, f"`{name}` is one value" if name else "one value is wanted here")
         if scalar is None:
@@ -50,20 +50,20 @@ class Reader:
             self.diagnostics.append(error.diagnostic)
             return None
 
-    def references(self, node: Node) -> tuple[Expression, ...] | None:
+    def references(self, node: YamlNode) -> tuple[Expression, ...] | None:
         """One reference, or a list of them."""
-        items = node.items if isinstance(node, Listing) else (node,)
+        items = node.items if isinstance(node, YamlList) else (node,)
         found = [reference for item in items if (reference := self.reference(item, "in"))]
         return tuple(found) if len(found) == len(items) else None
 
-    def reference(self, node: Node, name: str) -> Expression | None:
+    def reference(self, node: YamlNode, name: str) -> Expression | None:
         """What names a node or an input, or chooses between such names."""
         written = self.expression(node, name)
         return written.expression if written is not None and self._is_reference(written.expression) else None
 
     def _is_reference(self, expression: Expression) -> bool:
         match expression:
-            case Path():
+            case RefPath():
                 return True
             case If(then=then, otherwise=otherwise):
                 return self._is_reference(then) and self._is_reference(otherwise)
@@ -73,23 +73,23 @@ class Reader:
 
     # -- mappings
 
-    def entries(self, node: Node | None, key: str) -> Sequence[Entry]:
+    def entries(self, node: YamlNode | None, key: str) -> Sequence[YamlEntry]:
         """What stands under a key that holds names; nothing where it is not there."""
         if node is None:
             return ()
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMapping):
             return node.entries
         self.error("value-form", node.span, f"`{key}` is a mapping", hint=f"{key}: with one name on each line below it")
         return ()
 
-    def keys(self, entries: Iterable[Entry], known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
+    def keys(self, entries: Iterable[YamlEntry], known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
         """Reports the keys that are not known; `also` are those that a misspelt one may have meant."""
         for entry in entries:
             if entry.key.text not in known:
                 offered = known if not near(entry.key.text, also) else (*known, *also)
                 self.unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
 
-    def declares(self, key: Scalar, what: str, reserved: Set[str] = WORDS) -> bool:
+    def declares(self, key: YamlScalar, what: str, reserved: Set[str] = WORDS) -> bool:
         """Whether a key can be the name of something new; what stands in its way is reported."""
         if UNREADABLE in key.text:
             return False
@@ -104,7 +104,7 @@ class Reader:
             return False
         return True
 
-    def holds_refused(self, node: Mapping) -> bool:
+    def holds_refused(self, node: YamlMapping) -> bool:
         """Whether a key or a value of a mapping could not be read, which has been reported."""
         span = node.span
         start, end = (span.line, span.column), (span.end_line, span.end_column)
@@ -122,10 +122,10 @@ class Reader:
         self.diagnostics.append(Diagnostic(code, message, span, hint=hint, labels=labels))
 
 
-def start(node: Mapping) -> Span:
+def start(node: YamlMapping) -> Span:
     """The first key of a mapping: where it is said what is missing in it."""
     return node.entries[0].key.span if node.entries else node.span
 
 
-def _form(node: Listing | Mapping) -> str:
-    return "list" if isinstance(node, Listing) else "mapping"
+def _form(node: YamlList | YamlMapping) -> str:
+    return "list" if isinstance(node, YamlList) else "mapping"

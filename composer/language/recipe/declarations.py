@@ -6,45 +6,45 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from blocks.core import Library
-from composer.language.patterns import Unbalanced, pieces
+from composer.language.patterns import Unbalanced, parsed
 from composer.language.recipe.ast import InitRule, InputDecl, Param, ParamType
-from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.keys import LONG_INPUT, LONG_PARAM, VALUE_WORDS
 from composer.language.recipe.type_syntax import type_of
 from composer.language.unknown_names import quoted
-from composer.language.yaml.nodes import Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 TYPES = get_args(ParamType)
 INITIALISERS = ("normal", "uniform", "constant")
 
 
-def params(reader: Reader, node: Node | None, library: Library) -> Iterator[Param]:
+def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Iterator[Param]:
     """The params under a key."""
     for entry in reader.entries(node, "params"):
         if not reader.declares(entry.key, "a param", VALUE_WORDS):
             continue
         match entry.value:
-            case Mapping() as value if _is_block(value, library):
+            case YamlMapping() as value if _is_block(value, library):
                 hint = f"{entry.key.text}: {{type: block, default: {{…}}}}"
                 reader.error("param-form", value.span, "a param that holds a block is written in its long form", hint=hint)
-            case Mapping() as value:
+            case YamlMapping() as value:
                 if param := _long_param(reader, entry.key, value):
                     yield param
-            case Listing(span=span):
+            case YamlList(span=span):
                 hint = "a list that changes from pass to pass stands under `each` of a repeat"
                 reader.error("param-form", span, "a param is one value", hint=hint)
             case value:
                 yield Param(entry.key.text, entry.key.span, None, value)
 
 
-def _is_block(node: Mapping, library: Library) -> bool:
+def _is_block(node: YamlMapping, library: Library) -> bool:
     """Whether a block stands where a param says how it is read."""
     kind = node.get("type")
-    named = isinstance(kind, Scalar) and kind.text in library and kind.text not in TYPES
+    named = isinstance(kind, YamlScalar) and kind.text in library and kind.text not in TYPES
     return named and node.get("default") is None and "required" not in node
 
 
-def _long_param(reader: Reader, name: Scalar, node: Mapping) -> Param | None:
+def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Param | None:
     reader.keys(node, LONG_PARAM, "a param")
     type_: Any = None
     if kind := reader.scalar(node.get("type"), "the type of a param is one word"):
@@ -63,7 +63,7 @@ def _long_param(reader: Reader, name: Scalar, node: Mapping) -> Param | None:
         hint = "write `default: …`, or `required: true`"
         reader.error("param-form", name.span, f"{name.text} has no default", hint=hint)
     of = node.get("of")
-    words = tuple(item.text for item in of.items if isinstance(item, Scalar)) if isinstance(of, Listing) else ()
+    words = tuple(item.text for item in of.items if isinstance(item, YamlScalar)) if isinstance(of, YamlList) else ()
     if type_ == "choice" and not words:
         reader.error("param-form", node.span, "a choice names what may be chosen", hint="of: [first, second]")
     return Param(
@@ -79,7 +79,7 @@ def _long_param(reader: Reader, name: Scalar, node: Mapping) -> Param | None:
     )
 
 
-def inputs(reader: Reader, node: Node | None) -> Iterator[InputDecl]:
+def inputs(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
     """The inputs of a recipe: all their axes are known, and one may have a default."""
     for entry in reader.entries(node, "inputs"):
         declared = _input(reader, entry)
@@ -92,21 +92,21 @@ def inputs(reader: Reader, node: Node | None) -> Iterator[InputDecl]:
             yield declared
 
 
-def ports(reader: Reader, node: Node | None) -> Iterator[InputDecl]:
+def ports(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
     """The inputs of a block that a recipe defines."""
     for entry in reader.entries(node, "inputs"):
-        if isinstance(entry.value, Mapping) and "default" in entry.value:
+        if isinstance(entry.value, YamlMapping) and "default" in entry.value:
             message = "only an input of the whole model has a default, since a block takes what it is given"
             reader.error("input-default", entry.value.span, message, hint="give the model such an input, and hand it in")
         if declared := _input(reader, entry):
             yield declared
 
 
-def _input(reader: Reader, entry: Entry) -> InputDecl | None:
+def _input(reader: BaseParser, entry: YamlEntry) -> InputDecl | None:
     name, value, default = entry.key, entry.value, None
     if not reader.declares(name, "an input"):
         return None
-    if isinstance(value, Mapping):
+    if isinstance(value, YamlMapping):
         reader.keys(value, LONG_INPUT, "an input")
         default = reader.expression(value.get("default"))
         given = value.get("type")
@@ -115,7 +115,7 @@ def _input(reader: Reader, entry: Entry) -> InputDecl | None:
             reader.error("missing-key", name.span, f"the input `{name.text}` has no type", hint=hint)
             return None
         value = given
-    if isinstance(value, Listing):
+    if isinstance(value, YamlList):
         reader.error("bad-type", value.span, "a type is `dtype[axes]`", hint='inside braces, quote it: "int[batch, time]"')
         return None
     scalar = reader.scalar(value, "a type is written as `int[batch, time]`")
@@ -125,16 +125,16 @@ def _input(reader: Reader, entry: Entry) -> InputDecl | None:
     return InputDecl(name.text, name.span, declared, scalar.text.rstrip().endswith("?"), default)
 
 
-def init(reader: Reader, node: Node | None) -> Iterator[InitRule]:
+def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
     """How parameters start: pattern by pattern, the initialiser with its number."""
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
         try:
-            pieces(pattern.text)
+            parsed(pattern.text)
         except Unbalanced:
             hint = "words to choose from stand between round brackets: *.(q|k).weight"
             reader.error("init-pattern", pattern.span, "the brackets of this pattern do not match", hint=hint)
             continue
-        if not isinstance(value, Mapping) or len(value.entries) != 1:
+        if not isinstance(value, YamlMapping) or len(value.entries) != 1:
             hint = "{normal: 0.02}, {uniform: 0.1} or {constant: 0}"
             reader.error("init-form", value.span, "an initialiser is a name with its number", hint=hint)
             continue

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from blocks.core import Library, Part
 from composer.language.composition.uses import Lent
-from composer.language.recipe.ast import Body, Definition
-from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.ast import Definition, GraphBody
+from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.declarations import init, params, ports
 from composer.language.recipe.defined_block import defined, is_defined
 from composer.language.recipe.graphs import Graphs
 from composer.language.recipe.keys import BLOCK, VALUE_WORDS
-from composer.language.yaml.nodes import Clashes, Entry, Node
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import Clashes, YamlEntry, YamlMapping, YamlNode
 
 BLOCKS = 500
 """Definitions in one recipe, those of the files that it uses included."""
@@ -25,7 +24,7 @@ NESTED = 20
 class Definer:
     """Reads the definitions of one recipe, and counts them."""
 
-    def __init__(self, reader: Reader, clashes: Clashes) -> None:
+    def __init__(self, reader: BaseParser, clashes: Clashes) -> None:
         self.reader, self.clashes = reader, clashes
         self.count = 0
 
@@ -35,7 +34,7 @@ class Definer:
         return self.count > BLOCKS
 
     def under(
-        self, node: Node | None, library: Library, outer: type[Part] | None = None, depth: int = 1
+        self, node: YamlNode | None, library: Library, outer: type[Part] | None = None, depth: int = 1
     ) -> tuple[list[Definition], Library]:
         """Every definition under a key `blocks`, with those that it makes for itself; and the library with the outer ones."""
         if isinstance(node, YamlMapping) and not self._has_room(node):
@@ -62,18 +61,20 @@ class Definer:
 
 def with_definitions(root: YamlMapping, library: Library) -> Library:
     """The library with what a recipe's `blocks` define, as far as their params and ports go."""
-    found = [declared.part for declared in _begun(Reader([]), root.get("blocks"), library, None, 1)]
+    found = [declared.part for declared in _begun(BaseParser([]), root.get("blocks"), library, None, 1)]
     return library.shadowed_by(found) if found else library
 
 
-def _begun(reader: Reader, node: Node | None, library: Library, outer: type[Part] | None, depth: int) -> Iterator[Definition]:
+def _begun(
+    reader: BaseParser, node: YamlNode | None, library: Library, outer: type[Part] | None, depth: int
+) -> Iterator[Definition]:
     """The definitions under a key, but for their graphs."""
     for entry in reader.entries(node, "blocks"):
         if (declared := _declared(reader, entry, library, outer, depth)) is not None:
             yield declared
 
 
-def _declared(reader: Reader, entry: Entry, library: Library, outer: type[Part] | None, depth: int) -> Definition | None:
+def _declared(reader: BaseParser, entry: YamlEntry, library: Library, outer: type[Part] | None, depth: int) -> Definition | None:
     """A definition but for its graph; None where it is none, which is reported."""
     name, root = entry.key.text, entry.value
     if not reader.declares(entry.key, "a block", VALUE_WORDS):
@@ -99,6 +100,6 @@ def _declared(reader: Reader, entry: Entry, library: Library, outer: type[Part] 
     returned = [each.key.text for each in outputs] if isinstance(outputs, YamlMapping) else []
     part = defined(name, reader.text(root.get("doc")), declared, given, returned)
     part.lent = isinstance(root, Lent)
-    nothing = Body((), (), root.span)
+    nothing = GraphBody((), (), root.span)
     rules = tuple(init(reader, root.get("init")))
     return Definition(part, entry.key.span, declared, given, nothing, rules, library, outer, root)

@@ -9,56 +9,56 @@ from blocks.core import Library, Part, fields, is_node
 from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
 from blocks.masks.mask import Mask
 from composer.language.recipe.ast import (
-    Body,
-    Choice,
+    BlockChoice,
     FieldEntry,
     FlagsValue,
     GivenValue,
-    Group,
+    GraphBody,
+    GroupDecl,
     ListValue,
     MaskValue,
+    NodeContent,
     NodeDecl,
-    Repeat,
-    Scan,
+    RepeatDecl,
+    ScanDecl,
     SlotValue,
     TextValue,
-    Use,
-    What,
-    Written,
+    UseDecl,
+    WrittenValue,
 )
-from composer.language.recipe.base_parser import Reader, start
+from composer.language.recipe.base_parser import BaseParser, start
 from composer.language.recipe.defined_block import is_defined
 from composer.language.recipe.keys import COMMON, GROUP, REPEAT, SCAN, VALUE_WORDS
 from composer.language.recipe.node_options import outputs, settings
 from composer.language.suggestions import near
 from composer.language.unknown_names import missing_field, unknown_block
-from composer.language.yaml.nodes import Clashes, Entry, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import Clashes, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 
 class Graphs:
     """Reads graphs in which the blocks of one library may be named."""
 
-    def __init__(self, reader: Reader, library: Library, clashes: Clashes | None = None) -> None:
+    def __init__(self, reader: BaseParser, library: Library, clashes: Clashes | None = None) -> None:
         self.reader, self.library, self.clashes = reader, library, clashes or {}
 
-    def body(self, node: Node, returned: Entry | None = None) -> Body:
+    def body(self, node: YamlNode, returned: YamlEntry | None = None) -> GraphBody:
         """The nodes of a graph, and what it returns."""
         nodes = [
             NodeDecl(entry.key.text, entry.key.span, self.what(entry.value))
             for entry in self.reader.entries(node, "graph")
             if self.reader.declares(entry.key, "a node")
         ]
-        if isinstance(node, Mapping) and not node.entries and not self.reader.holds_refused(node):
+        if isinstance(node, YamlMapping) and not node.entries and not self.reader.holds_refused(node):
             self.reader.error("empty-graph", node.span, "a graph needs at least one node")
-        return Body(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
+        return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
-    def what(self, node: Node) -> What | None:
+    def what(self, node: YamlNode) -> NodeContent | None:
         """What a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
         match node:
-            case Scalar():
+            case YamlScalar():
                 written = self.reader.expression(node)
-                return Choice(written.expression, node.span) if written else None
-            case Listing():
+                return BlockChoice(written.expression, node.span) if written else None
+            case YamlList():
                 self.reader.error("node-form", node.span, "a node is a block, not a list", hint="write {type: …}")
                 return None
         for key, read in (("repeat", self._repeat), ("scan", self._scan), ("type", self.use), ("graph", self._group)):
@@ -68,7 +68,7 @@ class Graphs:
             self._no_type(node)
         return None
 
-    def _no_type(self, node: Mapping) -> None:
+    def _no_type(self, node: YamlMapping) -> None:
         place, hint = start(node), "write {type: …}, {graph: …} or {repeat: …, graph: …}"
         misspelt = ((entry.key, near(entry.key.text, ("type", "graph", "repeat", "scan"))) for entry in node)
         if found := next(((key, meant) for key, meant in misspelt if meant), None):
@@ -79,13 +79,13 @@ class Graphs:
 
     # -- nodes with a graph of their own
 
-    def _group(self, node: Mapping) -> Group:
+    def _group(self, node: YamlMapping) -> GroupDecl:
         self.reader.keys(node, GROUP, "a group", also=("repeat", "scan", "type"))
         graph = node.get("graph")
         assert graph is not None
-        return Group(self.body(graph, node.entry("outputs")), settings(self.reader, node), node.span)
+        return GroupDecl(self.body(graph, node.entry("outputs")), settings(self.reader, node), node.span)
 
-    def _repeat(self, node: Mapping) -> Repeat | None:
+    def _repeat(self, node: YamlMapping) -> RepeatDecl | None:
         self.reader.keys(node, REPEAT, "a repeat")
         count, graph = self.reader.expression(node.get("repeat")), node.get("graph")
         if graph is None:
@@ -100,7 +100,7 @@ class Graphs:
             for entry in self.reader.entries(node.get("each"), "each")
             if self.reader.declares(entry.key, "an `each` value", VALUE_WORDS)
         )
-        return Repeat(
+        return RepeatDecl(
             count,
             index.text if index else "layer",
             index.span if index else count.span,
@@ -111,7 +111,7 @@ class Graphs:
             self.reader.expression(node.get("share")),
         )
 
-    def _scan(self, node: Mapping) -> Scan | None:
+    def _scan(self, node: YamlMapping) -> ScanDecl | None:
         self.reader.keys(node, SCAN, "a scan")
         axis, graph = self.reader.scalar(node.get("scan"), "the axis of a scan is one name"), node.get("graph")
         if graph is None:
@@ -119,11 +119,11 @@ class Graphs:
         if axis is None or graph is None:
             return None
         body = self.body(graph, node.entry("outputs"))
-        return Scan(axis.text, axis.span, body, settings(self.reader, node), node.span)
+        return ScanDecl(axis.text, axis.span, body, settings(self.reader, node), node.span)
 
     # -- blocks
 
-    def use(self, node: Mapping) -> Use | None:
+    def use(self, node: YamlMapping) -> UseDecl | None:
         """A block with its fields."""
         kind = self.reader.scalar(node.get("type"), "a block's type is one word")
         if kind is None:
@@ -134,9 +134,9 @@ class Graphs:
         part = self.library[kind.text]
         written = tuple(self._fields(node, part))
         self._missing(node, part, kind)
-        return Use(part, kind.span, written, settings(self.reader, node, part), node.span)
+        return UseDecl(part, kind.span, written, settings(self.reader, node, part), node.span)
 
-    def _fields(self, node: Mapping, part: type[Part]) -> Iterator[FieldEntry]:
+    def _fields(self, node: YamlMapping, part: type[Part]) -> Iterator[FieldEntry]:
         known = fields(part)
         for key, value in ((entry.key, entry.value) for entry in node if entry.key.text not in COMMON):
             if key.text in known:
@@ -145,7 +145,7 @@ class Graphs:
                 names = [*known, *(COMMON[1:] if is_node(part) else ())]
                 self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, names)
 
-    def _missing(self, node: Mapping, part: type[Part], kind: Scalar) -> None:
+    def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
         """Reports the fields that have to be written and are not, but for those that a misspelt one is meant to be."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in COMMON]
@@ -156,29 +156,29 @@ class Graphs:
 
     # -- fields
 
-    def _written(self, node: Node, part: type[Part], name: str) -> Written | None:
+    def _written(self, node: YamlNode, part: type[Part], name: str) -> WrittenValue | None:
         if is_defined(part):
             return GivenValue(node, node.span)
         return self._read_as(fields(part)[name].form, node, name)
 
-    def _read_as(self, form: Any, node: Node, name: str) -> Written | None:
+    def _read_as(self, form: Any, node: YamlNode, name: str) -> WrittenValue | None:
         """What is written for the field `name`, by its form."""
         match form:
             case Text() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` is text")
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case ListOf():
-                if not isinstance(node, Listing):
+                if not isinstance(node, YamlList):
                     self.reader.error("value-form", node.span, f"`{name}` is a list", hint=f"{name}: [first, second]")
                     return None
                 items = [self._read_as(form.item, item, name) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
-            case FlagsBy() if isinstance(node, Mapping):
+            case FlagsBy() if isinstance(node, YamlMapping):
                 self.reader.keys(node, form.names, f"`{name}`")
                 flags = [(entry.key.text, self.reader.expression(entry.value)) for entry in node]
                 return FlagsValue(tuple((key, value) for key, value in flags if value), node.span)
             case SlotOf(family=family) if family is Mask:
-                if not isinstance(node, Scalar):
+                if not isinstance(node, YamlScalar):
                     self.reader.error("mask-form", node.span, "a mask is an expression", hint="mask: causal and window(1024)")
                     return None
                 written = self.reader.expression(node)

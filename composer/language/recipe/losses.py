@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from blocks.core import Part, fields, ports
 from blocks.losses.loss import Loss
-from composer.language.recipe.ast import LossDecl, Use
-from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.ast import LossDecl, UseDecl
+from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import Graphs
-from composer.language.yaml.nodes import Entry, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 
-def losses(graphs: Graphs, node: Node | None, task: str) -> Iterator[LossDecl]:
+def losses(graphs: Graphs, node: YamlNode | None, task: str) -> Iterator[LossDecl]:
     """The losses under a key, of a model for some task."""
     reader = graphs.reader
     for name, value in ((entry.key, entry.value) for entry in reader.entries(node, "losses")):
@@ -21,16 +21,18 @@ def losses(graphs: Graphs, node: Node | None, task: str) -> Iterator[LossDecl]:
             reader.error("name-taken", name.span, f"`{task}` is the loss of the task", hint="name this one differently")
         if not reader.declares(name, "a loss"):
             continue
-        if not isinstance(value, Mapping):
+        if not isinstance(value, YamlMapping):
             hint = f"{name.text}: {{in: node}} or {{type: cross_entropy, in: node, target: labels}}"
             reader.error("value-form", value.span, "a loss is a mapping", hint=hint)
-        yield LossDecl(name.text, name.span, _loss(graphs, name, value) if isinstance(value, Mapping) else None)
+        yield LossDecl(name.text, name.span, _loss(graphs, name, value) if isinstance(value, YamlMapping) else None)
 
 
-def _loss(graphs: Graphs, name: Scalar, node: Mapping) -> Use | None:
+def _loss(graphs: Graphs, name: YamlScalar, node: YamlMapping) -> UseDecl | None:
     """A loss as the use of its block that it stands for."""
     reader, library = graphs.reader, graphs.library
-    kind = reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else Scalar("scalar", node.span)
+    kind = (
+        reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else YamlScalar("scalar", node.span)
+    )
     if kind is None:
         return None
     known = list(library.of(Loss))
@@ -49,22 +51,22 @@ def _loss(graphs: Graphs, name: Scalar, node: Mapping) -> Use | None:
     keys = {"type", "in", *ports(part), *fields(part)}
     strange = [each for each in node if each.key.text not in keys]
     reader.keys(strange, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
-    given = Entry(Scalar("in", node.span), Mapping(tuple(edges.values()), node.span))
+    given = YamlEntry(YamlScalar("in", node.span), YamlMapping(tuple(edges.values()), node.span))
     own = (each for each in node if each.key.text in fields(part))
-    use = graphs.use(Mapping((Entry(Scalar("type", kind.span), kind), given, *own), node.span))
+    use = graphs.use(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span))
     assert use is not None
     return replace(use, settings=replace(use.settings, misread=use.settings.misread or bool(strange)))
 
 
-def _edges(reader: Reader, node: Mapping, part: type[Part]) -> dict[str, Entry]:
+def _edges(reader: BaseParser, node: YamlMapping, part: type[Part]) -> dict[str, YamlEntry]:
     """The entries of a loss that name what flows in, port by port: those under `in`, and those beside it."""
-    found: dict[str, Entry] = {}
+    found: dict[str, YamlEntry] = {}
     given = node.entry("in")
-    if given is not None and isinstance(given.value, Mapping):
+    if given is not None and isinstance(given.value, YamlMapping):
         found |= {each.key.text: each for each in given.value}
     elif given is not None:
         first = next(iter(ports(part)))
-        found[first] = Entry(Scalar(first, given.key.span), given.value)
+        found[first] = YamlEntry(YamlScalar(first, given.key.span), given.value)
     for each in node:
         if each.key.text in found and each.key.text in ports(part):
             reader.error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")

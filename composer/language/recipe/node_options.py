@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from blocks.core import Part, ports
 from composer.diagnostics import Span
-from composer.language.expressions.ast import Expression, Path
-from composer.language.recipe.ast import Edge, Settings
-from composer.language.recipe.base_parser import Reader
+from composer.language.expressions.ast import Expression, RefPath
+from composer.language.recipe.ast import EdgeDecl, NodeOptions
+from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.keys import WORDS
-from composer.language.yaml.nodes import Entry, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 
-def settings(reader: Reader, node: Mapping, part: type[Part] | None = None) -> Settings:
+def settings(reader: BaseParser, node: YamlMapping, part: type[Part] | None = None) -> NodeOptions:
     """Those of a node of `part`; without one, of a node with a graph of its own."""
     edges, before = node.entry("in"), len(reader.diagnostics)
     read = tuple(_edges(reader, edges.value, part)) if edges else ()
     misread = len(reader.diagnostics) > before
     when, trainable = reader.expression(node.get("when")), reader.expression(node.get("trainable"))
-    return Settings(
+    return NodeOptions(
         read,
         edges.value.span if edges else None,
         when.expression if when else None,
@@ -29,33 +29,33 @@ def settings(reader: Reader, node: Mapping, part: type[Part] | None = None) -> S
     )
 
 
-def _edges(reader: Reader, node: Node, part: type[Part] | None) -> Iterator[Edge]:
-    if not isinstance(node, Mapping):
-        yield Edge("", node.span, reader.references(node))
+def _edges(reader: BaseParser, node: YamlNode, part: type[Part] | None) -> Iterator[EdgeDecl]:
+    if not isinstance(node, YamlMapping):
+        yield EdgeDecl("", node.span, reader.references(node))
         return
     for entry in node:
         port = entry.key
         if part is not None and port.text not in (known := ports(part)):
             reader.unknown("unknown-port", port.span, f"port of {part.kind}", port.text, known)
         elif part is not None or reader.declares(port, "an input", WORDS - {"input"}):
-            yield Edge(port.text, port.span, reader.references(entry.value))
+            yield EdgeDecl(port.text, port.span, reader.references(entry.value))
 
 
-def _tie(reader: Reader, node: Node | None) -> Expression | tuple[tuple[str, Span, Expression], ...] | None:
+def _tie(reader: BaseParser, node: YamlNode | None) -> Expression | tuple[tuple[str, Span, Expression], ...] | None:
     if node is None:
         return None
-    if not isinstance(node, Mapping):
+    if not isinstance(node, YamlMapping):
         return reader.reference(node, "tie")
     tied = ((entry.key, reader.reference(entry.value, "")) for entry in node)
     return tuple((name.text, name.span, reference) for name, reference in tied if reference)
 
 
-def named_references(reader: Reader, entry: Entry | None) -> Iterator[tuple[str, Span, Expression]]:
+def named_references(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tuple[str, Span, Expression]]:
     """References by name, as under `positions`."""
     if entry is None:
         return
     key = entry.key.text
-    if not isinstance(entry.value, Mapping):
+    if not isinstance(entry.value, YamlMapping):
         reader.error("value-form", entry.value.span, f"`{key}` maps names to references", hint=f"{key}: {{name: node}}")
         return
     for item in entry.value:
@@ -64,11 +64,11 @@ def named_references(reader: Reader, entry: Entry | None) -> Iterator[tuple[str,
             yield item.key.text, item.key.span, reference
 
 
-def outputs(reader: Reader, entry: Entry | None) -> Iterator[tuple[str, Span, Expression]]:
+def outputs(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tuple[str, Span, Expression]]:
     """What a graph returns, by name; a reference alone is called after what it names."""
-    if entry is not None and isinstance(entry.value, Scalar):
+    if entry is not None and isinstance(entry.value, YamlScalar):
         written = reader.expression(entry.value)
-        if written is not None and isinstance(written.expression, Path):
+        if written is not None and isinstance(written.expression, RefPath):
             yield written.expression.steps[-1].name, entry.value.span, written.expression
             return
     yield from named_references(reader, entry)

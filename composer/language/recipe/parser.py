@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from blocks.core import Library
-from composer.language.recipe.ast import Body, Recipe
-from composer.language.recipe.base_parser import LETTERS, NAME, Reader, start
+from composer.language.recipe.ast import GraphBody, ParsedRecipe
+from composer.language.recipe.base_parser import LETTERS, NAME, BaseParser, start
 from composer.language.recipe.declarations import init, inputs, params
 from composer.language.recipe.definitions import Definer
 from composer.language.recipe.graphs import Graphs
@@ -15,7 +15,7 @@ from composer.language.recipe.recursion_check import mistakes
 from composer.language.suggestions import near
 from composer.language.tasks import TASKS
 from composer.language.unknown_names import quoted
-from composer.language.yaml.nodes import Document, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 
 NEEDED = {
     "recipe": ("a recipe starts with its name", "write `recipe: my_model` as the first line"),
@@ -25,12 +25,12 @@ NEEDED = {
 """What is said where a key is not there."""
 
 
-def parse(document: Document, library: Library) -> Recipe | None:
+def parse(document: Document, library: Library) -> ParsedRecipe | None:
     """The recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds none, and says why."""
     root = document.root
     if root is None:
         return None
-    reader = Reader(list(document.diagnostics))
+    reader = BaseParser(list(document.diagnostics))
     reader.keys(root, TOP, "a recipe", also=COMPOSED)
     definer = Definer(reader, document.clashes)
     definitions, library = definer.under(root.get("blocks"), library)
@@ -42,8 +42,8 @@ def parse(document: Document, library: Library) -> Recipe | None:
     name, task = _name(reader, root.get("recipe")), _task(reader, root.get("task"))
     graphs, graph, weights = Graphs(reader, library, document.clashes), root.get("graph"), root.get("weights")
     reader.entries(weights, "weights")  # each rule is read where it is used
-    misformed = any(isinstance(root.get(key), Scalar | Listing) for key in ("params", "inputs", "graph", "blocks"))
-    return Recipe(
+    misformed = any(isinstance(root.get(key), YamlScalar | YamlList) for key in ("params", "inputs", "graph", "blocks"))
+    return ParsedRecipe(
         name=name.text if name else "",
         doc=reader.text(root.get("doc")),
         source=reader.text(root.get("source")),
@@ -51,13 +51,13 @@ def parse(document: Document, library: Library) -> Recipe | None:
         task_span=task.span if task else None,
         params=tuple(params(reader, root.get("params"), library)),
         inputs=tuple(inputs(reader, root.get("inputs"))),
-        body=graphs.body(graph, root.entry("outputs")) if graph is not None else Body((), (), root.span),
+        body=graphs.body(graph, root.entry("outputs")) if graph is not None else GraphBody((), (), root.span),
         positions=tuple(named_references(reader, root.entry("positions"))),
         losses=tuple(losses(graphs, root.get("losses"), task.text if task else "")),
         init=tuple(init(reader, root.get("init"))),
-        weights=weights if isinstance(weights, Mapping) else None,
+        weights=weights if isinstance(weights, YamlMapping) else None,
         root=root,
-        name_scalar=name or Scalar("", root.span),
+        name_scalar=name or YamlScalar("", root.span),
         library=library,
         definitions={each.part: each for each in definitions},
         clashes=document.clashes,
@@ -66,14 +66,14 @@ def parse(document: Document, library: Library) -> Recipe | None:
     )
 
 
-def _name(reader: Reader, node: Node | None) -> Scalar | None:
+def _name(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
     name = reader.scalar(node, "the recipe's name is one word")
     if name is not None and not NAME.fullmatch(name.text):
         reader.error("bad-name", name.span, f"{quoted(name.text)} cannot be the name of a recipe", hint=LETTERS)
     return name
 
 
-def _language(reader: Reader, node: Node | None) -> None:
+def _language(reader: BaseParser, node: YamlNode | None) -> None:
     version = reader.scalar(node, "the language's version is a number")
     if version is None or version.text == str(LANGUAGE):
         return
@@ -83,7 +83,7 @@ def _language(reader: Reader, node: Node | None) -> None:
     reader.error("language-version", version.span, f"language {version.text[:20]} is {known}", hint=hint)
 
 
-def _task(reader: Reader, node: Node | None) -> Scalar | None:
+def _task(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
     task = reader.scalar(node, "a task is one word")
     if task is None or task.text in TASKS:
         return task
@@ -91,6 +91,6 @@ def _task(reader: Reader, node: Node | None) -> Scalar | None:
     return None
 
 
-def _misspelt(root: Mapping, key: str) -> bool:
+def _misspelt(root: YamlMapping, key: str) -> bool:
     """Whether a key that is not there is meant by another, which has been reported."""
     return any(near(entry.key.text, TOP)[:1] == [key] for entry in root if entry.key.text not in TOP)

@@ -8,23 +8,22 @@ from itertools import islice, pairwise
 
 from blocks.core import Part
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.expressions.ast import Expression, If, Path
+from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.recipe.ast import (
-    Body,
-    Choice,
+    BlockChoice,
     Definition,
     FieldEntry,
     GivenValue,
-    Group,
-    Repeat,
-    Scan,
+    GraphBody,
+    GroupDecl,
+    NodeContent,
+    RepeatDecl,
+    ScanDecl,
     SlotValue,
-    Use,
-    What,
+    UseDecl,
 )
 from composer.language.recipe.defined_block import is_defined
-from composer.language.yaml.nodes import Listing, Node, Scalar
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 NODES = 6_000
 """Nodes that one block may come to."""
@@ -80,21 +79,21 @@ def _first_uses(definition: Definition) -> dict[type[Part], Span]:
     return found
 
 
-def _named(what: Body | What | None, hidden: set[str]) -> Iterator[tuple[str, Span]]:
+def _named(what: GraphBody | NodeContent | None, hidden: set[str]) -> Iterator[tuple[str, Span]]:
     """Every block that a graph names; `hidden` are params, which stand for what they are given."""
     match what:
-        case Body(nodes=nodes):
+        case GraphBody(nodes=nodes):
             for node in nodes:
                 yield from _named(node.what, hidden)
-        case Group(body=body) | Scan(body=body):
+        case GroupDecl(body=body) | ScanDecl(body=body):
             yield from _named(body, hidden)
-        case Repeat(body=body, each=each):
+        case RepeatDecl(body=body, each=each):
             for _, _, value in each:
                 yield from _kinds(value)
             yield from _named(body, hidden | {name for name, _, _ in each})
-        case Choice(expression=expression):
+        case BlockChoice(expression=expression):
             yield from ((name, span) for name, span in _choices(expression) if name not in hidden)
-        case Use(part=part, type_span=span, fields=fields):
+        case UseDecl(part=part, type_span=span, fields=fields):
             yield part.kind, span
             for field in fields:
                 yield from _in_field(field, hidden)
@@ -113,19 +112,19 @@ def _choices(expression: Expression) -> Iterator[tuple[str, Span]]:
         case If(then=then, otherwise=otherwise):
             yield from _choices(then)
             yield from _choices(otherwise)
-        case Path(steps=(step,)):
+        case RefPath(steps=(step,)):
             yield step.name, step.span
 
 
-def _kinds(node: Node) -> Iterator[tuple[str, Span]]:
+def _kinds(node: YamlNode) -> Iterator[tuple[str, Span]]:
     """What a value that may hold blocks names as types: all that stands under `type`, and words alone."""
     match node:
-        case Scalar(text=text, span=span):
+        case YamlScalar(text=text, span=span):
             yield text, span
-        case Listing(items=items):
+        case YamlList(items=items):
             for item in items:
                 yield from _kinds(item)
         case YamlMapping():
             for entry in node:
-                if entry.key.text == "type" or not isinstance(entry.value, Scalar):
+                if entry.key.text == "type" or not isinstance(entry.value, YamlScalar):
                     yield from _kinds(entry.value)

@@ -7,14 +7,14 @@ from typing import Any
 
 from composer.language.expressions.ast import Expression
 from composer.language.recipe.ast import TypeDecl
-from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.base_parser import BaseParser
 from composer.language.unknown_names import quoted
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 TYPE = re.compile(r"\s*(int|float|bool)\s*\[(.*)\]\s*(\?)?\s*", re.DOTALL)
 
 
-def type_of(reader: Reader, scalar: Scalar) -> TypeDecl | None:
+def type_of(reader: BaseParser, scalar: YamlScalar) -> TypeDecl | None:
     """A type from its text."""
     match = TYPE.fullmatch(scalar.text)
     if match is None:
@@ -29,7 +29,7 @@ def type_of(reader: Reader, scalar: Scalar) -> TypeDecl | None:
         start += len(piece) + 1
         if text == "..." and not axes and not leading:
             leading = True
-        elif (axis := reader.expression(Scalar(text, scalar.part(place, place + len(text))))) is not None:
+        elif (axis := reader.expression(YamlScalar(text, scalar.part(place, place + len(text))))) is not None:
             axes.append(axis.expression)
     dtype: Any = match[1]
     return TypeDecl(dtype, tuple(axes), leading, scalar.span, scalar.text.strip().rstrip("?").rstrip())

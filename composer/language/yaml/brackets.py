@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.yaml.error_context import Trouble
+from composer.language.yaml.error_context import ErrorContext
 from composer.language.yaml.flow_style import cut_value
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 
-def cut_in_flow(trouble: Trouble) -> Diagnostic | None:
+def cut_in_flow(trouble: ErrorContext) -> Diagnostic | None:
     """A value inside brackets that holds a comma, a colon or a bracket of its own."""
     stop = trouble.stop
     if not stop.bracket:
@@ -22,7 +22,7 @@ def cut_in_flow(trouble: Trouble) -> Diagnostic | None:
         start = stop.last.span.column - 1
         value = _whole_value(trouble.text[start:])
         if value:
-            return cut_value(Scalar(value, trouble.stretch(start, start + len(value))))
+            return cut_value(YamlScalar(value, trouble.stretch(start, start + len(value))))
     if stop.cut and stop.cut.span.line == trouble.line + 1:
         return cut_value(stop.cut)
     return None
@@ -38,7 +38,7 @@ def _whole_value(text: str) -> str:
     return "" if depth else text.rstrip()
 
 
-def brackets(trouble: Trouble) -> Diagnostic | None:
+def brackets(trouble: ErrorContext) -> Diagnostic | None:
     """A bracket without its partner, or something that does not belong between two."""
     opened = trouble.stop.bracket
     if not opened:
@@ -61,7 +61,7 @@ def brackets(trouble: Trouble) -> Diagnostic | None:
     return trouble.diagnose("missing-comma", "a comma or a closing bracket is missing before this", labels=here)
 
 
-def _outdented(trouble: Trouble, opened: Span) -> bool:
+def _outdented(trouble: ErrorContext, opened: Span) -> bool:
     """Whether reading stopped on a later line that stands no deeper than the one with the bracket."""
     line = opened.source.lines[opened.line - 1]
     return trouble.line + 1 > opened.line and trouble.indent <= len(line) - len(line.lstrip())
@@ -70,7 +70,7 @@ def _outdented(trouble: Trouble, opened: Span) -> bool:
 QUOTED_OR_COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|(?:^|(?<=\s))\#[^\n]*""", re.MULTILINE)
 
 
-def _closes(trouble: Trouble, opened: Span) -> bool:
+def _closes(trouble: ErrorContext, opened: Span) -> bool:
     """Whether a bracket has a partner somewhere below."""
     lines = opened.source.lines[opened.line - 1 :]
     text = QUOTED_OR_COMMENT.sub("", "\n".join([lines[0][opened.column - 1 :], *lines[1:]]))

@@ -7,13 +7,13 @@ from typing import TypeGuard
 
 from composer.diagnostics import Diagnostic, Label
 from composer.language.yaml.flow_style import LONGEST, cut_value, is_cut, rejoin
-from composer.language.yaml.nodes import Entry, Node, Scalar
+from composer.language.yaml.nodes import YamlEntry, YamlNode, YamlScalar
 
 Note = Callable[[Diagnostic], None]
 MERGE = "<<"
 
 
-def items(nodes: Sequence[Node | None], note: Note, *, flow: bool) -> Iterator[Node]:
+def items(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterator[YamlNode]:
     """A list's items; `note` takes what is wrong with them."""
     place = 0
     while place < len(nodes):
@@ -28,9 +28,9 @@ def items(nodes: Sequence[Node | None], note: Note, *, flow: bool) -> Iterator[N
             yield item
 
 
-def entries(nodes: Sequence[Node | None], note: Note, *, flow: bool) -> Iterator[Entry]:
+def entries(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterator[YamlEntry]:
     """A mapping's entries, from keys and values in turn; `note` takes what is wrong with them."""
-    kept: dict[str, Scalar] = {}
+    kept: dict[str, YamlScalar] = {}
     place = 0
     while place < len(nodes):
         key, value = nodes[place : place + 2]
@@ -48,12 +48,12 @@ def entries(nodes: Sequence[Node | None], note: Note, *, flow: bool) -> Iterator
             continue
         if wrong := _wrong(key, value, kept):
             note(wrong)
-        elif value and isinstance(key, Scalar):
+        elif value and isinstance(key, YamlScalar):
             kept[key.text] = key
-            yield Entry(key, value)
+            yield YamlEntry(key, value)
 
 
-def _behind(nodes: Sequence[Node | None], place: int) -> int:
+def _behind(nodes: Sequence[YamlNode | None], place: int) -> int:
     """The next key at or behind a place that is more than a piece of the value before it."""
     place += place % 2
     while place < len(nodes) and is_empty(nodes[place + 1]) and not _has_colon(nodes[place]):
@@ -61,9 +61,9 @@ def _behind(nodes: Sequence[Node | None], place: int) -> int:
     return place
 
 
-def _wrong(key: Node, value: Node | None, kept: dict[str, Scalar]) -> Diagnostic | None:
+def _wrong(key: YamlNode, value: YamlNode | None, kept: dict[str, YamlScalar]) -> Diagnostic | None:
     """Why a key cannot stand with its value."""
-    if not isinstance(key, Scalar):
+    if not isinstance(key, YamlScalar):
         return Diagnostic("key-not-text", "a key is a word, not a list or a mapping", key.span)
     if is_empty(key):
         return Diagnostic("empty-key", "a key is missing before this", key.span)
@@ -88,13 +88,13 @@ def _wrong(key: Node, value: Node | None, kept: dict[str, Scalar]) -> Diagnostic
     return Diagnostic("empty-value", f"`{key.text}` has no value", key.span, hint=hint)
 
 
-def is_empty(node: Node | None) -> TypeGuard[Scalar]:
+def is_empty(node: YamlNode | None) -> TypeGuard[YamlScalar]:
     """Whether nothing is written where a node should be."""
-    return isinstance(node, Scalar) and node.plain and not node.text
+    return isinstance(node, YamlScalar) and node.plain and not node.text
 
 
-def _has_colon(key: Node | None) -> bool:
+def _has_colon(key: YamlNode | None) -> bool:
     """Whether a colon follows a key, so that it is no mere piece of a value."""
-    if not isinstance(key, Scalar):
+    if not isinstance(key, YamlScalar):
         return True
     return key.span.source.lines[key.span.end_line - 1][key.span.end_column - 1 :].lstrip().startswith(":")

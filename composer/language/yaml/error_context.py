@@ -7,27 +7,27 @@ from dataclasses import dataclass
 import yaml
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ParseStop:
     """How far the builder had come."""
 
     bracket: Span | None
     """The `{` or `[` that encloses the place, if one does."""
-    last: Scalar | None
+    last: YamlScalar | None
     """The last key or value read."""
     is_key: bool
     """Whether that was a key, whose value is still to come."""
-    cut: Scalar | None
+    cut: YamlScalar | None
     """A value of the same brackets whose round brackets do not match."""
 
 
-class Trouble:
+class ErrorContext:
     """A YAML error with the text around it."""
 
-    def __init__(self, source: Source, error: yaml.MarkedYAMLError, stop: Stop) -> None:
+    def __init__(self, source: Source, error: yaml.MarkedYAMLError, stop: ParseStop) -> None:
         self.source = source
         self.stop = stop
         self.context, self.problem = error.context or "", error.problem or ""

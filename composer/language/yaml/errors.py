@@ -8,14 +8,14 @@ import yaml
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.language.yaml.brackets import brackets, cut_in_flow
-from composer.language.yaml.error_context import Stop, Trouble
+from composer.language.yaml.error_context import ErrorContext, ParseStop
 
 
-def explain(error: Exception, source: Source, stop: Stop) -> Diagnostic:
+def explain(error: Exception, source: Source, stop: ParseStop) -> Diagnostic:
     """What a person did wrong where the parser gave up; the first rule that knows the case decides."""
     if not isinstance(error, yaml.MarkedYAMLError):  # the Python parser, at a number that it cannot make a character of
         return _no_character(source, stop)
-    trouble = Trouble(source, error, stop)
+    trouble = ErrorContext(source, error, stop)
     found = (rule(trouble) for rule in RULES)
     return next(
         (diagnostic for diagnostic in found if diagnostic), trouble.diagnose("yaml-syntax", "this cannot be read as YAML")
@@ -27,7 +27,7 @@ SINGLE_QUOTES = "single quotes keep a `\\` as it is"
 TOO_LARGE_ESCAPE = re.compile(r"\\U(?!000|0010)")
 
 
-def _no_character(source: Source, stop: Stop) -> Diagnostic:
+def _no_character(source: Source, stop: ParseStop) -> Diagnostic:
     line = stop.last.span.line if stop.last else 1
     for number, text in enumerate(source.lines[line - 1 :], start=line):
         if escape := TOO_LARGE_ESCAPE.search(text):
@@ -38,7 +38,7 @@ def _no_character(source: Source, stop: Stop) -> Diagnostic:
     return Diagnostic("unknown-escape", NO_CHARACTER, Span(source, line, column, line, column + 2), hint=SINGLE_QUOTES)
 
 
-def property_of_node(trouble: Trouble) -> Diagnostic | None:
+def property_of_node(trouble: ErrorContext) -> Diagnostic | None:
     """`*` of a pattern, `&`, `!` or `%` where they begin a value."""
     for word in ("alias", "anchor", "tag", "directive"):
         if word in trouble.context or f"{word} handle" in trouble.problem:
@@ -54,7 +54,7 @@ def refused_property(word: str, place: Span) -> Diagnostic:
     return Diagnostic(word, message, place, hint=f"quote a key or a value that begins with `{sign}`")
 
 
-def quotes(trouble: Trouble) -> Diagnostic | None:
+def quotes(trouble: ErrorContext) -> Diagnostic | None:
     """A quote that is never closed, or an escape that means nothing."""
     if "quoted scalar" not in trouble.context:
         return None
@@ -65,7 +65,7 @@ def quotes(trouble: Trouble) -> Diagnostic | None:
     return trouble.diagnose("unknown-escape", NO_CHARACTER, SINGLE_QUOTES, place=place)
 
 
-def tab(trouble: Trouble) -> Diagnostic | None:
+def tab(trouble: ErrorContext) -> Diagnostic | None:
     """A tab among the spaces before a line."""
     tabbed = "\t" in trouble.text[: trouble.indent] and trouble.column <= trouble.indent
     if not tabbed and "tab character" not in trouble.problem:
@@ -75,7 +75,7 @@ def tab(trouble: Trouble) -> Diagnostic | None:
     return trouble.diagnose("tab-indentation", "a tab cannot indent a line", "indent with spaces", place=place)
 
 
-def reserved(trouble: Trouble) -> Diagnostic | None:
+def reserved(trouble: ErrorContext) -> Diagnostic | None:
     """`@`, a backquote, `%` or, outside brackets, a comma at the start of a value."""
     comma = trouble.character == "," and not trouble.stop.bracket and "node content" in trouble.problem
     if not comma and "cannot start any token" not in trouble.problem:
@@ -84,7 +84,7 @@ def reserved(trouble: Trouble) -> Diagnostic | None:
     return trouble.diagnose("reserved-character", f"a value cannot begin with {sign}", "quote the value")
 
 
-def colon(trouble: Trouble) -> Diagnostic | None:
+def colon(trouble: ErrorContext) -> Diagnostic | None:
     """A second colon on a line, or a key below a value."""
     if "mapping values" not in trouble.problem:
         return None
@@ -110,18 +110,18 @@ def colon(trouble: Trouble) -> Diagnostic | None:
     return trouble.diagnose("bad-indentation", message, "begin it where the key above begins", place=place, labels=labels)
 
 
-def missing_colon(trouble: Trouble) -> Diagnostic | None:
+def missing_colon(trouble: ErrorContext) -> Diagnostic | None:
     """A line among keys that is none."""
     return _colon_missing(trouble, trouble.start) if "expected ':'" in trouble.problem else None
 
 
-def _colon_missing(trouble: Trouble, start: Span) -> Diagnostic:
+def _colon_missing(trouble: ErrorContext, start: Span) -> Diagnostic:
     line = trouble.source.lines[start.line - 1]
     place = Span(trouble.source, start.line, start.column, start.line, max(start.column, len(line.rstrip())) + 1)
     return trouble.diagnose("missing-colon", "a colon is missing: this line is no `key: value`", place=place)
 
 
-def listing(trouble: Trouble) -> Diagnostic | None:
+def listing(trouble: ErrorContext) -> Diagnostic | None:
     """A list behind its key, or a line among items that is none."""
     if "sequence entries" in trouble.problem:
         return trouble.diagnose(
@@ -134,7 +134,7 @@ def listing(trouble: Trouble) -> Diagnostic | None:
     )
 
 
-def indentation(trouble: Trouble) -> Diagnostic | None:
+def indentation(trouble: ErrorContext) -> Diagnostic | None:
     """A line that is aligned with nothing, or words behind a complete value."""
     if "block mapping" not in trouble.context:
         return None
@@ -148,14 +148,14 @@ def indentation(trouble: Trouble) -> Diagnostic | None:
     return trouble.diagnose("bad-indentation", "this line is aligned with no key above it", "begin it where its neighbours begin")
 
 
-def block_text(trouble: Trouble) -> Diagnostic | None:
+def block_text(trouble: ErrorContext) -> Diagnostic | None:
     """Words behind the `|` or `>` that begins a text of several lines."""
     if "block scalar" not in trouble.context:
         return None
     return trouble.diagnose("block-text", "text after `|` or `>` begins on the next line, indented", place=trouble.start)
 
 
-def after_the_end(trouble: Trouble) -> Diagnostic | None:
+def after_the_end(trouble: ErrorContext) -> Diagnostic | None:
     """Something behind `...`, or beside a top value that is complete."""
     if "document start" not in trouble.problem:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from composer.diagnostics import Diagnostic, Span
-from composer.language.yaml.nodes import Node, Scalar
+from composer.language.yaml.nodes import YamlNode, YamlScalar
 
 LONGEST = 100
 """Pieces that one value may have been cut into."""
@@ -16,33 +16,33 @@ def balance(text: str) -> int:
     return text.count("(") - text.count(")")
 
 
-def is_cut(node: Node | None) -> bool:
+def is_cut(node: YamlNode | None) -> bool:
     """Whether a node is a plain value whose brackets do not match."""
-    return isinstance(node, Scalar) and node.plain and balance(node.text) != 0
+    return isinstance(node, YamlScalar) and node.plain and balance(node.text) != 0
 
 
-def rejoin(pieces: Sequence[Node | None]) -> tuple[Scalar, int]:
+def rejoin(pieces: Sequence[YamlNode | None]) -> tuple[YamlScalar, int]:
     """The value that begins with the first piece, as its author meant it, and the number of pieces that it takes up.
 
     Where no later piece closes the brackets, they are taken to close with the first.
     """
     first = pieces[0]
-    assert isinstance(first, Scalar)
+    assert isinstance(first, YamlScalar)
     depth = 0
     for count, piece in enumerate(pieces[:LONGEST], start=1):
-        if not isinstance(piece, Scalar) or not piece.plain:
+        if not isinstance(piece, YamlScalar) or not piece.plain:
             break
         depth += balance(piece.text)
         if depth <= 0 and count > 1:
             span = Span(first.span.source, first.span.line, first.span.column, piece.span.end_line, piece.span.end_column)
-            return Scalar(written(span), span), count
+            return YamlScalar(written(span), span), count
         if depth <= 0:
             break
     opened = balance(first.text)
-    return Scalar((first.text + ")" * opened).removesuffix(")" * -opened), first.span), 1
+    return YamlScalar((first.text + ")" * opened).removesuffix(")" * -opened), first.span), 1
 
 
-def cut_value(value: Scalar) -> Diagnostic:
+def cut_value(value: YamlScalar) -> Diagnostic:
     """The diagnostic of a value that YAML has cut, or would cut."""
     whole = written(value.span)
     message = "quote this value, or give it a line of its own: inside `{ }` and `[ ]` a comma or a bracket ends it"

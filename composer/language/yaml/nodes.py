@@ -11,7 +11,7 @@ from composer.diagnostics import Diagnostic, Source, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scalar:
+class YamlScalar:
     """A value as it is written; the field that uses it decides what it means."""
 
     text: str
@@ -27,46 +27,46 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listing:
+class YamlList:
     """A YAML sequence."""
 
-    items: tuple[Node, ...]
+    items: tuple[YamlNode, ...]
     span: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class YamlEntry:
     """A key with its value."""
 
-    key: Scalar
-    value: Node
+    key: YamlScalar
+    value: YamlNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mapping:
+class YamlMapping:
     """A YAML mapping, in the order of the file, each key once."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[YamlEntry, ...]
     span: Span
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[YamlEntry]:
         return iter(self.entries)
 
     def __contains__(self, key: str) -> bool:
         return any(entry.key.text == key for entry in self.entries)
 
-    def entry(self, key: str) -> Entry | None:
+    def entry(self, key: str) -> YamlEntry | None:
         """The entry with this key."""
         return next((entry for entry in self.entries if entry.key.text == key), None)
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> YamlNode | None:
         """The value of this key."""
         entry = self.entry(key)
         return entry.value if entry else None
 
 
 Clashes: TypeAlias = TypingMapping[str, tuple[Span, Span]]
-Node: TypeAlias = Scalar | Listing | Mapping
+YamlNode: TypeAlias = YamlScalar | YamlList | YamlMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Document:
     """One recipe text, read: its top mapping (None where nothing usable was found) and what was wrong with it."""
 
     source: Source
-    root: Mapping | None
+    root: YamlMapping | None
     diagnostics: tuple[Diagnostic, ...]
     clashes: Clashes = field(default_factory=dict)
     """Names of blocks that two of the files it uses give to different ones, each with the two places."""

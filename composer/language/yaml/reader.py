@@ -8,11 +8,11 @@ import yaml
 
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.language.yaml.entries import MERGE, entries, items
-from composer.language.yaml.error_context import Stop
+from composer.language.yaml.error_context import ParseStop
 from composer.language.yaml.errors import explain, refused_property
 from composer.language.yaml.events import INVISIBLE, character_name, events, readable
 from composer.language.yaml.flow_style import is_cut
-from composer.language.yaml.nodes import Document, Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 
 LARGEST = 4 * 2**20
 """Characters of one recipe."""
@@ -32,7 +32,7 @@ def read(source: Source) -> Document:
         return Document(source, None, (Diagnostic("too-large", message, Span(source, 1, 1, 1, 1)),))
     text, diagnostics = readable(source)
     builder = _Builder(source, diagnostics)
-    root: Node | None = None
+    root: YamlNode | None = None
     try:
         for event in events(text):
             builder.add(event)
@@ -41,12 +41,12 @@ def read(source: Source) -> Document:
         pass
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         diagnostics.append(explain(error, source, builder.stop()))
-    if root is not None and not isinstance(root, Mapping):
+    if root is not None and not isinstance(root, YamlMapping):
         diagnostics.append(Diagnostic("not-a-mapping", "a recipe is a mapping: lines of `key: value`", root.span))
     if root is None and not diagnostics:
         diagnostics.append(Diagnostic("empty-recipe", "the recipe is empty", Span(source, 1, 1, 1, 1)))
     diagnostics.sort(key=lambda each: (each.span.line, each.span.column))
-    return Document(source, root if isinstance(root, Mapping) else None, tuple(diagnostics))
+    return Document(source, root if isinstance(root, YamlMapping) else None, tuple(diagnostics))
 
 
 class _Refused(Exception):
@@ -61,7 +61,7 @@ class _Open:
     flow: bool
     first: Span
     """Its first character: the bracket, or the start of the first item or key."""
-    nodes: list[Node | None] = field(default_factory=list)
+    nodes: list[YamlNode | None] = field(default_factory=list)
     """Items, or keys and values in turn; None where one was refused."""
 
 
@@ -71,9 +71,9 @@ class _Builder:
     def __init__(self, source: Source, diagnostics: list[Diagnostic]) -> None:
         self.source = source
         self.diagnostics = diagnostics
-        self.root: Node | None = None
+        self.root: YamlNode | None = None
         self.open: list[_Open] = []
-        self.last: Scalar | None = None
+        self.last: YamlScalar | None = None
         self.nodes = 0
         self.documents = 0
 
@@ -81,7 +81,7 @@ class _Builder:
         match event:
             case yaml.ScalarEvent():
                 self.refuse_properties(event)
-                self.last = Scalar(event.value, self.span(event), plain=not event.style)
+                self.last = YamlScalar(event.value, self.span(event), plain=not event.style)
                 if event.style == '"':
                     self.check_escapes(self.last)
                 self.put(self.last)
@@ -116,11 +116,11 @@ class _Builder:
             last = next((node.span for node in reversed(done.nodes) if node), done.first)
         span = Span(self.source, done.first.line, done.first.column, last.end_line, last.end_column)
         if done.listing:
-            self.put(Listing(tuple(items(done.nodes, self.note, flow=done.flow)), span))
+            self.put(YamlList(tuple(items(done.nodes, self.note, flow=done.flow)), span))
         else:
-            self.put(Mapping(tuple(entries(done.nodes, self.note, flow=done.flow)), span))
+            self.put(YamlMapping(tuple(entries(done.nodes, self.note, flow=done.flow)), span))
 
-    def put(self, node: Node | None) -> None:
+    def put(self, node: YamlNode | None) -> None:
         """Hand a finished node to the list or mapping that it stands in."""
         self.nodes += 1
         if self.nodes > NODES:
@@ -140,7 +140,7 @@ class _Builder:
             self.note(refused_property("alias", self.span(event)))
         self.put(None)
 
-    def is_merge(self, key: Scalar | None) -> bool:
+    def is_merge(self, key: YamlScalar | None) -> bool:
         return key is not None and key.text == MERGE and len(self.open[-1].nodes) % 2 == 1
 
     def refuse_properties(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
@@ -149,7 +149,7 @@ class _Builder:
                 place = self.span(event)
                 self.note(refused_property(word, Span(self.source, place.line, place.column, place.line, place.column + 1)))
 
-    def check_escapes(self, scalar: Scalar) -> None:
+    def check_escapes(self, scalar: YamlScalar) -> None:
         """An escape may not bring in what may not be written."""
         if found := INVISIBLE.search(scalar.text):
             self.note(Diagnostic("invisible-character", f"this value contains {character_name(found.group())}", scalar.span))
@@ -166,13 +166,13 @@ class _Builder:
         assert start and end  # PyYAML marks every event
         return Span(self.source, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
-    def stop(self) -> Stop:
+    def stop(self) -> ParseStop:
         """What is open where the parser gave up."""
         top = self.open[-1] if self.open else None
         is_key = top is None or (not top.listing and len(top.nodes) % 2 == 1)
         bracket = next((each.first for each in reversed(self.open) if each.flow and self.at(each.first) in {"[", "{"}), None)
         cut = next((node for node in reversed(top.nodes) if is_cut(node)), None) if top and top.flow else None
-        return Stop(bracket, self.last, is_key, cut if isinstance(cut, Scalar) else None)
+        return ParseStop(bracket, self.last, is_key, cut if isinstance(cut, YamlScalar) else None)
 
     def at(self, span: Span) -> str:
         return self.source.lines[span.line - 1][span.column - 1 :][:1]

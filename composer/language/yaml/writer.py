@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from composer.language.yaml.nodes import Listing, Node, Scalar
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 WIDTH = 120
 """Columns of a line that holds a whole mapping or list."""
@@ -23,36 +22,36 @@ _IN_FLOW = re.compile(r"[,\[\]{}]|^[-?]")
 class Remark:
     """Data with a comment at the end of its line."""
 
-    data: Value
+    data: YamlValue
     comment: str
 
 
-Value: TypeAlias = "str | Sequence[Data] | Mapping[str, Data]"
-Data: TypeAlias = "Value | Remark"
+YamlValue: TypeAlias = "str | Sequence[YamlData] | Mapping[str, YamlData]"
+YamlData: TypeAlias = "YamlValue | Remark"
 
 
-def write(data: Mapping[str, Data]) -> str:
+def write(data: Mapping[str, YamlData]) -> str:
     """The data as YAML text."""
     return "\n".join(_mapping(data, 0)) + "\n"
 
 
-def data_of(node: Node) -> Value:
+def data_of(node: YamlNode) -> YamlValue:
     """A document's node as plain data."""
     match node:
-        case Scalar(text=text):
+        case YamlScalar(text=text):
             return text
-        case Listing(items=items):
+        case YamlList(items=items):
             return [data_of(item) for item in items]
         case YamlMapping():
             return {entry.key.text: data_of(entry.value) for entry in node}
 
 
-def _mapping(data: Mapping[str, Data], depth: int) -> Iterator[str]:
+def _mapping(data: Mapping[str, YamlData], depth: int) -> Iterator[str]:
     for key, value in data.items():
         yield from _entry(f"{'  ' * depth}{_scalar(key, flow=False)}:", value, depth)
 
 
-def _entry(head: str, value: Data, depth: int) -> Iterator[str]:
+def _entry(head: str, value: YamlData, depth: int) -> Iterator[str]:
     comment = ""
     if isinstance(value, Remark):
         comment, value = f"  # {value.comment}", value.data
@@ -78,7 +77,7 @@ def _entry(head: str, value: Data, depth: int) -> Iterator[str]:
             yield f"{'  ' * (depth + 1)}- {_flow(item)}" + (f"  # {remarks}" if remarks else "")
 
 
-def _structured(value: Data) -> bool:
+def _structured(value: YamlData) -> bool:
     if isinstance(value, Remark):
         return _structured(value.data)
     if isinstance(value, Mapping):
@@ -86,7 +85,7 @@ def _structured(value: Data) -> bool:
     return not isinstance(value, str) and any(_structured(item) for item in value)
 
 
-def _flow(value: Data) -> str:
+def _flow(value: YamlData) -> str:
     if isinstance(value, Remark):
         return _flow(value.data)
     if isinstance(value, str):
@@ -96,7 +95,7 @@ def _flow(value: Data) -> str:
     return "[" + ", ".join(map(_flow, value)) + "]"
 
 
-def _remarks(value: Data) -> Iterator[str]:
+def _remarks(value: YamlData) -> Iterator[str]:
     if isinstance(value, Remark):
         yield value.comment
         yield from _remarks(value.data)

@@ -35,7 +35,7 @@ DECLARATION = frozenset(
         "inline",
     }
 )
-"""Methods that declare, and have no place in a model."""
+"""Methods of every part that declare, and have no place in a model; a family may have more of its own."""
 HEADER = '''
 
 class Module(nn.Module):
@@ -227,13 +227,13 @@ def _strings(weights: Any) -> set[str]:
 
 def _methods(part: type[Part]) -> Iterator[Any]:
     """The methods that run, its own before inherited ones."""
-    seen: set[str] = set()
+    seen = {*DECLARATION, *part.declares}
     for owner in part.__mro__:
         if owner is Part or not issubclass(owner, Part):
             break
         for name, value in vars(owner).items():
             runs = isinstance(value, types.FunctionType) and value.__module__ == owner.__module__
-            if runs and name not in DECLARATION and name not in seen and not name.startswith(("__", "model_")):
+            if runs and name not in seen and not name.startswith(("__", "model_")):
                 seen.add(name)
                 yield value
 

@@ -23,7 +23,7 @@ XS = re.compile(r"\{xs:([^}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CallArguments:
     """One value at a port."""
 
     port: str
@@ -56,21 +56,23 @@ def call(forward: Forward, block: TypedBlock) -> Statement:
     return Statement(gives, uses, write, block.node.name_span, block.name)
 
 
-def _at_port(forward: Forward, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[Given]:
+def _at_port(forward: Forward, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[CallArguments]:
     """The values at one port; those of a list are counted, but named together."""
     place = 0
     for ref in refs:
         key = forward.key(ref)
         several = forward.graph.inputs[key[0]] if forward.is_list(key) else None
         if isinstance(several, tuple):
-            yield Given(port, mark, key, True, ())
+            yield CallArguments(port, mark, key, True, ())
             place += len(several)
         else:
-            yield Given(port, mark, key, False, block.expansions[place] if block.expansions and mark == "*" else ())
+            yield CallArguments(port, mark, key, False, block.expansions[place] if block.expansions and mark == "*" else ())
             place += 1
 
 
-def _expression(forward: Forward, block: TypedBlock, given: Sequence[Given], inline: Sequence[str]) -> Callable[[Naming], str]:
+def _expression(
+    forward: Forward, block: TypedBlock, given: Sequence[CallArguments], inline: Sequence[str]
+) -> Callable[[Naming], str]:
     template = block.part.inline()
     assert template is not None
     fields = {name: forward.written.template[f"{block.name}:{name}"] for name in inline}
@@ -93,7 +95,9 @@ def _expression(forward: Forward, block: TypedBlock, given: Sequence[Given], inl
     return write
 
 
-def _module(forward: Forward, block: TypedBlock, given: Sequence[Given], extra: Mapping[str, Ref]) -> Callable[[Naming], str]:
+def _module(
+    forward: Forward, block: TypedBlock, given: Sequence[CallArguments], extra: Mapping[str, Ref]
+) -> Callable[[Naming], str]:
     marks = {one.mark for one in given}
 
     def write(name: Naming) -> str:

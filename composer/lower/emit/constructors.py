@@ -9,7 +9,7 @@ from blocks.core import Expert, Own, Part
 from composer.graph.dims import Symbolic
 from composer.graph.passes.infer.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode
-from composer.language.expressions.ast import Path
+from composer.language.expressions.ast import RefPath
 from composer.lower.emit.block_source import Pasted
 from composer.lower.emit.constructor_trees import Literal, New, Tree
 from composer.lower.passes.hoist import Need
@@ -107,7 +107,7 @@ def _argument(value: Any, block: TypedBlock) -> Any:
     if not isinstance(value, str):
         return value
     expression = declared(value)
-    if isinstance(expression, Path) and expression.text in type(block.part).model_fields:
+    if isinstance(expression, RefPath) and expression.text in type(block.part).model_fields:
         return getattr(block.part, expression.text)
     return size(expression, block.sizes)
 

@@ -27,7 +27,7 @@ from composer.lower.passes.skeletons import Class, Classes
 
 WIDTH = 110
 """Characters of a line before a constructor call is broken."""
-Lines: TypeAlias = "list[tuple[str, Span | None, str]]"
+SourceLines: TypeAlias = "list[tuple[str, Span | None, str]]"
 """Lines of code, each with its place in the recipe and the node that it computes."""
 
 
@@ -84,14 +84,14 @@ class _Text:
             taken.append(given)
         return tuple(zip(taken, (name for name, _ in self.typed.root.graph.outputs), strict=True))
 
-    def _forward(self, written: Class) -> Lines:
+    def _forward(self, written: Class) -> SourceLines:
         always, sometimes = self.classes.inputs(written)
         names = parameter_names([*always, *sometimes])
         signature = ", ".join(["self", *(names[n] for n in always), *(f"{names[n]}=None" for n in sometimes)])
         body = self._body(written, names, keep=False, result=lambda texts: ", ".join(texts))
         return [(f"def forward({signature}):", None, ""), *((f"    {line}", span, node) for line, span, node in body)]
 
-    def _root_forward(self, written: Class, fields: Sequence[tuple[str, str]]) -> Lines:
+    def _root_forward(self, written: Class, fields: Sequence[tuple[str, str]]) -> SourceLines:
         declared = self.typed.program.inputs
         names: dict[str, str] = {}
         for item in declared:
@@ -101,7 +101,7 @@ class _Text:
         keyword = [names[i.name] for i in declared]
         in_order = keyword[: len(required)] == required
         signature = ", ".join(["self", *required, *others]) if in_order else ", ".join(["self", *(f"{n}=None" for n in keyword)])
-        lines: Lines = [(f"def forward({signature}):", None, "")]
+        lines: SourceLines = [(f"def forward({signature}):", None, "")]
         lines += [(f"    {line}", None, "") for line in self._defaults(names)]
 
         losses, held = self._losses(), "{}"
@@ -145,7 +145,7 @@ class _Text:
         keep: bool,
         result: Callable[[Sequence[str]], str],
         losses: Mapping[str, LossValue] = MappingProxyType({}),
-    ) -> Lines:
+    ) -> SourceLines:
         instance = written.instances[0]
         statements = Forward(self.classes, written, instance, names).all()
         outputs = [key_of(instance.graph, ref) for _, ref in instance.graph.graph.outputs]
@@ -155,10 +155,10 @@ class _Text:
 
     # -- text
 
-    def _class(self, written: Class, forward: Lines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> Lines:
+    def _class(self, written: Class, forward: SourceLines, ties: Sequence[tuple[str, str]], frozen: Sequence[str]) -> SourceLines:
         holes = [name for name, _ in written.holes]
         signature = ", ".join(["self", *holes])
-        lines: Lines = [(f"class {written.name}(nn.Module):", None, "")]
+        lines: SourceLines = [(f"class {written.name}(nn.Module):", None, "")]
         doc = self.typed.program.recipe.doc if written.instances[0].graph is self.classes.typed.root else ""
         if doc:
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
@@ -182,7 +182,7 @@ class _Text:
         lines.append(("", None, ""))
         return lines + [(f"    {line}", span, node) for line, span, node in forward]
 
-    def _text(self, name: str, blocks: list[Lines], ties: Any, frozen: Any, fields: tuple[tuple[str, str], ...]) -> Module:
+    def _text(self, name: str, blocks: list[SourceLines], ties: Any, frozen: Any, fields: tuple[tuple[str, str], ...]) -> Module:
         recipe = self.typed.program.recipe
         head = [
             f'"""{recipe.name}: generated from a recipe; plain torch, nothing else is needed."""',

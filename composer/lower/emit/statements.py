@@ -32,14 +32,14 @@ class Statement:
     """The expression, given each value's name."""
     place: Span
     node: str
-    loop: Loop | None = None
-    steps: Steps | None = None
+    loop: LoopStatement | None = None
+    steps: ScanStatement | None = None
     name: str = ""
     """What to call the value; nothing for the stream's usual names."""
 
 
 @dataclass(slots=True)
-class Loop:
+class LoopStatement:
     """The passes of a repeat, written as a loop."""
 
     rows: Callable[[Naming], list[tuple[str, str]]]
@@ -59,7 +59,7 @@ class Loop:
 
 
 @dataclass(slots=True)
-class Steps:
+class ScanStatement:
     """The steps of a scan, written as a loop."""
 
     walked: Mapping[Key, str]
@@ -175,7 +175,7 @@ class Writer:
         if gone:
             self.lines.append((f"del {', '.join(gone)}", None, ""))
 
-    def _loop(self, statement: Statement, loop: Loop, dying: list[Key], last: dict[Key, int]) -> None:
+    def _loop(self, statement: Statement, loop: LoopStatement, dying: list[Key], last: dict[Key, int]) -> None:
         carried: dict[Key, str] = {}
         for (before, after), _ in zip(loop.carried, loop.carried_outputs, strict=True):
             current = self.names[before]
@@ -218,7 +218,7 @@ class Writer:
                     self.names[key] = f"{name}[{key[2]}]"
         self._forget(free)
 
-    def _steps(self, statement: Statement, scan: Steps, dying: list[Key], last: dict[Key, int]) -> None:
+    def _steps(self, statement: Statement, scan: ScanStatement, dying: list[Key], last: dict[Key, int]) -> None:
         own: list[str] = []
 
         def fresh(wanted: str) -> str:

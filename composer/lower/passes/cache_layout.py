@@ -13,7 +13,7 @@ from composer.graph.dims import Dim
 from composer.graph.passes.infer.type_patterns import pattern
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
-from composer.language.expressions.ast import Path
+from composer.language.expressions.ast import RefPath
 from composer.lower.passes.fixed_nodes import Fixed, Reach, reach
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisted, Hoisting
@@ -21,7 +21,7 @@ from composer.lower.passes.shared_weights import modules_of
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheSlot:
     """One value that is kept."""
 
     axis: int | None
@@ -33,19 +33,19 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class CachedNode:
     """Who keeps: a module, or a part among its attributes."""
 
     module: str
     attribute: tuple[str, ...]
-    names: Mapping[str, Kept]
+    names: Mapping[str, CacheSlot]
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class CacheLayout:
     """What a model remembers while it writes a text."""
 
-    keepers: tuple[Keeper, ...]
+    keepers: tuple[CachedNode, ...]
     """All that a session must give a cache to."""
     fixed: tuple[Fixed, ...]
     """What it computes once."""
@@ -56,7 +56,7 @@ def writes_along(typed: TypedProgram) -> Dim | None:
     return growing(typed.program.recipe.task, typed.inputs)
 
 
-def memory(typed: TypedProgram) -> Memory | None:
+def memory(typed: TypedProgram) -> CacheLayout | None:
     """What there is to remember; None for a model that writes nothing."""
     axis = writes_along(typed)
     if axis is None:
@@ -64,15 +64,17 @@ def memory(typed: TypedProgram) -> Memory | None:
     far = reach(typed, axis)
     typed = flatten(typed)
     hoisting = Hoisting(typed)
-    whole = [Keeper("", (), {})] if typed.program.losses else []  # a model that knows that a session is open computes no losses
-    return Memory((*whole, *_Keepers(hoisting, axis, far).graph(typed.root, hoisting.root(), "")), far.fixed)
+    whole = (
+        [CachedNode("", (), {})] if typed.program.losses else []
+    )  # a model that knows that a session is open computes no losses
+    return CacheLayout((*whole, *_Keepers(hoisting, axis, far).graph(typed.root, hoisting.root(), "")), far.fixed)
 
 
 class _Keepers:
     def __init__(self, hoisting: Hoisting, axis: Dim, far: Reach) -> None:
         self.hoisting, self.axis, self.far = hoisting, axis, far
 
-    def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[Keeper]:
+    def graph(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Iterator[CachedNode]:
         for name, need in hoisted.local.items():
             if need.axis == self.axis:
                 yield from _part(need.part, path, (name,), dict(need.attributes))
@@ -85,7 +87,7 @@ class _Keepers:
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedScan():
                     if goes_on(node, self.axis):
-                        yield Keeper(below, (), {name: Kept(None, True) for name in node.carried})
+                        yield CachedNode(below, (), {name: CacheSlot(None, True) for name in node.carried})
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedRepeat():
                     modules = modules_of(node)
@@ -96,19 +98,19 @@ class _Keepers:
                 case TypedBlock():
                     yield from self.block(node, below)
 
-    def block(self, block: TypedBlock, path: str) -> Iterator[Keeper]:
+    def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
         names = {name: _kept(text, block, self.axis) for name, text in type(block.part).keeps.items()}
         held = {name: kept for name, kept in names.items() if kept.axis is not None}
         whole = [name for name in names if name not in held and self._stays(block, name, path)]
         held |= {name: replace(names[name], whole=True) for name in whole}
         if along(block, self.axis) and self.axis not in block.part.mixes(block.sizes):
-            held |= {name: Kept(None, True) for name in type(block.part).carries}
+            held |= {name: CacheSlot(None, True) for name in type(block.part).carries}
         if held or isinstance(block.part, State):
-            yield Keeper(path, (), held)
+            yield CachedNode(path, (), held)
         for name in type(block.part).model_fields:
             part = getattr(block.part, name)
             if isinstance(part, Part) and not is_node(type(part)) and type(part).carries and along(block, self.axis):
-                yield Keeper(path, (name,), {state: Kept(None, True) for state in type(part).carries})
+                yield CachedNode(path, (name,), {state: CacheSlot(None, True) for state in type(part).carries})
         for name, slot in block.slots.items():
             match slot:
                 case TypedBlock():
@@ -131,24 +133,26 @@ def goes_on(scan: TypedScan, axis: Dim | None) -> bool:
     return bool(scan.carried) and scan.axis.size == axis
 
 
-def _kept(text: str, block: TypedBlock, axis: Dim) -> Kept:
+def _kept(text: str, block: TypedBlock, axis: Dim) -> CacheSlot:
     names = _names(text)
     grows = [index - len(names) for index, name in enumerate(names) if name and block.sizes.get(name) == axis]
-    return Kept(grows[-1] if grows else None, names[:1] == ["batch"])
+    return CacheSlot(grows[-1] if grows else None, names[:1] == ["batch"])
 
 
 def _names(text: str) -> list[str]:
     """The axes of a declared type; nothing for one that is an expression."""
-    return [expression.text if isinstance(expression, Path) else "" for expression in pattern(text).axes]
+    return [expression.text if isinstance(expression, RefPath) else "" for expression in pattern(text).axes]
 
 
-def _part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[Keeper]:
+def _part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping[str, Any]) -> Iterator[CachedNode]:
     if isinstance(part, Plan) and attributes.get("grows"):
-        names = {name: Kept(-1, text.startswith(("int[batch", "bool[batch", "int[..."))) for name, text in kept(part).items()}
+        names = {
+            name: CacheSlot(-1, text.startswith(("int[batch", "bool[batch", "int[..."))) for name, text in kept(part).items()
+        }
         if names:
-            yield Keeper(path, attribute, names)
+            yield CachedNode(path, attribute, names)
     elif type(part).keeps and not isinstance(part, Plan):
-        yield Keeper(path, attribute, {"length": Kept(None, False)})
+        yield CachedNode(path, attribute, {"length": CacheSlot(None, False)})
     for name in type(part).model_fields:
         inner = getattr(part, name)
         if isinstance(inner, Plan):

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from blocks.core import Part
 from blocks.masks.mask import Mask
-from blocks.masks.plans import Plan, edges_of, plan
+from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted
 from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.ir import Ref, Wire
@@ -33,18 +33,18 @@ class Need:
     part: Part
     attributes: tuple[tuple[str, Any], ...]
     """What the part must know beside its fields."""
-    arguments: tuple[Source, ...]
-    keywords: tuple[tuple[str, Source], ...] = ()
+    arguments: tuple[HoistedSource, ...]
+    keywords: tuple[tuple[str, HoistedSource], ...] = ()
     axis: Dim | None = None
     """Along which it reads: the positions that it counts, or a mask's keys."""
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[HoistedSource, ...]:
         """All that `prepare` takes."""
         return (*self.arguments, *(source for _, source in self.keywords))
 
 
-Source: TypeAlias = "Ref | AxisPositions | Need"
+HoistedSource: TypeAlias = "Ref | AxisPositions | Need"
 
 
 @dataclass(slots=True, eq=False)
@@ -116,10 +116,10 @@ class _Place:
         outside = {wire.port: wire.refs for wire in wires}
         return {name: self.put(_outside(need, outside)) for name, need in inner.inputs.items()}
 
-    def _needs(self, block: TypedBlock) -> dict[str, Source]:
+    def _needs(self, block: TypedBlock) -> dict[str, HoistedSource]:
         """Keyword of the block's forward to what is prepared for it."""
         part, wired = block.part, {wire.port: wire.refs for wire in block.node.wires}
-        needs: dict[str, Source] = {}
+        needs: dict[str, HoistedSource] = {}
         for name, prepared in part.prepared(frozenset(wired)).items():
             held = getattr(part, prepared.slot)
             arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
@@ -134,23 +134,28 @@ class _Place:
         return needs
 
     def _mask(
-        self, block: TypedBlock, mask: Mask, arguments: tuple[Source, ...], ports: tuple[str, ...], wired: Mapping[str, Any]
+        self,
+        block: TypedBlock,
+        mask: Mask,
+        arguments: tuple[HoistedSource, ...],
+        ports: tuple[str, ...],
+        wired: Mapping[str, Any],
     ) -> Need:
         axes = [block.sizes.get(type(block.part).counts[port]) for port in ports]
         counted = all(self._is_counted(source) for source in arguments)
-        edges = [name for name in edges_of(mask) if name in wired]
+        edges = [name for name in mask.edge_types() if name in wired]
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
         chosen: Plan = plan(mask, optional)
         attributes = (("counted", counted), ("grows", axes[0] == axes[-1]))
         edges_read = tuple((name, wired[name][0]) for name in edges)
         return Need("mask", chosen, attributes, arguments, edges_read, axis=axes[-1])
 
-    def _is_counted(self, source: Source) -> bool:
+    def _is_counted(self, source: HoistedSource) -> bool:
         if isinstance(source, AxisPositions):
             return str(source.axis) not in self.run.declared
         return isinstance(source, Need) and isinstance(source.part, Counted)
 
-    def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> Source:
+    def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         if port in wired:
             return wired[port][0]
         axis: Dim = block.sizes[type(block.part).counts[port]]
@@ -166,7 +171,7 @@ class _Place:
 
     # -- placing
 
-    def put(self, source: Source) -> Ref:
+    def put(self, source: HoistedSource) -> Ref:
         """The value as a reference in this graph, made here or taken from outside."""
         if isinstance(source, Ref):
             return source
@@ -187,7 +192,7 @@ class _Place:
             self.placed[source] = name
         return Ref(self.placed[source])
 
-    def _lifts(self, source: Source) -> bool:
+    def _lifts(self, source: HoistedSource) -> bool:
         match source:
             case AxisPositions():
                 return True
@@ -196,7 +201,7 @@ class _Place:
             case Ref():
                 return source.node in self.captured
 
-    def _root_positions(self, source: AxisPositions) -> Source:
+    def _root_positions(self, source: AxisPositions) -> HoistedSource:
         if str(source.axis) in self.run.declared:
             return self.run.declared[str(source.axis)]
         inputs = sorted(self.run.typed.inputs.items(), key=lambda item: item[1].optional)
@@ -214,7 +219,7 @@ class _Place:
         return name
 
 
-def _outside(source: Source, wires: Mapping[str, tuple[Ref, ...]]) -> Source:
+def _outside(source: HoistedSource, wires: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
     """A source in a graph's own terms, in terms of the graph around it."""
     match source:
         case Ref():

@@ -11,7 +11,7 @@ from composer.graph.ir import Ref
 from composer.graph.typed import TypedRepeat
 from composer.lower.emit.constructor_trees import pattern
 from composer.lower.emit.identifiers import attribute, parameter_names, safe
-from composer.lower.emit.statements import Key, Loop, Naming, Statement
+from composer.lower.emit.statements import Key, LoopStatement, Naming, Statement
 from composer.lower.passes.node_queries import key_of
 from composer.lower.passes.shared_weights import modules_of
 
@@ -55,7 +55,7 @@ class Earlier:
     output: int
 
 
-Flow: TypeAlias = Same | Varying | Carried | Previous | Earlier
+LoopInput: TypeAlias = Same | Varying | Carried | Previous | Earlier
 
 
 def loop(
@@ -70,7 +70,7 @@ def loop(
     if any(one != lists[0] for one in lists):
         return None
     always, sometimes = signatures[0]
-    flows: dict[str, Flow] = {}
+    flows: dict[str, LoopInput] = {}
     for name in (*always, *sometimes):
         refs = [one.get(name, ()) for one in given]
         own = [[key_of(forward.graph, ref) for ref in one if ref.node == repeat.name] for one in refs]
@@ -93,7 +93,7 @@ def _earlier(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> Ear
     return Earlier(next(iter(outputs), 0))
 
 
-def _flow(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> Flow | None:
+def _flow(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> LoopInput | None:
     """How one value comes about; `own` are those of the references that name earlier passes."""
     if not any(own):
         alike = all(one == refs[0] for one in refs)
@@ -109,7 +109,7 @@ class _Passes:
     """The texts of one loop, given values' names."""
 
     def __init__(
-        self, forward: Forward, repeat: TypedRepeat, flows: Mapping[str, Flow], always: Sequence[str], outputs: Sequence[str]
+        self, forward: Forward, repeat: TypedRepeat, flows: Mapping[str, LoopInput], always: Sequence[str], outputs: Sequence[str]
     ) -> None:
         self.forward, self.repeat, self.flows, self.always, self.outputs = forward, repeat, flows, always, outputs
         self.count, self.last = len(repeat.passes), repeat.name.rpartition(".")[2]
@@ -137,7 +137,7 @@ class _Passes:
         uses += [key(ref) for flow in self.flows.values() if isinstance(flow, Varying) for ref in flow.refs if ref is not None]
         pairs = [(key(first[name][0]), (self.repeat.name, output, self.count - 1)) for name, output in self.carried.items()]
         singular = self.last[:-1] if self.last.endswith("s") and len(self.last) > 2 else f"{self.last}_pass"
-        written = Loop(
+        written = LoopStatement(
             self.rows,
             self.header,
             singular,

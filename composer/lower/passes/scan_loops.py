@@ -8,7 +8,7 @@ from blocks.core import leave, resume
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedScan
 from composer.lower.emit.identifiers import attribute
-from composer.lower.emit.statements import Key, Naming, Statement, Steps
+from composer.lower.emit.statements import Key, Naming, ScanStatement, Statement
 from composer.lower.passes.cache_layout import goes_on, writes_along
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def scan(forward: Forward, node: TypedScan) -> Statement:
     """The statement of one scan."""
     written = _Scan(forward, node)
     outputs = [name for name, _ in node.graph.graph.outputs]
-    steps = Steps(
+    steps = ScanStatement(
         {written.own[port]: "x_t" if port == "input" else f"{port}_t" for port in node.steps},
         written.walk,
         {written.own[port]: (port, outputs.index(output)) for port, output in node.carried.items()},

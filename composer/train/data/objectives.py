@@ -15,7 +15,7 @@ from torch import Tensor
 
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
-from composer.train.data.text import HELD_OUT, Data, Ids, tokenise
+from composer.train.data.text import HELD_OUT, Ids, TextData, tokenise
 from composer.train.data.tokenizers import MarkedTokeniser, Tokeniser
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, Batch
@@ -35,23 +35,23 @@ MARKS: Mapping[str, tuple[str, ...]] = {
 class Objective(Protocol):
     """What a model is asked about a text."""
 
-    def tokenise(self, text: str, *, path: Path) -> Data:
+    def tokenise(self, text: str, *, path: Path) -> TextData:
         """The text as tokens."""
         ...
 
-    def check(self, data: Data, context: int) -> None:
+    def check(self, data: TextData, context: int) -> None:
         """Raises: TrainingError where the text and the length of a window do not go together."""
         ...
 
-    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
         """A batch from anywhere in the text to train on."""
         ...
 
-    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
         """The held-out text, once and the same each time."""
         ...
 
-    def whole(self, data: Data) -> int | None:
+    def whole(self, data: TextData) -> int | None:
         """How many targets make up the held-out text; None where they are only a part of it."""
         ...
 
@@ -62,19 +62,19 @@ class NextToken:
 
     tokeniser: Tokeniser
 
-    def tokenise(self, text: str, *, path: Path) -> Data:
+    def tokenise(self, text: str, *, path: Path) -> TextData:
         return tokenise(text, self.tokeniser, path=path)
 
-    def check(self, data: Data, context: int) -> None:
+    def check(self, data: TextData, context: int) -> None:
         texts.check_length(data, context)
 
-    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
         return texts.draw_batch(data, batch=batch, context=context, generator=generator)
 
-    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
         return texts.held_out_batches(data, batch=batch, context=context)
 
-    def whole(self, data: Data) -> int | None:
+    def whole(self, data: TextData) -> int | None:
         return len(data.validation)
 
 
@@ -85,10 +85,10 @@ class Windows:
     tokeniser: MarkedTokeniser
     spoil: Callable[[MarkedTokeniser, Tensor, torch.Generator], Batch]
 
-    def tokenise(self, text: str, *, path: Path) -> Data:
+    def tokenise(self, text: str, *, path: Path) -> TextData:
         return tokenise(text, self.tokeniser, path=path)
 
-    def check(self, data: Data, context: int) -> None:
+    def check(self, data: TextData, context: int) -> None:
         texts.check_length(data, context)
         if context < 2 or len(data.validation) < 2:
             raise TrainingError(
@@ -97,11 +97,11 @@ class Windows:
         if GAPS[0] in self.tokeniser.marks and gaps(context)[1] > len(GAPS):
             raise TrainingError(f"a context of {context} has {gaps(context)[1]} gaps; there are marks for {len(GAPS)}")
 
-    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
         starts = torch.randint(len(data.train) - context + 1, (batch,), generator=generator).numpy()
         return self._spoilt(data.train[starts[:, None] + np.arange(context)], generator)
 
-    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
         generator = torch.Generator().manual_seed(0)
         count = len(data.validation) // context
         windows = data.validation[: count * context].reshape(count, context)
@@ -110,7 +110,7 @@ class Windows:
         if len(data.validation) - count * context >= 2:
             yield self._spoilt(data.validation[None, count * context :], generator)
 
-    def whole(self, data: Data) -> int | None:
+    def whole(self, data: TextData) -> int | None:
         return None
 
     def _spoilt(self, windows: Ids, generator: torch.Generator) -> Batch:
@@ -138,7 +138,7 @@ class Translation:
 
     tokeniser: MarkedTokeniser
 
-    def tokenise(self, text: str, *, path: Path) -> Data:
+    def tokenise(self, text: str, *, path: Path) -> TextData:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         for number, line in lines:
             if line.count("\t") != 1 or not all(side.strip() for side in line.split("\t")):
@@ -149,7 +149,7 @@ class Translation:
         boundary = int((1 - HELD_OUT) * len(lines))
         sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
         targets = "".join(target for _, target in sides[boundary:])
-        return Data(
+        return TextData(
             path=path,
             sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
             train=self._stream(sides[:boundary]),
@@ -165,7 +165,7 @@ class Translation:
         rows = [[*self.tokeniser.encode(source), start, *self.tokeniser.encode(target), end] for source, target in pairs]
         return np.concatenate([np.array([], dtype=dtype), *(np.array(row, dtype=dtype) for row in rows)])
 
-    def check(self, data: Data, context: int) -> None:
+    def check(self, data: TextData, context: int) -> None:
         for stream in (data.train, data.validation):
             pairs = self.pairs(stream)
             if not pairs:
@@ -177,17 +177,17 @@ class Translation:
                     hint="take a longer context, or leave that pair out",
                 )
 
-    def draw(self, data: Data, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
         pairs = self.pairs(data.train)
         rows = torch.randint(len(pairs), (batch,), generator=generator).tolist()
         return self._batch([pairs[row] for row in rows])
 
-    def held_out(self, data: Data, *, batch: int, context: int) -> Iterator[Batch]:
+    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
         pairs = self.pairs(data.validation)
         for first in range(0, len(pairs), batch):
             yield self._batch(pairs[first : first + batch])
 
-    def whole(self, data: Data) -> int | None:
+    def whole(self, data: TextData) -> int | None:
         return sum(len(target) - 1 for _, target in self.pairs(data.validation))
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:

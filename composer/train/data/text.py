@@ -25,7 +25,7 @@ COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class TextData:
     """A text as tokens, its last tenth held out."""
 
     path: Path
@@ -63,10 +63,10 @@ def split(text: str) -> tuple[str, str]:
     return text[:boundary], text[boundary:]
 
 
-def tokenise(text: str, tokeniser: Tokeniser, *, path: Path) -> Data:
+def tokenise(text: str, tokeniser: Tokeniser, *, path: Path) -> TextData:
     """Encode a text that was read from `path`; the split falls at the same character for every tokeniser."""
     train, validation = split(text)
-    return Data(
+    return TextData(
         path=path,
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
         train=encode(train, tokeniser),
@@ -83,7 +83,7 @@ def encode(text: str, tokeniser: Tokeniser) -> Ids:
     return np.concatenate([np.array([], dtype=dtype), *pieces])
 
 
-def check_length(data: Data, context: int) -> None:
+def check_length(data: TextData, context: int) -> None:
     """Raises: TrainingError where the text has no window of `context` tokens and the one that follows."""
     if len(data.train) <= context:
         raise TrainingError(
@@ -94,14 +94,14 @@ def check_length(data: Data, context: int) -> None:
         raise TrainingError(f"{data.path} is too short to hold out a tenth of it")
 
 
-def draw_batch(data: Data, *, batch: int, context: int, generator: torch.Generator) -> dict[str, Tensor]:
+def draw_batch(data: TextData, *, batch: int, context: int, generator: torch.Generator) -> dict[str, Tensor]:
     """`batch` windows that start anywhere with equal chance: `tokens` [B, T], and `targets` [B, T], the tokens after them."""
     starts = torch.randint(len(data.train) - context, (batch,), generator=generator).numpy()
     windows = data.train[starts[:, None] + np.arange(context + 1)]  # [B, T+1]
     return as_batch(windows)
 
 
-def held_out_batches(data: Data, *, batch: int, context: int) -> Iterator[dict[str, Tensor]]:
+def held_out_batches(data: TextData, *, batch: int, context: int) -> Iterator[dict[str, Tensor]]:
     """Every token of the held-out text as a target, once and in order, in windows side by side.
 
     The first window begins with the last token of the training text, which foretells the first held-out one.

@@ -12,11 +12,11 @@ from typing import Any
 
 from torch import nn
 
-from composer.train.data.text import Data
+from composer.train.data.text import TextData
 from composer.train.data.tokenizers import Tokeniser, load_tokeniser, save_tokeniser
 from composer.train.errors import TrainingError
 from composer.train.run import checkpoint as checkpoints
-from composer.train.settings import Settings, fixed_changes, load_settings, save_settings
+from composer.train.settings import TrainSettings, fixed_changes, load_settings, save_settings
 
 Build = Callable[[str], nn.Module]
 """Compiles a recipe's text to a model on the device it is to run on."""
@@ -71,11 +71,11 @@ class Trained:
 
     model: nn.Module
     tokeniser: Tokeniser
-    settings: Settings
+    settings: TrainSettings
     step: int
 
 
-def create(path: Path, *, recipe: str, settings: Settings, tokeniser: Tokeniser, data: Data) -> RunFolder:
+def create(path: Path, *, recipe: str, settings: TrainSettings, tokeniser: Tokeniser, data: TextData) -> RunFolder:
     """Write all that a run is, before its first step; refuses a folder that holds one already."""
     run = RunFolder(path)
     if run.settings.exists():
@@ -123,7 +123,7 @@ def compiled(recipe: str) -> nn.Module:
     return model
 
 
-def refuse_changes(run: RunFolder, *, recipe: str | None, settings: Settings | None, text: str, path: Path) -> None:
+def refuse_changes(run: RunFolder, *, recipe: str | None, settings: TrainSettings | None, text: str, path: Path) -> None:
     """Raises: TrainingError that says what differs, where a run would go on with something other than it began with."""
     identity = json.loads(run.data.read_text(encoding="utf-8"))
     if hashlib.sha256(text.encode("utf-8")).hexdigest() != identity["sha256"]:

@@ -10,10 +10,10 @@ from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import names
 from composer.graph.ir import BlockNode, Graph, PartValue, Ref, wires_of
-from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.infer.type_patterns import Mismatch, match, pattern
 from composer.graph.typed import TypedGraph, TypedScan
-from composer.graph.types import Given, Ports, TensorType
+from composer.graph.types import InputTypes, PortTypes, TensorType
 
 if TYPE_CHECKING:
     from composer.graph.passes.infer.infer import Inference
@@ -26,7 +26,7 @@ class Writing:
         self.inference, self.mistakes = inference, inference.mistakes
         self.task = inference.program.recipe.task
 
-    def block(self, node: BlockNode, part: Part, outputs: Ports, sizes: Mapping[str, Any]) -> None:
+    def block(self, node: BlockNode, part: Part, outputs: PortTypes, sizes: Mapping[str, Any]) -> None:
         """Reports what needs tokens that are still to come, or gives more or fewer values than there are tokens."""
         grows = self.inference.grows
         if grows is None or node.dropped:
@@ -53,7 +53,7 @@ class Writing:
             hint = f"the first output of `{scan.name}` has a value for each step"
             self.mistakes.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
 
-    def masks(self, node: BlockNode, part: Part, given: Given, sizes: Mapping[str, Any]) -> None:
+    def masks(self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> None:
         """Holds what the block's masks are and read against the positions of its queries and keys.
 
         Raises:
@@ -75,7 +75,7 @@ class Writing:
                 except Mismatch as wrong:
                     message = f"the mask {port.partition('_')[0]} {wrong.message}"
                     self.mistakes.at_port(node, port, "type-mismatch", message)
-                    raise Stop from None
+                    raise StopExpansion from None
 
     def _predicates(self, mask: PartValue, query: Any, key: Any) -> None:
         grows = self.inference.grows
@@ -87,13 +87,13 @@ class Writing:
                 message = f"`{one.part.kind}` asks which positions are the last ones, which is not known while a text is written"
                 hint = f"the axis {grows} of a {self.task} grows by each token; `first` and `chosen` do not look ahead"
                 self.mistakes.report(Diagnostic("unknown-end", message, one.span, hint=hint))
-                raise Stop
+                raise StopExpansion
             if one.part.one_sequence and query != key:
                 message = f"`{one.part.kind}` is about positions of one sequence; here queries are {query}, keys are {key}"
                 self.mistakes.report(
                     Diagnostic("two-sequences", message, one.span, hint="`valid` and `given` are for a memory too")
                 )
-                raise Stop
+                raise StopExpansion
 
 
 def needed(graph: Graph, others: Iterator[Ref]) -> frozenset[str]:

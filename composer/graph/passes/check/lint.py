@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blocks.embedding.embedding import Embedding
-from blocks.masks.by_position import Window
+from blocks.masks.mask import Mask
 from blocks.positions.learned import LearnedPositions
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import FieldValue, Known, PartValue, Pending, wires_of
@@ -56,8 +56,8 @@ def _windows(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnost
 def _widths(values: Iterator[FieldValue]) -> Iterator[FieldValue]:
     for value in values:
         if isinstance(value, PartValue):
-            if issubclass(value.part, Window):
-                yield dict(value.fields)["width"]
+            if issubclass(value.part, Mask) and value.part.width_field:
+                yield dict(value.fields)[value.part.width_field]
             yield from _widths(inner for _, inner in value.fields)
 
 

@@ -6,33 +6,33 @@ from typing import NoReturn
 
 from blocks.core import Library, Part, fields
 from composer.diagnostics import Label, Span
-from composer.graph.passes.expand.error_report import Stop
-from composer.graph.passes.expand.evaluation import DEPTH, Values
+from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
 from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Scope
-from composer.language.expressions.ast import If, Path
-from composer.language.recipe.ast import Choice, Recipe, SlotValue, Use, What
-from composer.language.recipe.base_parser import Reader
+from composer.language.expressions.ast import If, RefPath
+from composer.language.recipe.ast import BlockChoice, NodeContent, ParsedRecipe, SlotValue, UseDecl
+from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import Graphs
 from composer.language.unknown_names import missing_field, unknown_block
-from composer.language.yaml.nodes import Listing, Mapping, Node, Scalar
+from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 
 class Choices:
     """Follows names of blocks."""
 
-    def __init__(self, recipe: Recipe, values: Values) -> None:
+    def __init__(self, recipe: ParsedRecipe, values: Evaluator) -> None:
         self.recipe, self.values, self.report = recipe, values, values.report
         self.depth = 0
 
-    def choose(self, what: Choice, scope: Scope) -> tuple[What | Part | None, Scope]:
+    def choose(self, what: BlockChoice, scope: Scope) -> tuple[NodeContent | Part | None, Scope]:
         """What a block's name stands for, and the place where that was written; None for `none`."""
         expression = self.values.branch(what.expression, scope)
-        if not isinstance(expression, Path) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
+        if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
             self._no_block(expression.span)
         name = expression.steps[0].name
         match scope.values.get(name):
             case Broken():
-                raise Stop
+                raise StopExpansion
             case Deferred() as binding:
                 return self._held(binding, name, expression.span)
             case Bound(value=str() as word):
@@ -45,54 +45,54 @@ class Choices:
         if name not in library:
             known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
             self.report.diagnostics.extend(unknown_block(expression.span, name, known, self.recipe.clashes))
-            raise Stop
+            raise StopExpansion
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]
         if missing:
             self.report.diagnostics.append(missing_field(expression.span, name, missing))
-            raise Stop
-        return Use(part, expression.span, (), what.settings, what.span), scope
+            raise StopExpansion
+        return UseDecl(part, expression.span, (), what.settings, what.span), scope
 
-    def _held(self, binding: Deferred, name: str, span: Span) -> tuple[What | Part | None, Scope]:
+    def _held(self, binding: Deferred, name: str, span: Span) -> tuple[NodeContent | Part | None, Scope]:
         """What a name holds that is no plain value."""
         held = binding.holds
         match held:
             case None | Part():
                 return held, binding.scope
             case SlotValue():
-                what: What | None = held.what
-            case Scalar() | Mapping() | Listing():
+                what: NodeContent | None = held.what
+            case YamlScalar() | YamlMapping() | YamlList():
                 what = self._parsed(held, binding.scope.library or self.recipe.library)
             case _:
                 self._no_block(span, f"`{name}` holds a value, not a block", binding.span)
         if what is None:
-            raise Stop
-        if not isinstance(what, Choice):
+            raise StopExpansion
+        if not isinstance(what, BlockChoice):
             return what, binding.scope
-        if isinstance(what.expression, Path | If):
+        if isinstance(what.expression, RefPath | If):
             return self._next(what, binding.scope, span)
         if isinstance(held, SlotValue):  # the name is a field of a block, and this is what is written for it
             self._no_block(what.expression.span)
         self._no_block(span, f"`{name}` holds no block", binding.span)
 
-    def _next(self, what: Choice, scope: Scope, span: Span) -> tuple[What | Part | None, Scope]:
+    def _next(self, what: BlockChoice, scope: Scope, span: Span) -> tuple[NodeContent | Part | None, Scope]:
         """What another name stands for."""
         self.depth += 1
         try:
             if self.depth > DEPTH:
                 message = f"more than {DEPTH} names lead from one to the next here"
                 self.report.error("too-deep", span, message, hint="does a block hold itself?")
-                raise Stop
+                raise StopExpansion
             return self.choose(what, scope)
         finally:
             self.depth -= 1
 
-    def _parsed(self, node: Node, library: Library) -> What | None:
+    def _parsed(self, node: YamlNode, library: Library) -> NodeContent | None:
         key = (id(node), f"what {id(library)}")
         if key not in self.values.parsed:
             self.values.keep_alive.append(node)
-            self.values.parsed[key] = Graphs(Reader(self.report.diagnostics), library).what(node)
-        what: What | None = self.values.parsed[key]
+            self.values.parsed[key] = Graphs(BaseParser(self.report.diagnostics), library).what(node)
+        what: NodeContent | None = self.values.parsed[key]
         return what
 
     def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
@@ -101,4 +101,4 @@ class Choices:
             self.report.error("slot-form", span, "a block is wanted here", hint="name one, or write {type: …}")
         else:
             self.report.error("slot-form", span, message, labels=(Label(set_here, "set here"),))
-        raise Stop
+        raise StopExpansion

@@ -9,11 +9,11 @@ from blocks.core import Part, fields, is_node
 from blocks.core.fields import EdgeName
 from blocks.primitives.state import State
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Site
-from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.node_options import settle
 from composer.graph.passes.expand.scope import Scope
 from composer.graph.state_update import SUFFIX, Renewal
-from composer.language.recipe.ast import ExpressionValue, FieldEntry, Use
+from composer.language.recipe.ast import ExpressionValue, FieldEntry, UseDecl
 from composer.language.recipe.defined_block import is_defined
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Uses:
     def __init__(self, expander: Expander) -> None:
         self.expander, self.report = expander, expander.report
 
-    def use(self, what: Use, scope: Scope, site: Site) -> NodeBuilder:
+    def use(self, what: UseDecl, scope: Scope, site: Site) -> NodeBuilder:
         """The node of one use.
 
         Raises:
@@ -36,7 +36,7 @@ class Uses:
         if not is_node(part):
             hint = "it fills a slot of another block"
             self.report.error("not-a-node", what.type_span, f"{part.kind} is no node of a graph", hint=hint)
-            raise Stop
+            raise StopExpansion
         node = self.expander.new(site, what.span)
         node.part = part
         settle(node, what.settings, scope, site, self.expander.values)
@@ -44,7 +44,7 @@ class Uses:
             message = f"{part.kind} needs positions, which the holder of this slot cannot hand on"
             hint = "write it as a node of its own, before or after the holder"
             self.report.error("slot-form", what.type_span, message, hint=hint)
-            raise Stop
+            raise StopExpansion
         if is_defined(part):
             node.broken = node.broken or any(entry.value is None for entry in what.fields)
             self.expander.instances.write(node, what, scope)
@@ -56,7 +56,7 @@ class Uses:
             self._fields(node, what, scope)
         return node
 
-    def _fields(self, node: NodeBuilder, what: Use, scope: Scope) -> None:
+    def _fields(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
         """The fields of a block that computes by itself."""
         known, written = fields(what.part), {entry.name: entry for entry in what.fields}
         node.broken = node.broken or any(field.required and name not in written for name, field in known.items())
@@ -85,7 +85,7 @@ class Uses:
         assert isinstance(written, ExpressionValue)
         if state.home.sealed:
             self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="write it as a node of its own")
-            raise Stop
+            raise StopExpansion
         node = self.expander.new(Site(state.name + SUFFIX, state.home, written.span, ""), state.span)
         node.part, node.read = Renewal, True
         node.fields["shape"] = state.fields["shape"]

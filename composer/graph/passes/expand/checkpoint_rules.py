@@ -8,15 +8,14 @@ from typing import Any
 from composer.graph.describe import number
 from composer.language.expressions.evaluator import as_float, evaluate
 from composer.language.expressions.parser import parse_expression
-from composer.language.yaml.nodes import Listing, Node
-from composer.language.yaml.nodes import Mapping as YamlMapping
-from composer.language.yaml.writer import Data, data_of
+from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
+from composer.language.yaml.writer import YamlData, data_of
 
 SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotated", "offset")
 """What is a number in a rule of `weights`."""
 
 
-def published(rules: Node, params: Mapping[str, Any]) -> Data:
+def published(rules: YamlNode, params: Mapping[str, Any]) -> YamlData:
     """The rules of one model type, with the values of params; its `config` sets those, of which none is left."""
     if not isinstance(rules, YamlMapping):
         return data_of(rules)
@@ -26,17 +25,17 @@ def published(rules: Node, params: Mapping[str, Any]) -> Data:
     return texts
 
 
-def _operations(rule: Node, params: Mapping[str, Any]) -> Data:
+def _operations(rule: YamlNode, params: Mapping[str, Any]) -> YamlData:
     """What one rule does, or a part of it: sizes are expressions."""
     if not isinstance(rule, YamlMapping):
         return data_of(rule)
     return {entry.key.text: _sizes(entry.value, params) if entry.key.text in SIZES else data_of(entry.value) for entry in rule}
 
 
-def _sizes(node: Node, params: Mapping[str, Any]) -> Data:
+def _sizes(node: YamlNode, params: Mapping[str, Any]) -> YamlData:
     match node:
         case YamlMapping():
             return _operations(node, params)
-        case Listing(items=items):
+        case YamlList(items=items):
             return [_sizes(item, params) for item in items]
     return number(as_float(evaluate(parse_expression(node), params), node.span))

@@ -11,8 +11,8 @@ from blocks.core.fields import Field
 from composer.graph.ir import Known
 from composer.graph.passes.expand.builders import NodeBuilder
 from composer.graph.passes.expand.scope import Binding, Bound, Broken, Declaration, Deferred, Extent, Scope
-from composer.language.recipe.ast import Body, Choice, FieldEntry, MaskValue, SlotValue, Use
-from composer.language.recipe.base_parser import Reader
+from composer.language.recipe.ast import BlockChoice, FieldEntry, GraphBody, MaskValue, SlotValue, UseDecl
+from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import Graphs
 from composer.language.yaml.reader import read
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 @cache
-def expansion(part: type[Part]) -> Body:
+def expansion(part: type[Part]) -> GraphBody:
     """The graph that a block declares, parsed."""
     document = read(Declaration(f"<{part.kind}>", part.graph))
     assert document.root is not None, document.diagnostics
-    reader = Reader(list(document.diagnostics))
+    reader = BaseParser(list(document.diagnostics))
     body = Graphs(reader, standard()).body(document.root)
     assert not reader.diagnostics, reader.diagnostics
     return body
@@ -37,7 +37,7 @@ class Composites:
     def __init__(self, expander: Expander) -> None:
         self.expander, self.report = expander, expander.report
 
-    def write(self, node: NodeBuilder, what: Use, scope: Scope) -> None:
+    def write(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
         """The graph of one use, in the node that it became: fields are names inside, ports are inputs."""
         inner = self.expander.inside(node, ports(what.part))
         written = {entry.name: entry for entry in what.fields}
@@ -54,7 +54,7 @@ class Composites:
         written = entry.value
         if written is None:
             return Broken(entry.key)
-        if isinstance(written, SlotValue) and isinstance(written.what, Choice) and not field.nullable:
+        if isinstance(written, SlotValue) and isinstance(written.what, BlockChoice) and not field.nullable:
             choice = written.what
             chosen = self.report.attempt(lambda: self.expander.choices.choose(choice, scope))
             if chosen is None:
@@ -69,7 +69,7 @@ class Composites:
             return Deferred(None, scope, value.span) if value.value is None else Bound(value.value, value.span)
         return Broken(written.span) if value is None else Deferred(written, scope, written.span)
 
-    def _reject(self, what: Use, values: Mapping[str, Binding], node: NodeBuilder) -> None:
+    def _reject(self, what: UseDecl, values: Mapping[str, Binding], node: NodeBuilder) -> None:
         plain: dict[str, Any] = {
             key: value.value if isinstance(value, Bound) else value.holds
             for key, value in values.items()

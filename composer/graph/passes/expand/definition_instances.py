@@ -13,7 +13,7 @@ from composer.graph.passes.expand.init_rules import written_starts
 from composer.graph.passes.expand.params import Params
 from composer.graph.passes.expand.scope import Binding, Bound, Broken, Extent, Scope
 from composer.language.expressions.parser import names
-from composer.language.recipe.ast import Definition, GivenValue, Use
+from composer.language.recipe.ast import Definition, GivenValue, UseDecl
 from composer.language.recipe.keys import VALUE_WORDS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Instances:
         """The definitions whose graphs are being written out, each with its values, the outermost first."""
         self.used: set[type[Part]] = set()
 
-    def write(self, node: NodeBuilder, what: Use, scope: Scope) -> None:
+    def write(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
         """The graph of one use, in the node that it became."""
         definition = self.definitions[what.part]
         self.used.add(what.part)
@@ -56,7 +56,7 @@ class Instances:
         finally:
             self.around.pop()
 
-    def _values(self, definition: Definition, what: Use, scope: Scope) -> dict[str, Binding]:
+    def _values(self, definition: Definition, what: UseDecl, scope: Scope) -> dict[str, Binding]:
         """What the names of a definition stand for in one use: its params, the axes of its inputs, and what it sees around it."""
         outer = definition.outer
         values = dict(self.expander.values_of_recipe if outer is None else self._values_around(outer))

@@ -17,7 +17,7 @@ MOST = 100
 """Mistakes that are reported of one recipe."""
 
 
-class Stop(Exception):
+class StopExpansion(Exception):
     """Something is wrong and has been reported; what depends on it cannot go on."""
 
 
@@ -25,7 +25,7 @@ class TooMuch(Exception):
     """The recipe comes to more than can be worked out, which has been reported."""
 
 
-class Report:
+class ErrorReport:
     """The mistakes of one run."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Report:
         """What the work gives; None where it ends in a mistake, which is taken down."""
         try:
             return work()
-        except (ExpressionError, Stop) as error:
+        except (ExpressionError, StopExpansion) as error:
             self.take(error)
             return None
 

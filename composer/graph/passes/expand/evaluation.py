@@ -11,9 +11,9 @@ from blocks.core import Part
 from blocks.core.fields import Flag, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
-from composer.graph.passes.expand.error_report import Report, Stop, labels
+from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labels
 from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Extent, Scope
-from composer.language.expressions.ast import Binary, Expression, If, Path, Slice, Step, Unary, Value
+from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
 from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate
 from composer.language.expressions.free_names import IDENTIFIER
 from composer.language.expressions.parser import ExpressionError, names, parse_expression
@@ -22,23 +22,23 @@ from composer.language.recipe.ast import (
 )
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.suggestions import near
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
 
 
-class Values:
+class Evaluator:
     """Evaluates expressions in their scope."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ErrorReport) -> None:
         self.report = report
         self.parsed: dict[tuple[int, str], Any] = {}
         """What pieces of the document were read as, by their identity."""
         self.keep_alive: list[Any] = []
         """Those pieces, so that no other takes their identity."""
 
-    def parsed_scalar(self, scalar: Scalar) -> Expression | None:
+    def parsed_scalar(self, scalar: YamlScalar) -> Expression | None:
         key = (id(scalar), "expression")
         if key not in self.parsed:
             self.keep_alive.append(scalar)
@@ -61,21 +61,21 @@ class Values:
         """The expression that a conditional or a name comes to, and the place where that is written."""
         for _ in range(DEPTH):
             expression = self.branch(expression, scope)
-            if not isinstance(expression, Path) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
+            if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
                 return expression, scope
             binding = scope.values.get(expression.steps[0].name)
             if not isinstance(binding, Deferred):
                 return expression, scope
             if isinstance(binding.holds, ExpressionValue):
                 expression, scope = binding.holds.expression, binding.scope
-            elif isinstance(binding.holds, Scalar) and (parsed := self.parsed_scalar(binding.holds)) is not None:
+            elif isinstance(binding.holds, YamlScalar) and (parsed := self.parsed_scalar(binding.holds)) is not None:
                 expression, scope = parsed, binding.scope
             elif binding.holds is None:
-                return Path((Step("none", None, expression.span, expression.span),), expression.span), scope
+                return RefPath((PathStep("none", None, expression.span, expression.span),), expression.span), scope
             else:
                 return expression, scope
         self.report.error("too-deep", expression.span, "these names lead back to themselves")
-        raise Stop
+        raise StopExpansion
 
     def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:
         """The plain values that an expression reads, and where each was set."""
@@ -84,7 +84,7 @@ class Values:
         for name in sorted(names(expression)):
             binding = scope.values.get(name)
             if isinstance(binding, Broken):
-                raise Stop
+                raise StopExpansion
             if isinstance(binding, Bound):
                 values[name] = binding.value
                 origins.append((name, binding.span))
@@ -125,9 +125,9 @@ class Values:
     def _deferred_expression(self, binding: Deferred) -> tuple[Expression | None, Scope]:
         if isinstance(binding.holds, ExpressionValue):
             return self.branch(binding.holds.expression, binding.scope), binding.scope
-        if isinstance(binding.holds, Scalar):
+        if isinstance(binding.holds, YamlScalar):
             expression = self.parsed_scalar(binding.holds)
-            if expression is not None and not isinstance(expression, Path):
+            if expression is not None and not isinstance(expression, RefPath):
                 return self.branch(expression, binding.scope), binding.scope
         return None, binding.scope
 
@@ -155,7 +155,7 @@ class Values:
             ExpressionError: where it is none.
         """
         match expression:
-            case Path(steps=(Step(name=name, arguments=None),)) if name not in scope.values and name not in (
+            case RefPath(steps=(PathStep(name=name, arguments=None),)) if name not in scope.values and name not in (
                 "true",
                 "false",
                 "none",
@@ -213,10 +213,10 @@ def axis_names(part: type[Part]) -> frozenset[str]:
     return frozenset(name for text in part.inputs.values() for name in IDENTIFIER.findall(text.partition("[")[2]))
 
 
-def paths(expression: Expression | Slice) -> Iterable[Path]:
+def paths(expression: Expression | Slice) -> Iterable[RefPath]:
     """Every path in an expression, those in brackets included."""
     match expression:
-        case Path():
+        case RefPath():
             yield expression
             for step in expression.steps:
                 for argument in step.arguments or ():

@@ -13,8 +13,8 @@ from composer.graph.passes.expand.block_uses import Uses
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Site
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
-from composer.graph.passes.expand.error_report import Report, Stop, TooMuch, once
-from composer.graph.passes.expand.evaluation import DEPTH, Values
+from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, TooMuch, once
+from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
 from composer.graph.passes.expand.field_values import Fields
 from composer.graph.passes.expand.init_rules import starts, written_starts
 from composer.graph.passes.expand.node_options import settle
@@ -23,15 +23,24 @@ from composer.graph.passes.expand.repeats import Repeats
 from composer.graph.passes.expand.scope import Binding, Bound, Broken, Extent, Scope
 from composer.graph.passes.resolve.freeze import freeze
 from composer.graph.passes.resolve.resolve import Wiring
-from composer.language.recipe.ast import Body, Choice, Group, Recipe, Repeat, Scan, Use, What
+from composer.language.recipe.ast import (
+    BlockChoice,
+    GraphBody,
+    GroupDecl,
+    NodeContent,
+    ParsedRecipe,
+    RepeatDecl,
+    ScanDecl,
+    UseDecl,
+)
 from composer.language.recipe.defined_block import is_defined
-from composer.language.yaml.nodes import Mapping, Scalar
+from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
 NODES = 6_000
 """Nodes that are expanded one by one; a repeat whose passes agree counts once."""
 
 
-def expand(recipe: Recipe, library: Library) -> tuple[Program | None, tuple[Diagnostic, ...]]:
+def expand(recipe: ParsedRecipe, library: Library) -> tuple[Program | None, tuple[Diagnostic, ...]]:
     """The graph of a recipe, and what is wrong with it: only the sound part of the graph then, or none at all."""
     expander = Expander(recipe, library)
     return expander.program(), tuple(once([*recipe.diagnostics, *expander.report.diagnostics]))
@@ -40,10 +49,10 @@ def expand(recipe: Recipe, library: Library) -> tuple[Program | None, tuple[Diag
 class Expander:
     """One run of `expand`."""
 
-    def __init__(self, recipe: Recipe, library: Library) -> None:
+    def __init__(self, recipe: ParsedRecipe, library: Library) -> None:
         self.recipe, self.library = recipe, library
-        self.report = Report()
-        self.values = Values(self.report)
+        self.report = ErrorReport()
+        self.values = Evaluator(self.report)
         self.choices = Choices(recipe, self.values)
         self.fields = Fields(self)
         self.uses = Uses(self)
@@ -122,7 +131,7 @@ class Expander:
         holder.graph.inputs |= {port: GraphInput(port) for port in ports if port in holder.edges}
         return holder.graph
 
-    def body(self, body: Body, graph: GraphBuilder, scope: Scope) -> None:
+    def body(self, body: GraphBody, graph: GraphBuilder, scope: Scope) -> None:
         """Writes nodes into a graph."""
         above = "input"
         for declared in body.nodes:
@@ -146,7 +155,7 @@ class Expander:
 
     # -- nodes
 
-    def node(self, what: What | None, scope: Scope, site: Site) -> NodeBuilder:
+    def node(self, what: NodeContent | None, scope: Scope, site: Site) -> NodeBuilder:
         """One node.
 
         Raises:
@@ -162,17 +171,17 @@ class Expander:
             if self.depth > DEPTH:
                 message = f"blocks stand more than {DEPTH} deep inside one another"
                 self.report.error("too-deep", site.span, message, hint="does a block hold itself?")
-                raise Stop
+                raise StopExpansion
             match what:
-                case Choice():
+                case BlockChoice():
                     return self._choice(what, scope, site)
-                case Use():
+                case UseDecl():
                     return self.uses.use(what, scope, site)
-                case Group() | Scan():
+                case GroupDecl() | ScanDecl():
                     return self._group(what, scope, site)
-                case Repeat():
+                case RepeatDecl():
                     return self.repeats.repeat(what, scope, site)
-            raise Stop  # it could not be read
+            raise StopExpansion  # it could not be read
         finally:
             self.depth -= 1
             self.report.inside = before
@@ -183,7 +192,7 @@ class Expander:
         self.all_nodes.append(node)
         return node
 
-    def _choice(self, what: Choice, scope: Scope, site: Site) -> NodeBuilder:
+    def _choice(self, what: BlockChoice, scope: Scope, site: Site) -> NodeBuilder:
         target, place = self.choices.choose(what, scope)
         if target is None:
             node = self.new(site, what.span)
@@ -193,7 +202,7 @@ class Expander:
             return self.default(target, site)
         around = site.home.holder.part if site.home.holder is not None else None
         if around is not None and not is_defined(around):  # a slot's own text, not the expansion that uses it
-            site = site.at(target.type_span if isinstance(target, Use) else target.span)
+            site = site.at(target.type_span if isinstance(target, UseDecl) else target.span)
         inside = Scope(place.graph, place.values, place.outer, place.inside or scope.inside, place.library)
         return self.node(target, inside, site.filling() if place is not scope else site)
 
@@ -206,17 +215,17 @@ class Expander:
         node.edges[port] = site.implied(port)
         return node
 
-    def _group(self, what: Group | Scan, scope: Scope, site: Site) -> NodeBuilder:
+    def _group(self, what: GroupDecl | ScanDecl, scope: Scope, site: Site) -> NodeBuilder:
         node = self.new(site, what.span)
         settle(node, what.settings, scope, site, self.values)
-        if isinstance(what, Scan):
+        if isinstance(what, ScanDecl):
             node.axis = (what.axis, what.axis_span)
         inner = self.inside(node, node.edges)
         self.body(what.body, inner, scope.within(inner))
         return node
 
 
-def _keys(root: Mapping, name: str) -> Iterable[Scalar]:
+def _keys(root: YamlMapping, name: str) -> Iterable[YamlScalar]:
     """The names under a key of the recipe."""
     value = root.get(name)
-    return (entry.key for entry in value) if isinstance(value, Mapping) else ()
+    return (entry.key for entry in value) if isinstance(value, YamlMapping) else ()

@@ -13,31 +13,31 @@ from blocks.core.fields import Flag, FlagsBy, ListOf, SlotOf, Word
 from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
 from composer.graph.passes.expand.builders import NodeBuilder, Site
-from composer.graph.passes.expand.error_report import Stop, labels
+from composer.graph.passes.expand.error_report import StopExpansion, labels
 from composer.graph.passes.expand.evaluation import axis_names, convert, paths
 from composer.graph.passes.expand.mask_expressions import Masks
 from composer.graph.passes.expand.scope import Deferred, Scope
-from composer.language.expressions.ast import Expression, Path
+from composer.language.expressions.ast import Expression, RefPath
 from composer.language.expressions.evaluator import evaluate, evaluate_word
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import (
-    Body,
-    Choice,
+    BlockChoice,
     ExpressionValue,
     FlagsValue,
-    Group,
+    GraphBody,
+    GroupDecl,
     ListValue,
     MaskValue,
+    NodeContent,
     NodeDecl,
-    Repeat,
-    Scan,
-    Settings,
+    NodeOptions,
+    RepeatDecl,
+    ScanDecl,
     SlotValue,
     TextValue,
-    Use,
-    What,
-    Written,
+    UseDecl,
+    WrittenValue,
 )
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.unknown_names import unknown
@@ -53,7 +53,7 @@ class Fields:
         self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
         self.masks = Masks(self.library, self.values, self)
 
-    def field(self, written: Written, field: FieldSpec, part: type[Part], scope: Scope, node: NodeBuilder | None) -> Any:
+    def field(self, written: WrittenValue, field: FieldSpec, part: type[Part], scope: Scope, node: NodeBuilder | None) -> Any:
         """A field's value in one place.
 
         Raises:
@@ -76,10 +76,10 @@ class Fields:
                 return Known(tuple(flags), written.span)
         assert isinstance(written, ExpressionValue)
         expression, place = self.values.chase(written.expression, scope)
-        if isinstance(expression, Path) and expression.text == "none":
+        if isinstance(expression, RefPath) and expression.text == "none":
             if not field.nullable:
                 self.report.error("not-optional", written.span, f"`{field.name}` cannot be empty")
-                raise Stop
+                raise StopExpansion
             return Known(None, written.span)
         match form:
             case Word(of=words):
@@ -116,27 +116,27 @@ class Fields:
             else:
                 known = [*scope.values, *sorted(symbols - fields(part).keys())]
                 self.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], known))
-            raise Stop
+            raise StopExpansion
         return Pending(expression, tuple(sorted({**values, **sizes}.items())), span, origins)
 
-    def _slot(self, what: What, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
+    def _slot(self, what: NodeContent, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
         assert isinstance(form, SlotOf)
         place = scope
-        target: What | Part | None = what
-        if isinstance(what, Choice):
+        target: NodeContent | Part | None = what
+        if isinstance(what, BlockChoice):
             target, place = self.expander.choices.choose(what, scope)
         if target is None:
             if not field.nullable:
                 self.report.error("not-optional", span, f"the slot `{field.name}` cannot be empty")
-                raise Stop
+                raise StopExpansion
             return Known(None, span)
         if isinstance(target, Part):
             return self.default_slot(FieldSpec(field.name, form, False, target, "", False), node, span)
-        part = target.part if isinstance(target, Use) else None
-        if isinstance(target, Repeat | Scan):  # in a graph of its own, which the holder can call
-            target = Group(Body((NodeDecl(field.name, span, target),), (), span), Settings(), span)
+        part = target.part if isinstance(target, UseDecl) else None
+        if isinstance(target, RepeatDecl | ScanDecl):  # in a graph of its own, which the holder can call
+            target = GroupDecl(GraphBody((NodeDecl(field.name, span, target),), (), span), NodeOptions(), span)
         if not _fits(part, form.family):
-            at = target.type_span if isinstance(target, Use) else span
+            at = target.type_span if isinstance(target, UseDecl) else span
             offered = ", ".join(sorted(self.library.of(form.family))[:8])
             self.report.error(
                 "slot-family",
@@ -144,12 +144,12 @@ class Fields:
                 f"{part.kind if part else 'a graph'} does not fill the slot `{field.name}`",
                 hint=f"it takes {offered}" if offered else "",
             )
-            raise Stop
+            raise StopExpansion
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
             sealed = self.expander.graph(node, sealed=True)
             inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
             return self.expander.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
-        assert isinstance(target, Use)
+        assert isinstance(target, UseDecl)
         settings = target.settings
         if settings.edges or settings.when or settings.tie:
             self.report.error(
@@ -157,10 +157,10 @@ class Fields:
             )
         values = tuple(self._part_fields(target, place, node))
         if any(value is None for _, value in values):
-            raise Stop
+            raise StopExpansion
         return PartValue(part, values, target.span)
 
-    def _part_fields(self, use: Use, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
+    def _part_fields(self, use: UseDecl, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
         """The fields that are written, None for one with a mistake, and the slots that are not."""
         written = {entry.name: entry for entry in use.fields}
         for key, field in fields(use.part).items():

@@ -7,9 +7,10 @@ from functools import partial
 
 from composer.diagnostics import Span
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, RepeatNode, ScanNode, SlotNode
-from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.expand.scope import Scope
 from composer.language.expressions.evaluator import as_float
+from composer.language.patterns import below
 from composer.language.recipe.ast import ExpressionValue, InitRule
 
 Start = tuple[str, str, float, Span]
@@ -17,7 +18,7 @@ Start = tuple[str, str, float, Span]
 WANTED = {"normal": "a standard deviation", "uniform": "half a width"}
 
 
-def written_starts(rules: Iterable[InitRule], scope: Scope, values: Values) -> Iterator[Start]:
+def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[Start]:
     """The rules of a recipe, or of a block in one, their numbers computed."""
     for rule in rules:
         number = values.report.attempt(partial(_number, rule.value, scope, values))
@@ -28,7 +29,7 @@ def written_starts(rules: Iterable[InitRule], scope: Scope, values: Values) -> I
         yield rule.pattern, rule.how, number, rule.span
 
 
-def _number(written: ExpressionValue, scope: Scope, values: Values) -> float:
+def _number(written: ExpressionValue, scope: Scope, values: Evaluator) -> float:
     return as_float(values.evaluate(written.expression, scope), written.span)
 
 
@@ -44,7 +45,7 @@ def _of_node(node: Node, prefix: str) -> Iterator[Start]:
         case GroupNode(graph=graph, init=init):
             yield from starts(graph, prefix)
             for pattern, how, value, span in init:
-                yield prefix + pattern, how, value, span
+                yield below(prefix, pattern), how, value, span
         case ScanNode(graph=graph):
             yield from starts(graph, prefix)
         case RepeatNode(passes=passes, share=share):

@@ -12,16 +12,16 @@ from blocks.masks.operators import And, Not, Or
 from composer.diagnostics import Label
 from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge
-from composer.graph.passes.expand.error_report import Stop
-from composer.graph.passes.expand.evaluation import DEPTH, Values
+from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
 from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Scope
-from composer.language.expressions.ast import Binary, Expression, Path, Slice, Unary
+from composer.language.expressions.ast import Binary, Expression, RefPath, Slice, Unary
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.recipe.ast import (
     MaskValue,
 )
 from composer.language.unknown_names import unknown
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 if TYPE_CHECKING:
     from composer.graph.passes.expand.field_values import Fields
@@ -34,7 +34,7 @@ PREDICATES = 1_000
 class Masks:
     """Reads mask expressions; the nodes that they name become edges of the block that holds the mask."""
 
-    def __init__(self, library: Library, values: Values, fields_: Fields) -> None:
+    def __init__(self, library: Library, values: Evaluator, fields_: Fields) -> None:
         self.library, self.values, self.report, self.fields = library, values, values.report, fields_
         self.depth = self.predicates = 0
 
@@ -52,7 +52,7 @@ class Masks:
                 return PartValue(part, tuple(zip(part.model_fields, sides, strict=True)), expression.span)
             case Unary(operator="not", operand=operand):
                 return PartValue(Not, ((next(iter(Not.model_fields)), self._mask(operand, scope, node, field)),), expression.span)
-            case Path(steps=(step,)):
+            case RefPath(steps=(step,)):
                 return self._predicate(expression, step, scope, node, field)
         self.report.error(
             "mask-form",
@@ -60,16 +60,16 @@ class Masks:
             "a mask is made of predicates with `and`, `or` and `not`",
             hint="such as causal and window(1024)",
         )
-        raise Stop
+        raise StopExpansion
 
-    def _predicate(self, path: Path, step: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+    def _predicate(self, path: RefPath, step: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
         self.predicates += 1
         if self.predicates > PREDICATES:
             self.report.error("too-many-nodes", path.span, f"a mask has at most {PREDICATES:,} predicates")
-            raise Stop
+            raise StopExpansion
         binding = scope.values.get(step.name)
         if isinstance(binding, Broken):
-            raise Stop
+            raise StopExpansion
         if isinstance(binding, Deferred) and step.arguments is None:
             return self._held_mask(binding, path, node, field)
         name = step.name
@@ -80,10 +80,10 @@ class Masks:
             self.report.error(
                 "not-optional", path.span, f"`{field.name}` cannot be empty", hint="`full` lets every query see every key"
             )
-            raise Stop
+            raise StopExpansion
         if name not in known:
             self.report.diagnostics.append(unknown("unknown-mask", step.name_span, "mask", name, known))
-            raise Stop
+            raise StopExpansion
         part = known[name]
         parameters = list(fields(part).values())
         arguments = step.arguments or ()
@@ -95,27 +95,27 @@ class Masks:
                 f"{name} takes {len(parameters)} argument{'s' * (len(parameters) != 1)}, not {len(arguments)}",
                 hint=f"write {shape}",
             )
-            raise Stop
+            raise StopExpansion
         pairs = zip(parameters, arguments, strict=False)
         values = tuple((f.name, self._mask_argument(f, argument, part, scope, node)) for f, argument in pairs)
         if any(isinstance(value, Known) and value.value is None for _, value in values):
             return PartValue(known["full"], (), path.span)  # what an empty edge would say is true everywhere
         return PartValue(part, values, path.span)
 
-    def _held_mask(self, binding: Deferred, path: Path, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+    def _held_mask(self, binding: Deferred, path: RefPath, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
         held = binding.holds
         expression = held.expression if isinstance(held, MaskValue) else None
-        if isinstance(held, Scalar):
+        if isinstance(held, YamlScalar):
             expression = self.values.parsed_scalar(held)
             if expression is None:
-                raise Stop  # it cannot be read, which has been reported
+                raise StopExpansion  # it cannot be read, which has been reported
         if expression is not None:
             self.depth += 1
             try:
                 if self.depth > DEPTH:
                     message = f"more than {DEPTH} names lead from one to the next here"
                     self.report.error("too-deep", path.span, message, hint="does a mask hold itself?")
-                    raise Stop
+                    raise StopExpansion
                 return self._mask(expression, binding.scope, node, field)
             finally:
                 self.depth -= 1
@@ -124,7 +124,7 @@ class Masks:
                 type(held), tuple((key, Known(getattr(held, key), path.span)) for key in type(held).model_fields), path.span
             )
         self.report.error("mask-form", path.span, f"`{path.text}` holds no mask", labels=(Label(binding.span, "set here"),))
-        raise Stop
+        raise StopExpansion
 
     def _mask_argument(
         self, field: FieldSpec, argument: Any, part: type[Part], scope: Scope, node: NodeBuilder | None
@@ -132,11 +132,11 @@ class Masks:
         form = field.form
         if isinstance(argument, Slice):
             self.report.error("mask-arguments", argument.span, f"a range is no argument of {part.kind}")
-            raise Stop
+            raise StopExpansion
         expression = self.values.branch(argument, scope)
         if isinstance(form, OrEdge):
             is_number = (
-                not isinstance(expression, Path)
+                not isinstance(expression, RefPath)
                 or expression.steps[0].name in scope.values
                 or expression.steps[0].name in FUNCTIONS
             )
@@ -144,14 +144,14 @@ class Masks:
         if not isinstance(form, EdgeName):
             found, place = self.values.chase(expression, scope)
             return self.fields.number(found, place, form, part, field, argument.span)
-        if isinstance(expression, Path) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
+        if isinstance(expression, RefPath) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
             return Known(None, argument.span)
-        if not isinstance(expression, Path):
+        if not isinstance(expression, RefPath):
             self.report.error("mask-edge", argument.span, f"{part.kind} takes a node or an input, not a number")
-            raise Stop
+            raise StopExpansion
         if node is None:
             self.report.error("mask-edge", argument.span, "a mask that names a node cannot stand here")
-            raise Stop
+            raise StopExpansion
         base = f"{part.kind}_{'_'.join(step.name for step in expression.steps)}"
         port, count = base, 1
         while port in node.edges and node.edges[port].references != (expression,):

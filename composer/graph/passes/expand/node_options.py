@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from blocks.core import ports
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Site
-from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.expand.scope import Scope
-from composer.language.recipe.ast import Edge, Settings
+from composer.language.recipe.ast import EdgeDecl, NodeOptions
 
 FIRST = "input"
 """The first port of a node with a graph of its own."""
 
 
-def settle(node: NodeBuilder, settings: Settings, scope: Scope, site: Site, values: Values) -> None:
+def settle(node: NodeBuilder, settings: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
     """Takes down in the node what is written in `scope`, and what is implied where nothing is."""
     if node.part is None:
         _edges_of_graph(node, settings, scope, site, values)
@@ -28,7 +28,7 @@ def settle(node: NodeBuilder, settings: Settings, scope: Scope, site: Site, valu
         node.ties_pending = [PendingTie("", settings.tie, scope, settings.tie.span)]
 
 
-def _edges_of_graph(node: NodeBuilder, settings: Settings, scope: Scope, site: Site, values: Values) -> None:
+def _edges_of_graph(node: NodeBuilder, settings: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
     for edge in settings.edges:
         port = edge.port or FIRST
         if site.fed and port == FIRST:
@@ -39,7 +39,7 @@ def _edges_of_graph(node: NodeBuilder, settings: Settings, scope: Scope, site: S
         node.edges = {FIRST: site.implied(FIRST), **node.edges}
 
 
-def _edges_of_block(node: NodeBuilder, settings: Settings, scope: Scope, site: Site, values: Values) -> None:
+def _edges_of_block(node: NodeBuilder, settings: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
     assert node.part is not None
     known = ports(node.part)
     first = next(iter(known), "")
@@ -64,7 +64,7 @@ def _edges_of_block(node: NodeBuilder, settings: Settings, scope: Scope, site: S
             values.report.error("missing-port", node.name_span, message, hint=hint)
 
 
-def _edge(node: NodeBuilder, port: str, edge: Edge, scope: Scope, values: Values, *, several: bool) -> None:
+def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Evaluator, *, several: bool) -> None:
     if edge.references is None:
         node.edges[port] = PendingEdge(port, (), scope, edge.key, failed=True)
     elif len(edge.references) != 1 and not several:
@@ -75,5 +75,5 @@ def _edge(node: NodeBuilder, port: str, edge: Edge, scope: Scope, values: Values
         node.edges[port] = PendingEdge(port, edge.references, scope, edge.key)
 
 
-def _already_fed(edge: Edge, values: Values) -> None:
+def _already_fed(edge: EdgeDecl, values: Evaluator) -> None:
     values.report.error("fed-port", edge.key, "what a slot is given comes from its holder", hint="remove this edge")

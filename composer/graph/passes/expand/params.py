@@ -8,16 +8,15 @@ from graphlib import CycleError, TopologicalSorter
 from operator import gt, lt
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
-from composer.graph.passes.expand.error_report import Stop
-from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.expand.scope import Binding, Bound, Broken, Deferred, Scope
-from composer.language.expressions.ast import Expression, Path, Value
+from composer.language.expressions.ast import Expression, RefPath, Value
 from composer.language.expressions.evaluator import as_float, as_int, as_real, evaluate_word
 from composer.language.expressions.free_names import used
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import ExpressionValue, Param, ParamType
-from composer.language.yaml.nodes import Listing, Node, Scalar
-from composer.language.yaml.nodes import Mapping as YamlMapping
+from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 CONTEXT = "context"
 """A param that may stand without use: the length that the model is meant for, at which costs are given."""
@@ -26,10 +25,10 @@ CONTEXT = "context"
 class Params:
     """The params of a recipe, or of a block in one."""
 
-    def __init__(self, params: Sequence[Param], values: Values) -> None:
+    def __init__(self, params: Sequence[Param], values: Evaluator) -> None:
         self.params, self.values, self.report = params, values, values.report
 
-    def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[Node, Scope]] | None = None) -> None:
+    def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[YamlNode, Scope]] | None = None) -> None:
         """Binds each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
         given = given or {}
         for param in self._in_order(given.keys()):
@@ -38,16 +37,16 @@ class Params:
                     values[param.name] = self._given(param, *given[param.name], scope)
                 else:
                     values[param.name] = self._param(param, self._param_expression(param), scope)
-            except (ExpressionError, Stop) as error:
+            except (ExpressionError, StopExpansion) as error:
                 self.report.take(error)
         for param in self.params:  # once all are there, since a bound may be another param
             try:
                 self._within_bounds(param, values[param.name], scope)
-            except (ExpressionError, Stop) as error:
+            except (ExpressionError, StopExpansion) as error:
                 self.report.take(error)
                 values[param.name] = Broken(param.span)
 
-    def _given(self, param: Param, node: Node, place: Scope, scope: Scope) -> Binding:
+    def _given(self, param: Param, node: YamlNode, place: Scope, scope: Scope) -> Binding:
         """A param's value in one use of its block; a short param takes what is of the type of its default."""
         kind = param.type or self._type_of_default(param, scope)
         param = replace(param, type=kind, default=node)
@@ -84,7 +83,7 @@ class Params:
         return [] if _is_its_own_word(param, expression) else sorted(names(expression) & known)
 
     def _param_expression(self, param: Param) -> Expression | None:
-        if param.type in ("block", "mask") or not isinstance(param.default, Scalar):
+        if param.type in ("block", "mask") or not isinstance(param.default, YamlScalar):
             return None
         return self.values.parsed_scalar(param.default)
 
@@ -94,19 +93,19 @@ class Params:
             return Deferred(param.default, scope, param.default.span if param.default else param.span)
         if param.default is None:
             self.report.error("missing-param", param.span, f"`{param.name}` has no value", hint=f"set it: --set {param.name}=…")
-            raise Stop
-        if not isinstance(param.default, Scalar):
+            raise StopExpansion
+        if not isinstance(param.default, YamlScalar):
             self.report.error(
                 "value-form",
                 param.default.span,
                 f"`{param.name}` is one value",
                 hint="a list that changes from pass to pass stands under `each` of a repeat"
-                if isinstance(param.default, Listing)
+                if isinstance(param.default, YamlList)
                 else "a block is written in the long form: {type: block, default: …}",
             )
-            raise Stop
+            raise StopExpansion
         if expression is None:
-            raise Stop
+            raise StopExpansion
         span = param.default.span
         if itself and _is_its_own_word(param, expression):
             return Bound(evaluate_word(expression, {}, param.of or (param.name,)), span)
@@ -116,7 +115,7 @@ class Params:
             )
         if (
             param.type is None
-            and isinstance(expression, Path)
+            and isinstance(expression, RefPath)
             and len(expression.steps) == 1
             and expression.steps[0].arguments is None
         ):
@@ -143,7 +142,7 @@ class Params:
                 message = f"{param.name} is {words} {limit}, not {binding.value}"
                 labels = (Label(bound.span, "declared here"),)
                 self.report.error("out-of-range", binding.span, message, labels=labels)
-                raise Stop
+                raise StopExpansion
 
     def unused(self, root: YamlMapping, own: Source) -> None:
         """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
@@ -161,7 +160,7 @@ class Params:
 
 def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
     """Whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
-    return param.type in (None, "word", "choice") and isinstance(expression, Path) and expression.text == param.name
+    return param.type in (None, "word", "choice") and isinstance(expression, RefPath) and expression.text == param.name
 
 
 def _typed(value: Value, param: Param, span: Span) -> Value:

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import GraphInput
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PassBuilder, Site
-from composer.graph.passes.expand.error_report import Stop, TooMuch
+from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.node_options import settle
 from composer.graph.passes.expand.scope import Binding, Bound, Broken, Deferred, Scope
-from composer.language.expressions.ast import Path, Step
+from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.free_names import identifiers
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import names
 from composer.language.recipe.ast import (
-    Body,
-    Edge,
+    EdgeDecl,
+    GraphBody,
     NodeDecl,
-    Repeat,
-    Settings,
+    NodeOptions,
+    RepeatDecl,
 )
-from composer.language.yaml.nodes import Listing, Node, Scalar
+from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 
 if TYPE_CHECKING:
     from composer.graph.passes.expand.expand import Expander
@@ -47,7 +47,7 @@ class Repeats:
         self.count = 0
         """Values of `each` so far."""
 
-    def repeat(self, what: Repeat, scope: Scope, site: Site) -> NodeBuilder:
+    def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
         """The node of a repeat."""
         node = self.expander.new(site, what.span)
         settle(node, what.settings, scope, site, self.values)
@@ -67,7 +67,7 @@ class Repeats:
             self._too_much(what, scope, f"with {count:,} passes the model has more than {TOTAL:,} nodes")
         return node
 
-    def _count(self, what: Repeat, scope: Scope) -> int:
+    def _count(self, what: RepeatDecl, scope: Scope) -> int:
         """How many passes there are.
 
         Raises:
@@ -78,18 +78,18 @@ class Repeats:
             message = f"a repeat has 1 to {PASSES:,} passes, not {count}"
             set_here = self.values.set_here(what.count.expression, scope)
             self.report.error("passes", what.count.span, message, labels=set_here)
-            raise Stop
+            raise StopExpansion
         self.count += count * len(what.each)
         if self.count > VALUES:
             self._too_much(what, scope, f"the repeats have more than {VALUES:,} `each` values")
         return count
 
-    def _too_much(self, what: Repeat, scope: Scope, message: str) -> NoReturn:
+    def _too_much(self, what: RepeatDecl, scope: Scope, message: str) -> NoReturn:
         set_here = self.values.set_here(what.count.expression, scope)
         self.report.error("too-many-nodes", what.count.span, message, labels=set_here)
         raise TooMuch
 
-    def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: Repeat, scope: Scope, count: int) -> None:
+    def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: RepeatDecl, scope: Scope, count: int) -> None:
         """Writes the passes out, those that see the same as one graph."""
         shared: dict[Any, GraphBuilder] = {}
         for index in range(count):
@@ -108,14 +108,14 @@ class Repeats:
                 graph.inputs |= {port: GraphInput(port) for port in node.edges}
                 self.expander.body(what.body, graph, place.within(graph, values))
 
-    def _dropped_repeat(self, node: NodeBuilder, what: Repeat, scope: Scope) -> NodeBuilder:
+    def _dropped_repeat(self, node: NodeBuilder, what: RepeatDecl, scope: Scope) -> NodeBuilder:
         """A repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
         inner = self.expander.inside(node, node.edges)
         here = node.name_span
-        names = {port: Path((Step(port, None, here, here),), here) for port in node.edges}
-        settings = Settings(tuple(Edge(port, here, (name,)) for port, name in names.items()))
-        repeat = Repeat(what.count, what.index, what.index_span, what.each, what.body, settings, what.span, what.share)
-        self.expander.body(Body((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
+        names = {port: RefPath((PathStep(port, None, here, here),), here) for port in node.edges}
+        settings = NodeOptions(tuple(EdgeDecl(port, here, (name,)) for port, name in names.items()))
+        repeat = RepeatDecl(what.count, what.index, what.index_span, what.each, what.body, settings, what.span, what.share)
+        self.expander.body(GraphBody((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
         return node
 
     def _size(self, node: NodeBuilder) -> int:
@@ -129,20 +129,20 @@ class Repeats:
     def _graph_size(self, graph: GraphBuilder) -> int:
         return sum(map(self._size, graph.nodes.values()))
 
-    def _each(self, node: Node, index: int, scope: Scope, span: Span) -> Binding | None:
+    def _each(self, node: YamlNode, index: int, scope: Scope, span: Span) -> Binding | None:
         """The value of one `each` name in one pass: plain where it can be computed, else what the using field will read."""
-        if isinstance(node, Listing):
+        if isinstance(node, YamlList):
             if not node.items:
                 self.report.error("empty-list", node.span, "a list of `each` values needs at least one")
                 return None
             node = node.items[index % len(node.items)]
-        if not isinstance(node, Scalar):
+        if not isinstance(node, YamlScalar):
             return Deferred(node, scope, node.span)
         expression = self.values.parsed_scalar(node)
         if expression is None:
             return None
         taken = self.report.attempt(lambda: self.values.branch(expression, scope))
-        if isinstance(taken, Path) and not (len(taken.steps) == 1 and taken.steps[0].name in ("true", "false")):
+        if isinstance(taken, RefPath) and not (len(taken.steps) == 1 and taken.steps[0].name in ("true", "false")):
             name = taken.steps[0].name
             if len(taken.steps) == 1 and taken.steps[0].arguments is None:
                 return scope.values.get(name) or Deferred(node, scope, node.span)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from composer.diagnostics import Source, Span
 from composer.language.expressions.ast import Value
-from composer.language.yaml.nodes import Node
+from composer.language.yaml.nodes import YamlNode
 
 if TYPE_CHECKING:
     from blocks.core import Library, Part
     from composer.graph.passes.expand.builders import GraphBuilder
-    from composer.language.recipe.ast import Written
+    from composer.language.recipe.ast import WrittenValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Bound:
 class Deferred:
     """What a name holds until the field that uses it says how to read it; its own names are those of where it is written."""
 
-    holds: Node | Written | Part | None
+    holds: YamlNode | WrittenValue | Part | None
     """A document's node, a field's value, a part that is a field's default, or nothing at all."""
     scope: Scope
     span: Span

@@ -7,12 +7,12 @@ from typing import Any
 from blocks.core import fields
 from composer.diagnostics import Label
 from composer.graph.ir import BlockNode, GroupNode
-from composer.graph.passes.infer.type_errors import Mistakes
-from composer.graph.passes.infer.type_patterns import Mismatch, Pattern, agree, match, pattern
-from composer.graph.types import Given, TensorType, Unknown, each_of
+from composer.graph.passes.infer.type_errors import TypeErrors
+from composer.graph.passes.infer.type_patterns import Mismatch, TypePattern, agree, match, pattern
+from composer.graph.types import InputTypes, TensorType, Unknown, each_of
 
 
-def lengths(node: BlockNode, given: Given, mistakes: Mistakes) -> dict[str, Any]:
+def lengths(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> dict[str, Any]:
     """The lengths by the names of the axes.
 
     Raises:
@@ -37,7 +37,7 @@ def lengths(node: BlockNode, given: Given, mistakes: Mistakes) -> dict[str, Any]
     return known
 
 
-def demand(node: BlockNode, given: Given, mistakes: Mistakes) -> None:
+def demand(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> None:
     """Reports optional inputs of the model at ports that cannot do without."""
     for port, types in given.items():
         if not declared_type(node, port) or port + "?" in node.part.inputs:
@@ -50,7 +50,7 @@ def demand(node: BlockNode, given: Given, mistakes: Mistakes) -> None:
                 mistakes.at_port(node, port, "optional-edge", message, hint, index=place)
 
 
-def hold(node: BlockNode, given: Given, sizes: dict[str, Any], mistakes: Mistakes) -> None:
+def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], mistakes: TypeErrors) -> None:
     """Holds what the fields say of axes against what is given.
 
     Raises:
@@ -68,7 +68,7 @@ def declared_type(node: BlockNode, port: str) -> str:
     return next((text for name, text in node.part.inputs.items() if name.rstrip("?*") == port), "")
 
 
-def extents(node: GroupNode, given: Given, mistakes: Mistakes) -> dict[str, Any] | None:
+def extents(node: GroupNode, given: InputTypes, mistakes: TypeErrors) -> dict[str, Any] | None:
     """The lengths of the axes that a block takes which a recipe defines; None where it is given something else."""
     sizes: dict[str, Any] = {}
     fits = True
@@ -79,7 +79,7 @@ def extents(node: GroupNode, given: Given, mistakes: Mistakes) -> dict[str, Any]
         if not isinstance(type_, TensorType):
             continue
         fixed = dict(port.fixed)
-        wanted = Pattern(port.type.dtype, port.type.leading, port.type.axes, port.type.text)
+        wanted = TypePattern(port.type.dtype, port.type.leading, port.type.axes, port.type.text)
         try:
             if type_.optional and not port.optional:
                 raise Mismatch(f"takes {port.type.text}, and this is an optional input, which may be absent")

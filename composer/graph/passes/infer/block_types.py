@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from blocks.core import Part, Reject, fields
 from blocks.primitives.combine import Concat
 from composer.graph.ir import BlockNode
-from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.scope import Declaration
 from composer.graph.passes.infer.axis_lengths import demand, hold, lengths
-from composer.graph.passes.infer.block_weights import Learned
+from composer.graph.passes.infer.block_weights import WeightTyper
 from composer.graph.passes.infer.broadcast import concatenate, expand_axes
 from composer.graph.passes.infer.computed_fields import Computed, Inline, plain
 from composer.graph.passes.infer.type_patterns import Mismatch, fill, pattern
 from composer.graph.typed import TypedBlock
-from composer.graph.types import UNKNOWN, Given, TensorType, Type, Types, Unknown, each_given, each_of
+from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Types, Unknown, each_given, each_of
 from composer.language.expressions.parser import ExpressionError
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ Expansions: TypeAlias = tuple[tuple[int | None, ...], ...]
 """For each input, which of its axes stands at each axis of the output."""
 
 
-class Blocks:
+class BlockTyper:
     """Types blocks, one by one."""
 
     def __init__(self, inference: Inference) -> None:
         self.inference, self.mistakes = inference, inference.mistakes
         self.computed = Computed(inference)
 
-    def block(self, node: BlockNode, given: Given) -> TypedBlock:
+    def block(self, node: BlockNode, given: InputTypes) -> TypedBlock:
         """The block in place, or one of no known types where something is wrong, which is reported."""
         nothing = dict.fromkeys([*(name.rstrip("?") for name in node.part.outputs), "y"], UNKNOWN)
         failed = TypedBlock(node, Inline(), {}, given, nothing, (), {}, {})
@@ -47,11 +47,11 @@ class Blocks:
         except ExpressionError as error:
             found = error.diagnostic
             self.mistakes.report(replace(found, span=node.name_span) if isinstance(found.span.source, Declaration) else found)
-        except Stop:
+        except StopExpansion:
             pass
         return failed
 
-    def _typed(self, node: BlockNode, given: Given) -> TypedBlock:
+    def _typed(self, node: BlockNode, given: InputTypes) -> TypedBlock:
         wired = frozenset(given)
         part, sizes = self._part(node, wired, self._lengths(node, given))
         sizes |= part.known(given, sizes)
@@ -62,7 +62,7 @@ class Blocks:
             self.mistakes.rejected(node, no, "warning")
         outputs, expansions = self._outputs(node, part, given, sizes)
         writing.block(node, part, outputs, sizes)
-        learned = Learned(self.inference, node, part, sizes)
+        learned = WeightTyper(self.inference, node, part, sizes)
         held = learned.holdings(given)
         return TypedBlock(
             node,
@@ -77,7 +77,7 @@ class Blocks:
             buffers=learned.buffers(),
         )
 
-    def _lengths(self, node: BlockNode, given: Given) -> dict[str, Any]:
+    def _lengths(self, node: BlockNode, given: InputTypes) -> dict[str, Any]:
         if node.name not in self.inference.program.losses.values():
             demand(node, given, self.mistakes)
         known = lengths(node, given, self.mistakes)
@@ -110,7 +110,9 @@ class Blocks:
         part.reject(sizes, wired)
         return part, sizes
 
-    def _outputs(self, node: BlockNode, part: Part, given: Given, sizes: dict[str, Any]) -> tuple[dict[str, Type], Expansions]:
+    def _outputs(
+        self, node: BlockNode, part: Part, given: InputTypes, sizes: dict[str, Any]
+    ) -> tuple[dict[str, Type], Expansions]:
         several = [one for one in each_of(given.get("xs", ())) if isinstance(one, TensorType)]
         try:
             if type(part).broadcasts and several:
@@ -121,7 +123,7 @@ class Blocks:
                 return {"y": out}, ()
         except Mismatch as wrong:
             self.mistakes.at_port(node, "xs", "type-mismatch", f"{self.mistakes.kind(node)} {wrong.message}", index=wrong.index)
-            raise Stop from None
+            raise StopExpansion from None
         types = part.types(given, sizes)
         table = types if types is not None else type(part).outputs
         filled = {name.rstrip("?"): fill(pattern(text), sizes) if isinstance(text, str) else text for name, text in table.items()}

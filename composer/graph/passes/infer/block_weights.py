@@ -10,11 +10,11 @@ from blocks.core import Linear, Part, Slot, Tensor
 from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import BlockNode, Graph, SlotNode
-from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.infer.computed_fields import plain
 from composer.graph.passes.infer.type_patterns import declared, fill, pattern, size
-from composer.graph.typed import Parameter, TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat
-from composer.graph.types import UNKNOWN, Given, TensorType, Type, Unknown, first_of
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedParameter, TypedRepeat
+from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Unknown, first_of
 from composer.language.expressions.evaluator import evaluate
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class Holdings:
     """What a block holds."""
 
-    parameters: list[Parameter] = field(default_factory=list)
+    parameters: list[TypedParameter] = field(default_factory=list)
     modules: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
     """Every `nn.Linear`: name to (in, out, bias)."""
     slots: dict[str, TypedNode | None] = field(default_factory=dict)
 
 
-class Learned:
+class WeightTyper:
     """Works out what one block holds, from the lengths of its axes and its fields."""
 
     def __init__(self, inference: Inference, node: BlockNode, part: Part, sizes: Mapping[str, Any]) -> None:
@@ -39,7 +39,7 @@ class Learned:
         self.node, self.part, self.sizes = node, part, sizes
         self.filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
 
-    def holdings(self, given: Given) -> Holdings:
+    def holdings(self, given: InputTypes) -> Holdings:
         """Its parameters and slots.
 
         Raises:
@@ -62,27 +62,27 @@ class Learned:
                 held.slots[name] = self._fill(filled, first_of(next(iter(given.values()))), None)
         return held
 
-    def buffers(self) -> tuple[Parameter, ...]:
+    def buffers(self) -> tuple[TypedParameter, ...]:
         """What it keeps from call to call and does not learn."""
         kept = self.part.buffers() if callable(self.part.buffers) else self.part.buffers
         return tuple(self.tensor(name, tensor) for name, tensor in kept.items())
 
-    def tensor(self, name: str, tensor: Tensor) -> Parameter:
+    def tensor(self, name: str, tensor: Tensor) -> TypedParameter:
         """One tensor, with its shape and how it starts."""
         shape = self._shape(name, tensor.shape)  # first, since the start is computed from the sizes
         start = tensor.init.value
         number = evaluate(declared(start), plain(self.sizes)) if isinstance(start, str) else start
         zero = getattr(self.part, tensor.zero_row) if tensor.zero_row else None
-        return Parameter(name, shape, tensor.role, Init(tensor.init.how, float(number)), zero)
+        return TypedParameter(name, shape, tensor.role, Init(tensor.init.how, float(number)), zero)
 
     def _linear(self, name: str, linear: Linear, held: Holdings) -> None:
         width, out = self._shape(name, (linear.inputs, linear.outputs))
         bias = bool(getattr(self.part, linear.bias)) if isinstance(linear.bias, str) else linear.bias
         start = Init("uniform", width**-0.5)
         held.modules[name] = (width, out, bias)
-        held.parameters.append(Parameter(f"{name}.weight", (out, width), "matrix", start))
+        held.parameters.append(TypedParameter(f"{name}.weight", (out, width), "matrix", start))
         if bias:
-            held.parameters.append(Parameter(f"{name}.bias", (out,), "bias", start))
+            held.parameters.append(TypedParameter(f"{name}.bias", (out,), "bias", start))
 
     def _shape(self, name: str, shape: tuple[str | int, ...]) -> tuple[int, ...]:
         found = []
@@ -92,7 +92,7 @@ class Learned:
                 message = f"`{name}` of {self.node.part.kind} would be `{length}` wide, which is known only when the model runs"
                 hint = "give that axis a number, in `inputs` or by a node before this one"
                 self.mistakes.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
-                raise Stop
+                raise StopExpansion
             found.append(length)
         return tuple(found)
 
@@ -110,7 +110,7 @@ class Learned:
             message = f"what fills `{learner}` of an expert has parameters, which all experts would share"
             place = filled.span if filled is not None else self.node.name_span
             self.mistakes.report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
-            raise Stop
+            raise StopExpansion
         return _copied(expert, self._shape(name, (slot.count,))[0])
 
     def _fill(self, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
@@ -119,11 +119,11 @@ class Learned:
         typed = self.inference.node(filled.node, TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {}))
         out = next(iter(typed.outputs.values()), UNKNOWN)
         if isinstance(out, Unknown):
-            raise Stop
+            raise StopExpansion
         if isinstance(wanted, TensorType) and not wanted.agrees(out):
             message = f"what fills this slot of {self.node.part.kind} returns {out}; {wanted} is wanted"
             self.mistakes.report(Diagnostic("type-mismatch", message, filled.span))
-            raise Stop
+            raise StopExpansion
         return typed
 
 

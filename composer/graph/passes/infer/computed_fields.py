@@ -11,7 +11,7 @@ from blocks.core.fields import Field, FlagsBy, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
 from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, PartValue, Pending, SlotNode
-from composer.graph.passes.expand.error_report import Stop, labels
+from composer.graph.passes.expand.error_report import StopExpansion, labels
 from composer.graph.passes.expand.evaluation import convert
 from composer.graph.passes.infer.type_patterns import Mismatch, declared, size
 from composer.language.expressions.ast import Value
@@ -76,7 +76,7 @@ class Computed:
             at = written.get(no.field or "")
             span = at.span if at is not None else value.span
             self.mistakes.report(Diagnostic(no.code or "rejected", no.message, span, hint=no.hint))
-            raise Stop from None
+            raise StopExpansion from None
         return part
 
     # -- numbers
@@ -127,13 +127,13 @@ class Computed:
         except (KeyError, Mismatch, ExpressionError) as error:
             message = f"{unless} here that is not known: {error}"
             self.mistakes.report(Diagnostic("derived", message, node.name_span, hint=f"write `{field.name}`"))
-            raise Stop from None
+            raise StopExpansion from None
         if isinstance(value, Symbolic):
             axis = next(name for name in sorted(names(formula)) if isinstance(known.get(name), Symbolic))
             message = f"{unless} `{axis}` is `{known[axis]}`"
             hint = f"that is known only when the model runs: write `{field.name}`, or give the axis a number"
             self.mistakes.report(Diagnostic("derived", message, node.name_span, hint=hint))
-            raise Stop
+            raise StopExpansion
         return float(value) if real else as_int(value, node.name_span)
 
 

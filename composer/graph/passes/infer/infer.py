@@ -14,15 +14,15 @@ from composer.graph.passes.check.causality import Writing, needed
 from composer.graph.passes.check.lint import doubts
 from composer.graph.passes.check.weight_sharing import share_mistakes
 from composer.graph.passes.infer.axis_lengths import extents
-from composer.graph.passes.infer.block_types import Blocks
+from composer.graph.passes.infer.block_types import BlockTyper
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
 from composer.graph.passes.infer.scan_types import Unfit, carried, changes, inside, outside, walked
-from composer.graph.passes.infer.type_errors import Mistakes
+from composer.graph.passes.infer.type_errors import TypeErrors
 from composer.graph.passes.infer.type_patterns import Mismatch, size
 from composer.graph.task_signature import growing, purpose_mistakes
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.graph.types import UNKNOWN, Axis, Given, TensorType, Type, Types, each_given, each_of, first_of
-from composer.language.expressions.ast import Path, Value
+from composer.graph.types import UNKNOWN, Axis, InputTypes, TensorType, Type, Types, each_given, each_of, first_of
+from composer.language.expressions.ast import RefPath, Value
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
@@ -53,7 +53,7 @@ class Inference:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.mistakes = Mistakes()
+        self.mistakes = TypeErrors()
         self.done: dict[tuple[Any, ...], TypedGraph] = {}
         self.extents: list[tuple[type[Part], Mapping[str, Any]]] = []
         """The blocks around what is being typed that the recipe defines, each with the lengths of its axes."""
@@ -62,7 +62,7 @@ class Inference:
         self.grows: Symbolic | None = None
         """The axis along which the model writes; None in what writes no token."""
         self.writing = Writing(self)
-        self.blocks = Blocks(self)
+        self.blocks = BlockTyper(self)
 
     def input(self, item: InputDecl) -> Type:
         """The type of one of the model's inputs; an axis that no param names is a symbol of the model."""
@@ -79,7 +79,7 @@ class Inference:
                 message = f"an axis is at least 1 long, not {length}"
                 self.mistakes.report(Diagnostic("bad-type", message, expression.span))
                 continue
-            axes.append(Axis(expression.text if isinstance(expression, Path) else "axis", length))
+            axes.append(Axis(expression.text if isinstance(expression, RefPath) else "axis", length))
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
 
     def defaults(self, types: Mapping[str, Type]) -> dict[str, Value]:
@@ -106,17 +106,17 @@ class Inference:
             for found in purpose_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span):
                 self.mistakes.report(found)
 
-    def graph(self, graph: Graph, given: Given) -> TypedGraph:
+    def graph(self, graph: Graph, given: InputTypes) -> TypedGraph:
         """A graph with the types that flow from its inputs."""
         types = {item.name: given.get(item.name, UNKNOWN) for item in graph.inputs}
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
         around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in self.extents)
-        key = (id(graph), tuple(types.values()), around)
+        key = (id(graph), tuple(types.values()), around, self.grows)
         if key not in self.done:
             self.done[key] = self._graph(graph, types)
         return self.done[key]
 
-    def _graph(self, graph: Graph, types: Given) -> TypedGraph:
+    def _graph(self, graph: Graph, types: InputTypes) -> TypedGraph:
         nodes: dict[str, TypedNode] = {}
         partial = TypedGraph(graph, types, (), {}, nodes)
         self.root = self.root or partial
@@ -174,7 +174,7 @@ class Inference:
 
     # -- nodes with a graph of their own
 
-    def _group(self, node: GroupNode, given: Given) -> TypedGroup:
+    def _group(self, node: GroupNode, given: InputTypes) -> TypedGroup:
         self.mistakes.holders.append(node)
         if node.part is None or not is_defined(node.part):
             typed = TypedGroup(node, self.graph(node.graph, given))
@@ -198,7 +198,7 @@ class Inference:
             passes.append(self.graph(one.graph, given))
         return TypedRepeat(node, tuple(passes))
 
-    def _scan(self, node: ScanNode, given: Given) -> TypedScan:
+    def _scan(self, node: ScanNode, given: InputTypes) -> TypedScan:
         try:
             axis, steps = walked(node, given)
             back = carried(node, steps)

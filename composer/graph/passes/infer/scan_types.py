@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import ScanNode
-from composer.graph.types import Axis, Given, Ports, TensorType, Type, Types
+from composer.graph.types import Axis, InputTypes, PortTypes, TensorType, Type, Types
 
 
 class Unfit(Exception):
@@ -18,7 +18,7 @@ class Unfit(Exception):
         self.diagnostic = diagnostic
 
 
-def walked(node: ScanNode, given: Given) -> tuple[Axis, dict[str, int]]:
+def walked(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
     """The axis, and every input that has it with its place there.
 
     Raises:
@@ -75,7 +75,7 @@ def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
     return matched
 
 
-def inside(given: Given, steps: Mapping[str, int], back: Mapping[str, str]) -> tuple[dict[str, Types], dict[str, int]]:
+def inside(given: InputTypes, steps: Mapping[str, int], back: Mapping[str, str]) -> tuple[dict[str, Types], dict[str, int]]:
     """The types of one step, and how many axes the start of each carried value lacks.
 
     What lacks the axes before the scan's, such as the batch, starts the same in each row.
@@ -97,7 +97,7 @@ def inside(given: Given, steps: Mapping[str, int], back: Mapping[str, str]) -> t
     return types, widened
 
 
-def outside(returned: Ports, axis: Axis, place: int) -> Ports:
+def outside(returned: PortTypes, axis: Axis, place: int) -> PortTypes:
     """The types of what a scan returns: the first output of every step, and what the last step left of the others."""
     (first, type_), *others = returned.items()
     if isinstance(type_, TensorType):
@@ -105,7 +105,7 @@ def outside(returned: Ports, axis: Axis, place: int) -> Ports:
     return dict([(first, type_), *others])
 
 
-def changes(node: ScanNode, types: Given, returned: Ports, back: Mapping[str, str]) -> Iterator[Diagnostic]:
+def changes(node: ScanNode, types: InputTypes, returned: PortTypes, back: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Carried values that come back as another type than they start with."""
     for name, output in back.items():
         start, after = types.get(name), returned[output]

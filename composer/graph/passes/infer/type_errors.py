@@ -10,7 +10,7 @@ from typing import Any
 from blocks.core import Reject, fields
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import BlockNode, FieldValue, GroupNode, Known, PartValue, Pending, Ref, Wire
-from composer.graph.passes.expand.error_report import Stop, labels
+from composer.graph.passes.expand.error_report import StopExpansion, labels
 from composer.graph.passes.expand.scope import Declaration
 from composer.graph.passes.infer.type_patterns import Mismatch, declared
 from composer.graph.typed import TypedBlock, TypedGraph
@@ -18,7 +18,7 @@ from composer.graph.types import TensorType
 from composer.language.expressions.parser import names
 
 
-class Mistakes:
+class TypeErrors:
     """The mistakes of one run."""
 
     def __init__(self) -> None:
@@ -71,11 +71,11 @@ class Mistakes:
             yield
         except Mismatch as wrong:
             self.at_port(node, port, "type-mismatch", f"port {port} of {node.part.kind} {wrong.message}")
-            raise Stop from None
+            raise StopExpansion from None
         except KeyError as missing:
             message = f"port {port} of {node.part.kind} needs {missing}, which nothing here gives"
             self.at_port(node, port, "type-mismatch", message)
-            raise Stop from None
+            raise StopExpansion from None
 
     def rejected(self, node: BlockNode, no: Reject, severity: Any = "error") -> None:
         """Reports what a block says against its fields, or against what it is given."""

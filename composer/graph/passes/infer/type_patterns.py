@@ -12,15 +12,15 @@ from composer.diagnostics import Span
 from composer.graph.dims import Dim, Symbolic
 from composer.graph.passes.expand.scope import Declaration
 from composer.graph.types import Axis, DType, TensorType
-from composer.language.expressions.ast import Binary, Expression, Number, Path, Unary
+from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import names, parse_expression
 from composer.language.recipe.type_syntax import axes_of
-from composer.language.yaml.nodes import Scalar
+from composer.language.yaml.nodes import YamlScalar
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class TypePattern:
     """A declared type: `float[..., dim]`."""
 
     dtype: DType
@@ -40,7 +40,7 @@ class Mismatch(Exception):
 
 
 @cache
-def pattern(text: str) -> Pattern:
+def pattern(text: str) -> TypePattern:
     """A declared type from its text; what blocks declare is ours or a plug-in's, so a mistake in it is an exception."""
     dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
     pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
@@ -48,17 +48,17 @@ def pattern(text: str) -> Pattern:
     if dtype not in ("int", "float", "bool"):
         raise ValueError(f"{text!r} is no type: it starts with int, float or bool")
     kind: Any = dtype
-    return Pattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text)
+    return TypePattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text)
 
 
 @cache
 def declared(text: str) -> Expression:
     """An expression from a block's declaration."""
     source = Declaration("<declaration>", text)
-    return parse_expression(Scalar(text, Span(source, 1, 1, 1, len(text) + 1)))
+    return parse_expression(YamlScalar(text, Span(source, 1, 1, 1, len(text) + 1)))
 
 
-def match(declared_type: Pattern, given: TensorType, sizes: dict[str, Any], fixed: Mapping[str, Any]) -> None:
+def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], fixed: Mapping[str, Any]) -> None:
     """Binds the pattern's symbols to the sizes of what is given; `fixed` are the block's own fields, which are no symbols.
 
     Raises:
@@ -76,14 +76,14 @@ def match(declared_type: Pattern, given: TensorType, sizes: dict[str, Any], fixe
             raise Mismatch(f"takes {declared_type.text} with the same leading axes everywhere, not {given}")
         sizes.setdefault("...", given.axes[:split])
     for expression, axis in zip(declared_type.axes, given.axes[split:], strict=True):
-        if isinstance(expression, Path) and expression.text not in fixed:
+        if isinstance(expression, RefPath) and expression.text not in fixed:
             name = expression.text
             if name in sizes and sizes[name] != axis.size:
                 raise Mismatch(f"takes {declared_type.text} with {name} = {sizes[name]}, not {given}")
             sizes[name] = axis.size
 
 
-def agree(declared_type: Pattern, given: TensorType, known: Mapping[str, Any]) -> None:
+def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any]) -> None:
     """Holds the axes that are numbers, fields or expressions against what is given, once all fields have values.
 
     Raises:
@@ -96,7 +96,7 @@ def agree(declared_type: Pattern, given: TensorType, known: Mapping[str, Any]) -
             raise Mismatch(f"takes {declared_type.text}{where}, not {given}")
 
 
-def fill(declared_type: Pattern, known: Mapping[str, Any]) -> TensorType:
+def fill(declared_type: TypePattern, known: Mapping[str, Any]) -> TensorType:
     """The type that a pattern stands for once its symbols have sizes."""
     leading: tuple[Axis, ...] = known.get("...", ()) if declared_type.leading else ()
     axes = tuple(Axis(_text(expression), size(expression, known)) for expression in declared_type.axes)
@@ -123,7 +123,7 @@ def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
     match expression:
         case Number(value=value):
             return value
-        case Path(steps=(step,)) if step.arguments is None:
+        case RefPath(steps=(step,)) if step.arguments is None:
             value = known[step.name]
             if value is None:
                 raise KeyError(step.name)
@@ -163,7 +163,7 @@ def _text(expression: Expression) -> str:
     match expression:
         case Number(value=value):
             return str(value)
-        case Path():
+        case RefPath():
             return expression.text
         case _:
             span = expression.span

@@ -5,11 +5,11 @@ from __future__ import annotations
 from composer.diagnostics import Span
 from composer.graph.ir import GraphInput, Ref, Wire
 from composer.graph.passes.expand.builders import GraphBuilder
-from composer.graph.passes.expand.error_report import Report, Stop
+from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion
 
 
 def fetch(
-    home: GraphBuilder, owner: GraphBuilder, refs: tuple[Ref, ...], many: bool, label: str, span: Span, report: Report
+    home: GraphBuilder, owner: GraphBuilder, refs: tuple[Ref, ...], many: bool, label: str, span: Span, report: ErrorReport
 ) -> tuple[Ref, ...]:
     """Values of the graph `owner` as references in the graph `home` inside it; `many` make a list, whose input `label` names.
 
@@ -22,7 +22,7 @@ def fetch(
     if home.sealed:
         hint = "its holder computes by itself; write the parts as nodes to wire them freely"
         report.error("slot-edge", span, "what fills this slot sees only what its holder gives it", hint=hint)
-        raise Stop
+        raise StopExpansion
     outer = fetch(home.holder.home, owner, refs, many, label, span, report)
     key = (outer, many)
     if key not in home.captures:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from composer.diagnostics import Span
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
-from composer.graph.passes.expand.error_report import Stop
-from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.expand.scope import Scope
-from composer.language.expressions.ast import Expression, Slice, Step
+from composer.language.expressions.ast import Expression, PathStep, Slice
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.parser import names
 
@@ -24,12 +24,12 @@ def pass_around(home: GraphBuilder, node: NodeBuilder) -> int | None:
     return None
 
 
-def is_range(step: Step | None) -> bool:
+def is_range(step: PathStep | None) -> bool:
     """Whether a step names several passes."""
     return step is not None and bool(step.arguments) and isinstance(step.arguments[0], Slice)  # type: ignore[index]  # there is one
 
 
-def chosen(node: NodeBuilder, step: Step | None, scope: Scope, before: int | None, values: Values) -> Sequence[int]:
+def chosen(node: NodeBuilder, step: PathStep | None, scope: Scope, before: int | None, values: Evaluator) -> Sequence[int]:
     """The passes of a repeat that a step names, the last where it names none; only those `before` the pass around it.
 
     Raises:
@@ -58,10 +58,10 @@ def chosen(node: NodeBuilder, step: Step | None, scope: Scope, before: int | Non
     return [index % count]
 
 
-def _index(expression: Expression, scope: Scope, values: Values) -> int:
+def _index(expression: Expression, scope: Scope, values: Evaluator) -> int:
     return as_int(values.evaluate(expression, scope), expression.span)
 
 
-def _refuse(values: Values, span: Span, message: str, hint: str) -> None:
+def _refuse(values: Evaluator, span: Span, message: str, hint: str) -> None:
     values.report.error("pass-index", span, message, hint=hint)
-    raise Stop
+    raise StopExpansion

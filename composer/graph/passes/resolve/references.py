@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from composer.diagnostics import Label, Span
 from composer.graph.ir import Items, Known, Ref
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge
-from composer.graph.passes.expand.error_report import Stop, TooMuch
+from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.scope import Declaration, Scope
 from composer.graph.passes.resolve.captures import fetch
 from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
-from composer.language.expressions.ast import Expression, Path, Slice, Step
+from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
 from composer.language.suggestions import near
 from composer.language.unknown_names import unknown
 
@@ -44,18 +44,18 @@ class References:
             if not home.inputs and not home.failed:
                 self.report.error("no-input", edge.span, "there is nothing above this node to read", hint="write `in: …`")
             if not home.inputs:
-                raise Stop
+                raise StopExpansion
             return (Ref(next(iter(home.inputs))),)
         if edge.source not in home.nodes:
-            raise Stop  # the node above has a mistake of its own, reported there
+            raise StopExpansion  # the node above has a mistake of its own, reported there
         return self.node(home, home.nodes[edge.source], (), edge.scope, edge.span)
 
     def named(self, expression: Expression, scope: Scope, home: GraphBuilder) -> tuple[Ref, ...]:
         """What a written reference names, as references in the graph `home`; none for `none`."""
         expression = self.values.branch(expression, scope)
-        if not isinstance(expression, Path):
+        if not isinstance(expression, RefPath):
             self.report.error("bad-reference", expression.span, "an edge names a node or an input")
-            raise Stop
+            raise StopExpansion
         first, *steps = expression.steps
         if expression.text == "none" or scope.lacks(first.name):
             return ()
@@ -70,7 +70,7 @@ class References:
                 if target.passes is None:
                     hint = f"what `{first.name}` is given is `input`"
                 self.report.error("inside-itself", first.span, f"`{first.name}` is what this node is a part of", hint=hint)
-                raise Stop
+                raise StopExpansion
             refs = self.node(owner, target, steps, scope, expression.span, first=first, before=earlier)
         self.count += len(refs)
         if self.count > REFERENCES:
@@ -79,24 +79,24 @@ class References:
         many = len(refs) != 1 or is_range(first)
         return fetch(home, owner, refs, many, "_".join(step.name for step in expression.steps), expression.span, self.report)
 
-    def _input(self, owner: GraphBuilder, first: Step, steps: Sequence[Step]) -> Ref:
+    def _input(self, owner: GraphBuilder, first: PathStep, steps: Sequence[PathStep]) -> Ref:
         name = next(iter(owner.inputs)) if first.name == "input" else first.name
         if steps:
             self.report.error("unknown-port", steps[0].span, f"the input {name} has no ports")
-            raise Stop
+            raise StopExpansion
         if first.arguments is not None:
             self.report.error("not-a-repeat", first.span, f"{name} is an input, which has no passes")
-            raise Stop
+            raise StopExpansion
         return Ref(name)
 
-    def _owner(self, step: Step, scope: Scope) -> GraphBuilder:
+    def _owner(self, step: PathStep, scope: Scope) -> GraphBuilder:
         """The nearest graph around the place where the reference is written that has the name."""
         graphs = [place.graph for place in scope.around()]
         for graph in graphs:
             if (step.name == "input" and graph.inputs) or step.name in graph.inputs or step.name in graph.nodes:
                 return graph
             if step.name in graph.failed:
-                raise Stop
+                raise StopExpansion
         known = [name for graph in graphs for name in [*graph.nodes, *graph.inputs] if "." not in name]
         elsewhere = None if near(step.name, known) else self._elsewhere(step.name)
         if elsewhere is None:
@@ -108,7 +108,7 @@ class References:
             self.report.error(
                 "unknown-node", step.name_span, f"`{step.name}` is not in sight from here", hint=hint, labels=labels
             )
-        raise Stop
+        raise StopExpansion
 
     def _elsewhere(self, name: str) -> Span | None:
         if self.everywhere is None:
@@ -122,11 +122,11 @@ class References:
         self,
         owner: GraphBuilder,
         node: NodeBuilder,
-        steps: Sequence[Step],
+        steps: Sequence[PathStep],
         scope: Scope,
         span: Span,
         *,
-        first: Step | None = None,
+        first: PathStep | None = None,
         before: int | None = None,
     ) -> tuple[Ref, ...]:
         """A node's value, or what `steps` name below it, as references in the graph that owns the node.
@@ -140,72 +140,72 @@ class References:
             return self._passes(node, steps, scope, span, first, before)
         if first is not None and first.arguments is not None:
             self.report.error("not-a-repeat", first.span, f"`{node.name}` has no passes", hint=f"write {node.name} alone")
-            raise Stop
+            raise StopExpansion
         if not steps:
             return (Ref(node.name),)
         port = self._output(node, steps) if node.graph is None else self._inner(node.graph, steps, scope, node)
         return (Ref(node.name, port),)
 
-    def _through(self, owner: GraphBuilder, node: NodeBuilder, steps: Sequence[Step], span: Span) -> tuple[Ref, ...]:
+    def _through(self, owner: GraphBuilder, node: NodeBuilder, steps: Sequence[PathStep], span: Span) -> tuple[Ref, ...]:
         """What a node that came to nothing passes on."""
         if steps:
             self.report.error("dropped-node", steps[0].span, f"`{node.name}` is empty here, so it has no `{steps[0].name}`")
-            raise Stop
+            raise StopExpansion
         while node.elided:
             edge = next(iter(node.edges.values()))
             if edge.source in ("", "input"):
                 return tuple(ref for ref, _ in self.edge(edge, owner))
             if edge.source not in owner.nodes:
-                raise Stop  # the node above has a mistake of its own
+                raise StopExpansion  # the node above has a mistake of its own
             node = owner.nodes[edge.source]
         return self.node(owner, node, (), Scope(owner, {}), span)
 
-    def _output(self, node: NodeBuilder, steps: Sequence[Step]) -> str:
+    def _output(self, node: NodeBuilder, steps: Sequence[PathStep]) -> str:
         """The output of a block that the one step names; nothing for the first."""
         assert node.part is not None
         step, known = steps[0], _outputs(node)
         if len(steps) > 1 or step.name not in known:
             bad = steps[1] if step.name in known else step
             self.report.diagnostics.append(unknown("unknown-port", bad.span, f"output of {node.part.kind}", bad.name, known))
-            raise Stop
+            raise StopExpansion
         if step.name == next(iter(known)):
             return ""
         if node.dropped:
             self.report.error("dropped-node", step.span, f"`{node.name}` is dropped here, so it has no `{step.name}`")
-            raise Stop
+            raise StopExpansion
         if known[step.name].endswith("?"):
             node.wanted.add(step.name)
         return step.name
 
-    def _inner(self, graph: GraphBuilder, steps: Sequence[Step], scope: Scope, holder: NodeBuilder) -> str:
+    def _inner(self, graph: GraphBuilder, steps: Sequence[PathStep], scope: Scope, holder: NodeBuilder) -> str:
         """The output of a graph that carries what the steps name, made where there is none."""
         step = steps[0]
         outputs = {name: reference for name, _, reference, _ in graph.outputs_pending if name}
         inner = graph.nodes.get(step.name)
         if inner is not None and step.name in outputs:
             written = outputs[step.name]
-            if not (isinstance(written, Path) and written.text == step.name):
+            if not (isinstance(written, RefPath) and written.text == step.name):
                 message = f"`{step.name}` is an output of `{holder.name}` and a node in it"
                 self.report.error("ambiguous", step.span, message, hint="rename one of them")
-                raise Stop
+                raise StopExpansion
         if step.name in outputs and (inner is None or len(steps) == 1):
             return step.name
         if inner is None and step.name in graph.failed:
-            raise Stop
+            raise StopExpansion
         if inner is None:
             what, known = f"node or output in {holder.name}", [*graph.nodes, *outputs]
             self.report.diagnostics.append(unknown("unknown-node", step.name_span, what, step.name, known))
-            raise Stop
+            raise StopExpansion
         inside = Scope(graph, scope.values, scope)
         refs = self.node(graph, inner, steps[1:], inside, step.span, first=step if step.arguments is not None else None)
         if len(refs) != 1:
             self.report.error("one-value", step.span, "a range of passes inside another graph cannot be read from outside")
-            raise Stop
+            raise StopExpansion
         name = ".".join(self._shown(one, inside) for one in steps)
         graph.outputs[name] = refs[0]
         return name
 
-    def _shown(self, step: Step, scope: Scope) -> str:
+    def _shown(self, step: PathStep, scope: Scope) -> str:
         if step.arguments is None:
             return step.name
         values = ("…" if isinstance(one, Slice) else str(self.values.evaluate(one, scope)) for one in step.arguments)
@@ -214,7 +214,7 @@ class References:
     # -- passes
 
     def _passes(
-        self, node: NodeBuilder, steps: Sequence[Step], scope: Scope, span: Span, first: Step | None, before: int | None
+        self, node: NodeBuilder, steps: Sequence[PathStep], scope: Scope, span: Span, first: PathStep | None, before: int | None
     ) -> tuple[Ref, ...]:
         assert node.passes is not None
         passes = chosen(node, first, scope, before, self.values)
@@ -227,16 +227,16 @@ class References:
             return found
         if not steps:
             self.report.error("empty-range", first.span if first else span, f"no pass of `{node.name}` lies in this range")
-            raise Stop
+            raise StopExpansion
         partly = next((one.graph for one in node.passes if _has(one.graph, steps[:1])), None)
         if passes and partly is not None:
             self._inner(partly, steps, scope, node)  # it says where the name ends that no pass has
         lacking = f"no pass of `{node.name}` has `{steps[0].name}`"
         message = lacking if passes else f"there is no pass of `{node.name}` in this range"
         self.report.error("unknown-node", steps[0].span, message)
-        raise Stop
+        raise StopExpansion
 
-    def _pass(self, node: NodeBuilder, index: int, steps: Sequence[Step], scope: Scope) -> Ref:
+    def _pass(self, node: NodeBuilder, index: int, steps: Sequence[PathStep], scope: Scope) -> Ref:
         assert node.passes is not None
         return Ref(node.name, self._inner(node.passes[index].graph, steps, scope, node) if steps else "", index)
 
@@ -250,7 +250,7 @@ def _outputs(node: NodeBuilder) -> Mapping[str, str]:
     return {name.rstrip("?"): name for name in node.part.outputs}
 
 
-def _has(graph: GraphBuilder, steps: Sequence[Step]) -> bool:
+def _has(graph: GraphBuilder, steps: Sequence[PathStep]) -> bool:
     """Whether a graph has what the steps name, as far as that differs from pass to pass."""
     name, rest = steps[0].name, steps[1:]
     inner = graph.nodes.get(name)

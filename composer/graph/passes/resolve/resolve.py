@@ -11,7 +11,7 @@ from blocks.core import ports
 from composer.diagnostics import Span
 from composer.graph.ir import Ref, Wire
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge
-from composer.graph.passes.expand.error_report import Stop
+from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.scope import Scope
 from composer.graph.passes.resolve.references import References
 from composer.graph.passes.resolve.ties import tie
@@ -61,7 +61,7 @@ class Wiring:
     def _wire(self, edge: PendingEdge, node: NodeBuilder) -> Wire:
         """What a port reads; an optional port may read nothing."""
         if edge.failed:
-            raise Stop
+            raise StopExpansion
         found = self.references.edge(edge, node.home)
         refs, spans = tuple(ref for ref, _ in found), tuple(span for _, span in found)
         mark = "" if node.part is None else ports(node.part).get(edge.port, "?")
@@ -69,12 +69,12 @@ class Wiring:
             whose = node.part.kind if node.part else node.name
             span = edge.references[0].span if edge.references else edge.span
             self.report.error("missing-port", span, f"port {edge.port} of {whose} cannot be empty")
-            raise Stop
+            raise StopExpansion
         if mark != "*" and (len(refs) > 1 or (refs and _is_list(refs[0], node.home))):
             message = f"port {edge.port} takes one value, and this is a range of passes"
             hint = "merge them first: {type: add, in: …} or {type: concat, in: …}"
             self.report.error("one-value", spans[0], message, hint=hint)
-            raise Stop
+            raise StopExpansion
         return Wire(edge.port, refs, edge.span, implied=bool(edge.source), spans=spans)
 
     # -- what graphs return
@@ -92,7 +92,7 @@ class Wiring:
         """The one value that an output, or the positions of an axis, are."""
         if isinstance(reference, str):
             if reference not in graph.nodes:
-                raise Stop
+                raise StopExpansion
             node = graph.nodes[reference]
             refs = self.references.node(graph, node, (), scope, node.name_span)
         else:
@@ -100,7 +100,7 @@ class Wiring:
             span = reference.span
         if len(refs) != 1:
             self.report.error("one-value", span, f"one value is wanted here, not {len(refs)}")
-            raise Stop
+            raise StopExpansion
         return refs[0]
 
     # -- what nothing reads

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 from composer.graph.ir import Tie
 from composer.graph.passes.expand.builders import NodeBuilder, PendingTie
-from composer.graph.passes.expand.error_report import Stop
-from composer.graph.passes.expand.evaluation import Values
+from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.expand.scope import Scope
 from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
-from composer.language.expressions.ast import Path, Step
+from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.unknown_names import unknown
 
 
-def tie(pending: PendingTie, node: NodeBuilder, values: Values) -> Tie | None:
+def tie(pending: PendingTie, node: NodeBuilder, values: Evaluator) -> Tie | None:
     """What a tie of `node` names; None for `none`.
 
     Raises:
         Stop: where there is no such node, which is reported.
     """
     expression = values.branch(pending.reference, pending.scope)
-    if not isinstance(expression, Path) or expression.text == "none":
+    if not isinstance(expression, RefPath) or expression.text == "none":
         return None
     place = _place(expression.steps[0], node, pending.scope, values)
     up, graph = 0, node.home
@@ -32,7 +32,7 @@ def tie(pending: PendingTie, node: NodeBuilder, values: Values) -> Tie | None:
     return Tie(pending.parameter, up, path, expression.span, pending.span)
 
 
-def _place(first: Step, node: NodeBuilder, scope: Scope, values: Values) -> Scope:
+def _place(first: PathStep, node: NodeBuilder, scope: Scope, values: Evaluator) -> Scope:
     """The nearest place around the tie with a node of the name that is not the tied one itself."""
     for place in scope.around():
         itself = first.name == node.name and place.graph is node.home
@@ -42,10 +42,10 @@ def _place(first: Step, node: NodeBuilder, scope: Scope, values: Values) -> Scop
     if not any(first.name in graph.failed for graph in graphs):
         known = [name for graph in graphs for name in graph.nodes if graph.nodes[name] is not node]
         values.report.diagnostics.append(unknown("unknown-node", first.name_span, "node", first.name, known))
-    raise Stop
+    raise StopExpansion
 
 
-def _path(expression: Path, target: NodeBuilder, node: NodeBuilder, scope: Scope, values: Values) -> Iterator[str | int]:
+def _path(expression: RefPath, target: NodeBuilder, node: NodeBuilder, scope: Scope, values: Evaluator) -> Iterator[str | int]:
     """The names on the way down, each repeat's with the pass that is meant."""
     first = expression.steps[0]
     for step in expression.steps:
@@ -53,12 +53,12 @@ def _path(expression: Path, target: NodeBuilder, node: NodeBuilder, scope: Scope
         if step.arguments is not None:
             if step is not first or target.passes is None:
                 values.report.error("not-a-repeat", step.span, f"`{step.name}` has no passes")
-                raise Stop
+                raise StopExpansion
             passes = chosen(target, step, scope, pass_around(node.home, target), values)
             if is_range(step):
                 message = "a tie names one node or one parameter, not a range of passes"
                 values.report.error("one-value", step.span, message)
-                raise Stop
+                raise StopExpansion
             yield from passes
         elif step is first and target.passes is not None and len(expression.steps) > 1:
             yield len(target.passes) - 1

@@ -9,9 +9,9 @@ from typing import cast
 
 from composer.graph.ir import Graph, GraphInput, Pass, Ref, RepeatNode, Wire
 from composer.graph.passes.roll_layers.node_kinds import Port, reads, rewired, wires
-from composer.graph.passes.roll_layers.rolled_names import NOTHING, Names
-from composer.graph.passes.roll_layers.series import Run, Value
-from composer.graph.passes.roll_layers.stacks import Stack
+from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
+from composer.graph.passes.roll_layers.series import LayerRun, SeriesValue
+from composer.graph.passes.roll_layers.stacks import LayerStack
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
 from composer.graph.types import Type
 
@@ -25,9 +25,9 @@ class Fold:
     def __init__(
         self,
         graph: TypedGraph,
-        inside: Mapping[str, tuple[TypedNode, Names]],
-        stacks: Sequence[Stack],
-        again: Callable[[TypedGraph], tuple[TypedGraph, Names]],
+        inside: Mapping[str, tuple[TypedNode, RolledNames]],
+        stacks: Sequence[LayerStack],
+        again: Callable[[TypedGraph], tuple[TypedGraph, RolledNames]],
     ) -> None:
         self.graph, self.inside = graph, inside
         """Each node with what is in it folded, and the names there."""
@@ -42,7 +42,7 @@ class Fold:
             for index in range(layers.run.start, layers.run.end):
                 self.at[graph.nodes[index].name] = (layers, *layers.run.place(index))
 
-    def result(self) -> tuple[TypedGraph, Names]:
+    def result(self) -> tuple[TypedGraph, RolledNames]:
         """The graph, and the names in it."""
         nodes: list[TypedNode] = []
         steps: dict[str, tuple[str, ...]] = {}
@@ -54,7 +54,7 @@ class Fold:
                 nodes.append(self._rewired(self.inside[node.name][0]))
         outputs = tuple((name, self.moved(ref)) for name, ref in self.graph.graph.outputs)
         inner = Graph(self.graph.graph.inputs, tuple(node.node for node in nodes), outputs)
-        names = Names(steps, {name: below for name, (_, below) in self.inside.items()})
+        names = RolledNames(steps, {name: below for name, (_, below) in self.inside.items()})
         return TypedGraph(inner, self.graph.inputs, tuple(nodes), self.graph.outputs, {n.name: n for n in nodes}), names
 
     def _rewired(self, node: TypedNode) -> TypedNode:
@@ -75,7 +75,7 @@ class Fold:
         self.taken.add(found)
         return found
 
-    def read(self, run: Run) -> set[Value]:
+    def read(self, run: LayerRun) -> set[SeriesValue]:
         """What is read of a run from outside."""
         places = {self.graph.nodes[index].name: run.place(index)[1] for index in range(run.start, run.end)}
         others = [node for node in self.graph.nodes if node.name not in places]
@@ -86,7 +86,7 @@ class Fold:
 class _Layers:
     """A stack while it becomes a repeat."""
 
-    def __init__(self, fold: Fold, stack: Stack) -> None:
+    def __init__(self, fold: Fold, stack: LayerStack) -> None:
         self.fold, self.stack, self.run = fold, stack, stack.run
         self.nodes = fold.graph.nodes[self.run.start : self.run.end]
         self.main = max(self.run.carried, key=lambda value: (value[0], self._first(value), str(value)))
@@ -98,7 +98,7 @@ class _Layers:
         self.steps: dict[str, tuple[str, ...]] = {}
         """Where every node is now."""
 
-    def _first(self, value: Value) -> bool:
+    def _first(self, value: SeriesValue) -> bool:
         """Whether a value is what a node gives first."""
         place, port, number = value
         return number is None and port in ("", next(iter(self.nodes[place].outputs), ""))
@@ -108,7 +108,7 @@ class _Layers:
         groups = all(isinstance(node, TypedGroup) and node.node.part is None and not node.node.dropped for node in self.nodes)
         return groups and self.run.period == 1 and len(self.run.carried) == 1 and self._first(self.main)
 
-    def port(self, value: Value) -> str:
+    def port(self, value: SeriesValue) -> str:
         """What a value is called among those that the repeat gives; nothing for what is carried on, which comes first."""
         place, port, number = value
         if value == self.main or (place == self.main[0] and self._first(value) and self._first(self.main)):
@@ -118,7 +118,7 @@ class _Layers:
 
     def repeat(self) -> TypedRepeat:
         """The repeat; equal passes are one object."""
-        graphs: dict[Hashable, tuple[TypedGraph, Names, int]] = {}
+        graphs: dict[Hashable, tuple[TypedGraph, RolledNames, int]] = {}
         passes: list[Pass] = []
         typed: list[TypedGraph] = []
         for number, kind in enumerate(self.stack.kinds):
@@ -144,7 +144,7 @@ class _Layers:
     def _wire(self, name: str, refs: Sequence[Ref]) -> Wire:
         return Wire(name, tuple(self.fold.moved(ref, listed=len(refs) > 1) for ref in refs), self.nodes[0].node.name_span)
 
-    def _group(self, number: int) -> tuple[TypedGraph, Names]:
+    def _group(self, number: int) -> tuple[TypedGraph, RolledNames]:
         """The graph of a group, which is first given what is carried."""
         group = cast(TypedGroup, self.fold.inside[self.nodes[number].name][0])
         inputs = group.graph.graph.inputs
@@ -179,7 +179,7 @@ class _Layers:
                 given[names[what]] = (ref,)
         return given, {at: names[carried.get(at, ref)] for at, ref in outer}
 
-    def _pass(self, number: int) -> tuple[TypedGraph, Names]:
+    def _pass(self, number: int) -> tuple[TypedGraph, RolledNames]:
         """The graph of a pass."""
         around, nodes = self.fold.graph, self._nodes(number)
         given, called = self._given(number)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from composer.graph.initial_values import Starts
+from composer.graph.initial_values import InitialValues
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.passes.roll_layers.rewrite import Fold
-from composer.graph.passes.roll_layers.rolled_names import NOTHING, Names
-from composer.graph.passes.roll_layers.stacks import Stacks
+from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
+from composer.graph.passes.roll_layers.stacks import StackFinder
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class RolledProgram:
     """A model as it is drawn."""
 
     typed: TypedProgram
@@ -22,18 +22,18 @@ class Model:
     """By their names in that graph."""
     written: tuple[NamedParameter, ...]
     """The same, by their names in the recipe."""
-    starts: Starts
-    names: Names = NOTHING
+    starts: InitialValues
+    names: RolledNames = NOTHING
     """From the recipe's names to those."""
 
 
-def as_written(typed: TypedProgram) -> Model:
+def as_written(typed: TypedProgram) -> RolledProgram:
     """The model node by node, as the recipe has it."""
     table = parameters(typed)
     return _model(typed, table, table)
 
 
-def folded(typed: TypedProgram) -> Model:
+def folded(typed: TypedProgram) -> RolledProgram:
     """The model with every series of equal layers as a repeat."""
     table = parameters(typed)
     root, names = _Folder(table).graph(typed.root, "")
@@ -45,39 +45,39 @@ def folded(typed: TypedProgram) -> Model:
 
 
 def _model(
-    typed: TypedProgram, table: tuple[NamedParameter, ...], written: tuple[NamedParameter, ...], names: Names = NOTHING
-) -> Model:
-    return Model(typed, table, written, Starts(typed.program, table, written), names)
+    typed: TypedProgram, table: tuple[NamedParameter, ...], written: tuple[NamedParameter, ...], names: RolledNames = NOTHING
+) -> RolledProgram:
+    return RolledProgram(typed, table, written, InitialValues(typed.program, table, written), names)
 
 
 class _Folder:
     """Folds graphs; layers are looked for in each as it is written."""
 
     def __init__(self, table: Sequence[NamedParameter]) -> None:
-        self.stacks = Stacks(table)
-        self.done: dict[int, tuple[TypedGraph, Names]] = {}
+        self.stacks = StackFinder(table)
+        self.done: dict[int, tuple[TypedGraph, RolledNames]] = {}
         """Of each graph, by its id, what it has become."""
         self.kept: list[TypedGraph] = []
         """Those graphs, so that no other takes an id."""
 
-    def graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, Names]:
+    def graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, RolledNames]:
         """A graph with its layers folded, whose nodes stand at a place; the graph itself where it has none."""
         if id(graph) not in self.done:
             self.kept.append(graph)
             self.done[id(graph)] = self._graph(graph, place)
         return self.done[id(graph)]
 
-    def _graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, Names]:
+    def _graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, RolledNames]:
         inside = {node.name: self.node(node, place) for node in graph.nodes}
         if stacks := self.stacks.within(graph, place):
             return Fold(graph, inside, stacks, lambda one: self.graph(one, "")).result()
         nodes = tuple(node for node, _ in inside.values())
         if all(ours is theirs for ours, theirs in zip(nodes, graph.nodes, strict=True)):
             return graph, NOTHING
-        names = Names({}, {name: below for name, (_, below) in inside.items()})
+        names = RolledNames({}, {name: below for name, (_, below) in inside.items()})
         return replace(graph, nodes=nodes, by_name={node.name: node for node in nodes}), names
 
-    def node(self, node: TypedNode, place: str) -> tuple[TypedNode, Names]:
+    def node(self, node: TypedNode, place: str) -> tuple[TypedNode, RolledNames]:
         """A node with what is in it folded, and the names there."""
         match node:
             case TypedGroup() | TypedScan():
@@ -89,5 +89,5 @@ class _Folder:
                     return node, NOTHING
                 first = inner[0][1]  # a path may leave the pass out
                 below = {**first.below, **{str(number): names for number, (_, names) in enumerate(inner)}}
-                return replace(node, passes=tuple(graph for graph, _ in inner)), Names(first.steps, below)
+                return replace(node, passes=tuple(graph for graph, _ in inner)), RolledNames(first.steps, below)
         return node, NOTHING

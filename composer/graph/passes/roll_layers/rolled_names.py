@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class RolledNames:
     """How the nodes of a graph are called where its layers are folded."""
 
     steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of what has moved, the way to it: `norm3` is at `layers`, `2`, `norm`."""
-    below: Mapping[str, Names] = field(default_factory=dict)
+    below: Mapping[str, RolledNames] = field(default_factory=dict)
     """Of what has a graph of its own, the names in there; of a repeat, by pass."""
 
     def called(self, path: str) -> str:
@@ -25,4 +25,4 @@ class Names:
         return ".".join(found)
 
 
-NOTHING = Names()
+NOTHING = RolledNames()

@@ -17,7 +17,7 @@ SAVED = 4
 PHASES = 3
 """Beginnings of a period that are tried: those where least flows on."""
 
-Value: TypeAlias = tuple[int, str, int | None]
+SeriesValue: TypeAlias = tuple[int, str, int | None]
 """What a node of a pass gives: which node of the pass, its port, and the pass where it is a repeat itself."""
 
 
@@ -27,7 +27,7 @@ class Reading:
 
     port: Port
     way: Literal["same", "before", "earlier", "elsewhere"]
-    value: Value | None
+    value: SeriesValue | None
     """Of a pass."""
     ref: Ref | None = None
     """From outside."""
@@ -47,14 +47,14 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LayerRun:
     """Passes in a row."""
 
     start: int
     period: int
     """How many nodes a pass has."""
     passes: int
-    carried: tuple[Value, ...]
+    carried: tuple[SeriesValue, ...]
     """What a pass reads of the one before."""
     saved: int
     """Boxes that are drawn less where it is folded."""
@@ -117,17 +117,17 @@ class Series:
                 found.setdefault(self.places[ref.node], []).append((index, port))
         return found
 
-    def runs(self, low: int, high: int) -> list[Run]:
+    def runs(self, low: int, high: int) -> list[LayerRun]:
         """The runs between two places, in order; first comes the one that saves most."""
         best = min(self._candidates(low, high), key=lambda run: (-run.saved, len(run.carried), run.start), default=None)
         if best is None:
             return []
         return [*self.runs(low, best.start), best, *self.runs(best.end, high)]
 
-    def _candidates(self, low: int, high: int) -> Iterator[Run]:
+    def _candidates(self, low: int, high: int) -> Iterator[LayerRun]:
         """Of each stretch in which kinds of blocks come again after some nodes, the best run."""
         kinds = [member.kind for member in self.members]
-        found: list[Run] = []
+        found: list[LayerRun] = []
 
         def folded(start: int, end: int, period: int) -> bool:
             """Whether a run of a part of the period is there already."""
@@ -145,7 +145,7 @@ class Series:
                         yield run
                 start = index + 1
 
-    def _best(self, low: int, high: int, period: int) -> Run | None:
+    def _best(self, low: int, high: int, period: int) -> LayerRun | None:
         """The run of a period that carries least; of those, one in which the numbers in names change together."""
 
         def rank(start: int) -> tuple[int, int, int]:
@@ -160,19 +160,19 @@ class Series:
         ranked = min(found, key=lambda one: (len(one[1].carried), -one[1].saved, one[0]), default=None)
         return ranked and ranked[1]
 
-    def _from(self, start: int, high: int, period: int) -> Iterator[Run]:
+    def _from(self, start: int, high: int, period: int) -> Iterator[LayerRun]:
         """The runs with a given beginning of the period."""
         while start + 2 * period <= high:
             passes, carried = self._passes(start, high, period)
             boxes = sum(member.boxes for member in self.members[start : start + period])
             if carried and (passes - 1) * boxes >= SAVED:
-                yield Run(start, period, passes, carried, (passes - 1) * boxes)
+                yield LayerRun(start, period, passes, carried, (passes - 1) * boxes)
             start += passes * period
 
-    def _passes(self, start: int, high: int, period: int) -> tuple[int, tuple[Value, ...]]:
+    def _passes(self, start: int, high: int, period: int) -> tuple[int, tuple[SeriesValue, ...]]:
         """How many passes there are in a row, and what they carry on."""
         second: list[list[Reading]] = []
-        entry: dict[Value, Ref] = {}
+        entry: dict[SeriesValue, Ref] = {}
         for place in range(period):
             first = self.readings(start, period, 0, place)
             second.append(self.readings(start, period, 1, place))
@@ -203,7 +203,7 @@ class Series:
                 found.append(Reading(port, "earlier" if source >= start else "elsewhere", None, ref))
         return found
 
-    def _flows(self, readings: Sequence[Sequence[Reading]], entry: Mapping[Value, Ref]) -> bool:
+    def _flows(self, readings: Sequence[Sequence[Reading]], entry: Mapping[SeriesValue, Ref]) -> bool:
         """Whether all that a pass carries on comes from what it was given by the one before: branches side by side do not."""
         given: set[int] = set()
         for place, several in enumerate(readings):
@@ -211,7 +211,7 @@ class Series:
                 given.add(place)
         return all(place in given for place, *_ in entry)
 
-    def _begins(self, first: Sequence[Reading], second: Sequence[Reading], entry: dict[Value, Ref]) -> bool:
+    def _begins(self, first: Sequence[Reading], second: Sequence[Reading], entry: dict[SeriesValue, Ref]) -> bool:
         """Whether a node of the first pass is given from elsewhere what the one of the second reads of the first, and is equal
         otherwise; `entry` tells what stands for each carried value at the beginning."""
         carried = {one.port: one.value for one in second if one.value and one.way == "before"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from composer.graph.parameters import NamedParameter
 from composer.graph.passes.roll_layers.node_kinds import Kinds, Port, boxes, reads
-from composer.graph.passes.roll_layers.series import Member, Run, Series, Value
+from composer.graph.passes.roll_layers.series import LayerRun, Member, Series, SeriesValue
 from composer.graph.typed import TypedGraph
 
 MOST_KINDS = 3
@@ -17,11 +17,11 @@ MOST_TOLD = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class LayerStack:
     """A run of layers, and what each of them is."""
 
-    run: Run
-    carried: Mapping[tuple[int, Port], Value]
+    run: LayerRun
+    carried: Mapping[tuple[int, Port], SeriesValue]
     """Which node reads at which port what."""
     kinds: tuple[Hashable, ...]
     """Equal for equal passes."""
@@ -31,7 +31,7 @@ class Stack:
     """Whether all have the parameters of the first."""
 
 
-class Stacks:
+class StackFinder:
     """Finds layers, by what their nodes compute and whose parameters they have."""
 
     def __init__(self, table: Sequence[NamedParameter]) -> None:
@@ -43,30 +43,30 @@ class Stacks:
             for end in range(1, len(steps)):
                 self.owners.setdefault(".".join(steps[:end]), []).append((entry.name, entry.owner))
 
-    def within(self, graph: TypedGraph, place: str) -> list[Stack]:
+    def within(self, graph: TypedGraph, place: str) -> list[LayerStack]:
         """The layers in a graph: equal ones in a row, or such as have one name but for the number and are of a few kinds."""
         outputs = [ref for _, ref in graph.graph.outputs]
         nodes = [(node, tuple(reads(node)), boxes([node])) for node in graph.nodes]
-        found: list[Stack] = []
+        found: list[LayerStack] = []
         for kind, alike in ((self.kinds.of, True), (self.kinds.akin, False)):
             members = [Member(node.name, kind(node), read, count) for node, read, count in nodes]
             series = Series(members, outputs, alike)
             found += [self._stack(graph, series, run, place) for run in series.runs(0, len(nodes))]
-        kept: list[Stack] = []
+        kept: list[LayerStack] = []
         for stack in sorted(found, key=lambda one: (-one.run.saved, len(one.run.carried), one.run.start)):
             apart = all(stack.run.end <= one.run.start or one.run.end <= stack.run.start for one in kept)
             if apart and self._told(graph, stack):
                 kept.append(stack)
         return sorted(kept, key=lambda one: one.run.start)
 
-    def _told(self, graph: TypedGraph, stack: Stack) -> bool:
+    def _told(self, graph: TypedGraph, stack: LayerStack) -> bool:
         """Whether one frame can tell the kinds of layers apart: they are few, or differ in some fields only."""
         kinds, run = len(set(stack.kinds)), stack.run
         forms = {tuple(self.forms.of(graph.nodes[index]) for index in run.window(number)) for number in range(run.passes)}
         fields_only = len(forms) == len(set(stack.around)) == 1 and run.passes > 2
         return kinds <= max(min(MOST_KINDS, run.passes // 2), 1, MOST_TOLD if fields_only else 0)
 
-    def _stack(self, graph: TypedGraph, series: Series, run: Run, place: str) -> Stack:
+    def _stack(self, graph: TypedGraph, series: Series, run: LayerRun, place: str) -> LayerStack:
         """A run, with what its passes are."""
         passes = range(run.passes)
         carried = {
@@ -87,10 +87,10 @@ class Stacks:
             what = tuple(self.kinds.of(graph.nodes[index]) for index in run.window(number))
             others = () if shared else tuple(one for one in whose[number] if one[2] != "own")
             kinds.append((what, around[number], others))
-        return Stack(run, carried, tuple(kinds), tuple(around), shared)
+        return LayerStack(run, carried, tuple(kinds), tuple(around), shared)
 
     def _elsewhere(
-        self, series: Series, run: Run, number: int, index: int, carried: Mapping[tuple[int, Port], object]
+        self, series: Series, run: LayerRun, number: int, index: int, carried: Mapping[tuple[int, Port], object]
     ) -> Iterator[object]:
         """What a node reads from outside of all passes, but for what the first pass is given instead of what is carried."""
         at = index - run.window(number).start
@@ -98,7 +98,7 @@ class Stacks:
             if one.way == "elsewhere" and (at, one.port) not in carried:
                 yield one
 
-    def _owned(self, graph: TypedGraph, run: Run, index: int, place: str) -> Iterator[tuple[object, ...]]:
+    def _owned(self, graph: TypedGraph, run: LayerRun, index: int, place: str) -> Iterator[tuple[object, ...]]:
         """The parameters of a node of a run, and whose they are: its own, the first pass's, or another's."""
         at = run.place(index)[1]
         node = f"{place}{graph.nodes[index].name}"
