@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from composer.train.data.tokenizers import save_tokeniser as save_tokeniser
     from composer.train.data.tokenizers import text_as_it_comes as text_as_it_comes
     from composer.train.data.tokenizers import train_bpe as train_bpe
+    from composer.train.decay_groups import param_groups as param_groups
     from composer.train.errors import TrainingError as TrainingError
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
     from composer.train.losses import TrainingLoss as TrainingLoss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
-    from composer.train.param_groups import param_groups as param_groups
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
     from composer.train.run.checkpoint import Checkpoint as Checkpoint
@@ -68,7 +68,7 @@ _HOME = {
     "marked": "data.objectives",
     "objective_of": "data.objectives",
     "open_run": "run.folder",
-    "param_groups": "param_groups",
+    "param_groups": "decay_groups",
     "read_text": "data.text",
     "resume": "api",
     "save_tokeniser": "data.tokenizers",

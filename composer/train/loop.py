@@ -16,11 +16,11 @@ from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective
 from composer.train.data.text import TextData
+from composer.train.decay_groups import param_groups
 from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, loss, target_count, task_of
-from composer.train.param_groups import param_groups
 from composer.train.progress import Display, Moment
 from composer.train.run import checkpoint as checkpoints
 from composer.train.run.checkpoint import Checkpoint

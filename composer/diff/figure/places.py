@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeAlias
 
 from composer.diff.compare import paired
@@ -28,6 +27,7 @@ from composer.draw.build.node_paths import lies_in
 from composer.draw.figure import Figure, plain
 from composer.draw.scene import Box, Chip, Frame, Happened, MergeCircle, Scene, WirePath
 from composer.graph.passes.roll_layers.rolled_names import RolledNames
+from composer.memo import lazy
 
 DrawnThing: TypeAlias = Box | MergeCircle | Frame | Chip
 
@@ -65,12 +65,12 @@ class Side:
         """What the drawing calls a node of the model."""
         return plain(self.names.called(path))
 
-    @cached_property
+    @lazy
     def things(self) -> tuple[DrawnThing, ...]:
         """All that stands for a node."""
         return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.chips)
 
-    @cached_property
+    @lazy
     def sources(self) -> dict[str, str]:
         """For each block what its stream comes from, by their paths without passes."""
         nodes = self.model.nodes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 
 from composer.diagnostics import Span
 from composer.draw.build.descriptions import settings, whole
@@ -15,6 +14,7 @@ from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.recipe.ast import InputDecl
+from composer.memo import lazy
 
 
 class Caption:
@@ -36,7 +36,7 @@ class Caption:
         yield
         self.holder = holder
 
-    @cached_property
+    @lazy
     def titles(self) -> dict[tuple[str, str], str]:
         """What every block is called, by its places in the model and in the drawing."""
         return dict(titles(self.typed.root))

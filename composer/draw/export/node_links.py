@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 from composer.draw.scene import About, Box, Frame, MergeCircle, Point, Scene, Style, WirePath
+from composer.memo import lazy
 
 LinkEnd: TypeAlias = Box | MergeCircle
 Way: TypeAlias = tuple[WirePath, ...]
@@ -64,7 +64,7 @@ class LinkGraph:
         around = [frame for frame in self.scene.frames if frame is not thing and _inside(thing, frame)]
         return min(around, key=lambda frame: frame.width * frame.height, default=None)
 
-    @cached_property
+    @lazy
     def nodes(self) -> tuple[LinkNode, ...]:
         """All of them; those without a box last."""
         found: list[LinkNode] = []
@@ -83,7 +83,7 @@ class LinkGraph:
                     named.setdefault(path, LinkNode(path, About(path, title), None, (title,)))
         return (*found, *named.values())
 
-    @cached_property
+    @lazy
     def top(self) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
         """What no frame holds."""
         return self._held(None)
@@ -93,7 +93,7 @@ class LinkGraph:
         inner = (one for one in self.scene.frames if self.holder(one) is frame)
         return nodes, tuple(Cluster(one, *self._held(one)) for one in inner)
 
-    @cached_property
+    @lazy
     def links(self) -> tuple[Link, ...]:
         """Each value once for each port that reads it, in the order of the drawing; by a wire rather than by its name."""
         found: dict[tuple[str, str, str], Link] = {}
@@ -103,7 +103,7 @@ class LinkGraph:
                 found[key] = link
         return tuple(found.values())
 
-    @cached_property
+    @lazy
     def ways(self) -> tuple[Link, ...]:
         """All of them, also where several values of a closed repeat go from one block to another."""
         return tuple(self._links())

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from composer.memo import Same
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenise
@@ -192,7 +193,7 @@ class Translation:
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
         """Each source with an end, and each target between a start and an end."""
-        return _pairs(_ById(stream), self.tokeniser.mark(START), self.tokeniser.mark(END))
+        return _pairs(Same(stream), self.tokeniser.mark(START), self.tokeniser.mark(END))
 
     def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
         end = self.tokeniser.mark(END)
@@ -205,22 +206,9 @@ class Translation:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _ById:
-    """An array as a key: the same object, not the same numbers."""
-
-    stream: Ids
-
-    def __hash__(self) -> int:
-        return id(self.stream)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.stream is self.stream
-
-
 @lru_cache(maxsize=4)
-def _pairs(stream: _ById, start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
-    ids = stream.stream
+def _pairs(stream: Same[Ids], start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
+    ids = stream.thing
     middles, ends = np.flatnonzero(ids == start), np.flatnonzero(ids == end)
     begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     closed = np.array([end], dtype=ids.dtype)
