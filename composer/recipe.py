@@ -19,7 +19,7 @@ from composer.language.composition.extends import extend, is_path
 from composer.language.composition.override_syntax import written
 from composer.language.composition.overrides import assign
 from composer.language.recipe.parser import parse
-from composer.language.source_file import open_source
+from composer.language.source_file import file_meant, open_source
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
@@ -76,8 +76,7 @@ def text_of(source: str | Path) -> Source:
     nowhere = Span(Source(source, ""), 1, 1, 1, 1)
     wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
     named = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
-    file = next((f"{source}{ending}" for ending in (".yaml", ".yml") if Path(f"{source}{ending}").is_file()), None)
-    hint = f"did you mean {file}?" if file else wrong.hint or "`arco list` shows them all"
+    hint = file_meant(source) or wrong.hint or "`arco list` shows them all"
     raise RecipeError([Diagnostic(wrong.code, wrong.message + named, nowhere, hint=hint)])
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 TOKENIZERS = ("characters", "bytes", "bpe")
+BPE_TOKENS = 4096
 LARGE_STEP = 2**16
 """Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
 FEW_WINDOWS = 4
@@ -47,8 +48,8 @@ def declare(parser: Parser, name: str) -> None:
     data.add_argument(
         "--data", metavar="FILE", action=Once, type=Path, help="Learn this text, in UTF-8; its last tenth is held out"
     )
-    data.add_argument("--tokenizer", choices=TOKENIZERS, default="characters", help="Choose what a token is")
-    data.add_argument("--vocab-size", metavar="N", type=integer, default=4096, help="Let bpe learn this many tokens")
+    data.add_argument("--tokenizer", choices=TOKENIZERS, help="Choose what a token is; without it, a character")
+    data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Let bpe learn this many tokens (default: {BPE_TOKENS})")
     run_folder = parser.add_argument_group("Run folder")
     run_folder.add_argument(
         "--run", metavar="RUN", action=Once, type=Path, dest="folder", help="Write this run folder; without it, runs/NAME"
@@ -130,12 +131,14 @@ def tokeniser_of(text: str, arguments: argparse.Namespace) -> Tokeniser:
     """Return the tokenizer that was asked for, made from the text."""
     from composer.train import ByteTokeniser, characters_of, train_bpe
 
+    if arguments.vocab_size is not None and arguments.tokenizer != "bpe":
+        raise Problem("arco train: --vocab-size goes with --tokenizer bpe", "the other vocabularies follow from the text")
     match arguments.tokenizer:
-        case "characters":
-            return characters_of(text)
+        case "bpe":
+            return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
         case "bytes":
             return ByteTokeniser()
-    return train_bpe(text, size=arguments.vocab_size)
+    return characters_of(text)
 
 
 def trained(
@@ -155,7 +158,7 @@ def resumed(arguments: argparse.Namespace) -> Result:
     from composer.train import TrainSettings, resume
 
     changed = {field.name for field in fields(TrainSettings) if getattr(arguments, field.name) is not None} - {"steps"}
-    if changed or arguments.set:
+    if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
             "only --steps, --data, --device and --blocks go with --resume",

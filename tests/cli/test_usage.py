@@ -31,6 +31,11 @@ MISTAKES = [
     ("train", "arco train: a recipe is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
     ("train gpt2 --batch 3", "arco train: --batch is not understood", "did you mean --batch-size?"),
     ("summary gpt2 --form json", "arco summary: --form is not understood", "did you mean --format?"),
+    (
+        "train --resume r --tokenizer bytes",
+        "arco train: a resumed run keeps its recipe and its settings",
+        "only --steps, --data, --device and --blocks go with --resume",
+    ),
     ("generate r --tokens 3", "arco generate: --tokens is not understood", "did you mean --max-new-tokens?"),
     ("generate r --beams 3", "arco generate: --beams is not understood", "did you mean --num-beams?"),
     ("check gpt2 --format jso", "arco check: --format: there is no `jso`", "did you mean json?"),
@@ -77,6 +82,10 @@ def test_a_file_beside_is_offered(arco: Arco, tmp_path: Path) -> None:
     told = "arco: mine: there is no recipe called `mine`\n  = did you mean mine.yaml?\n"
     assert arco("check", "mine") == arco("draw", "mine") == (2, "", told)
     assert arco("check", "mine.yaml").code == 0
+    told = f"arco: {Path('sub', 'other')}: there is no such file\n  = did you mean {Path('sub', 'other.yaml')}?\n"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "mine.yaml").rename(tmp_path / "sub" / "other.yaml")
+    assert arco("check", "sub/other") == (2, "", told)
 
 
 def test_compressed_texts_are_named_as_such(arco: Arco, tmp_path: Path) -> None:
@@ -84,6 +93,13 @@ def test_compressed_texts_are_named_as_such(arco: Arco, tmp_path: Path) -> None:
     (tmp_path / "text.gz").write_bytes(gzip.compress(b"to be or not to be"))
     done = arco("train", "gpt_mini", "--data", "text.gz")
     assert done == (2, "", "arco: text.gz is compressed with gzip\n  = decompress it first\n")
+
+
+def test_a_vocabulary_is_sized_for_byte_pairs_alone(arco: Arco, tmp_path: Path) -> None:
+    """Others have the size that the text gives them."""
+    (tmp_path / "text.txt").write_text("to be or not to be", encoding="utf-8")
+    done = arco("train", "gpt_mini", "--data", "text.txt", "--vocab-size", 9)
+    assert done.code == 2 and done.err.startswith("arco train: --vocab-size goes with --tokenizer bpe\n")
 
 
 def test_sampling_out_of_range_is_refused(arco: Arco) -> None:
