@@ -29,7 +29,7 @@ MISTAKES = [
     ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is an integer of at least 1", "such as --at time=512"),
     ("train gpt2", "arco train: a text is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
     ("train", "arco train: a recipe is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
-    ("train gpt2 --batch 3", "arco train: --batch is not understood", "did you mean --batch-size?"),
+    ("train gpt2 --rate 3", "arco train: --rate is not understood", "did you mean --learning-rate?"),
     ("summary gpt2 --form json", "arco summary: --form is not understood", "did you mean --format?"),
     (
         "train --resume r --tokenizer bytes",
