@@ -11,12 +11,13 @@ import pytest
 
 import blocks
 import composer
-from blocks.core import NameClash, Reject
+from blocks.core import BlockError, NameClash
 from composer.decode import DecodeError
 from composer.train import TrainingError
 
 SIGNALS = {
-    "Ambient", "ExpressionError", "Mismatch", "Problem", "StopExpansion", "TooMuch", "Unbalanced", "Unfit", "Unlike", "Unsettable",
+    "Ambient", "ExpressionError", "Mismatch", "Problem", "StopExpansion", "TooMuch",
+    "Unbalanced", "Unfit", "Unlike", "Unsettable",
 }  # fmt: skip
 """Those that one module raises for another to catch; no caller of ours ever sees them."""
 
@@ -39,7 +40,7 @@ def exceptions() -> set[type[Exception]]:
 def test_every_public_exception_has_the_one_base() -> None:
     """A new one derives from `ComposerError`, or is named above as a signal between modules."""
     found = exceptions()
-    assert {composer.RecipeError, TrainingError, DecodeError, NameClash, Reject} <= found
+    assert {composer.RecipeError, TrainingError, DecodeError, NameClash, BlockError} <= found
     assert {error.__name__ for error in found if not issubclass(error, composer.ComposerError)} == SIGNALS
 
 

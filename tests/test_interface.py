@@ -19,14 +19,14 @@ from blocks.core import Block
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
 FUNCTIONS = {
     "composer.load": "(source: str | Path, set: Settings = None, blocks: Blocks = ()) -> Recipe",
-    "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Loss",
+    "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss",
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
-        "(model: nn.Module, tokeniser: Tokeniser, data: Data, settings: Settings, run: Path, *, recipe: str, "
+        "(model: nn.Module, tokeniser: Tokeniser, data: TextData, settings: TrainSettings, run: Path, *, recipe: str, "
         "show: Display | None = None) -> Result"
     ),
     "composer.train.resume": (
-        "(run: Path, *, build: Build = compiled, steps: int | None = None, settings: Settings | None = None, "
+        "(run: Path, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
         "recipe: str | None = None, data: Path | None = None, checkpoint: str | None = None, show: Display | None = None)"
         " -> Result"
     ),
@@ -41,7 +41,7 @@ FUNCTIONS = {
     ),
     "composer.decode.beam_search": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "
-        "beside: Beside | None = None, reading: Reading = uncached) -> list[list[Found]]"
+        "beside: Beside | None = None, reading: Reading = uncached) -> list[list[Hypothesis]]"
     ),
     "composer.decode.session": "(model: Model, capacity: int = 256) -> Session",
     "composer.weights.load_published": (

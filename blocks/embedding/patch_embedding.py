@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, Cost, F, Init, Paper, Reject, Size, Sizes, Tensor, torch
+from blocks.core import Block, BlockError, Cost, F, Init, Paper, PositiveInt, Sizes, Tensor, torch
 
 
 class PatchEmbedding(Block, kind="patch_embedding"):
@@ -15,14 +15,14 @@ class PatchEmbedding(Block, kind="patch_embedding"):
     It is a convolution whose stride is its kernel. Pixels at the right and at the bottom that fill no patch are left out.
     """
 
-    patch: Size
+    patch: PositiveInt
     """Height and width of a patch, in pixels."""
-    dim: Size
+    dim: PositiveInt
     """Width of a vector."""
     bias: bool = True
     """Whether `b` is added."""
 
-    source = Paper("An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale", "arXiv:2010.11929")
+    paper = Paper("An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale", "arXiv:2010.11929")
     inputs = {"image": "float[batch, channels, height, width]"}
     outputs = {"y": "float[batch, time, dim]"}
     weights = {
@@ -30,12 +30,12 @@ class PatchEmbedding(Block, kind="patch_embedding"):
         "bias": Tensor(("dim",), "bias", Init("uniform", "1 / sqrt(channels * patch * patch)"), when="bias"),
     }
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         for name in ("height", "width"):
             if isinstance(sizes[name], int) and sizes[name] < self.patch:
-                raise Reject(f"a patch of {self.patch} pixels does not fit in a {name} of {sizes[name]}", field="patch")
+                raise BlockError(f"a patch of {self.patch} pixels does not fit in a {name} of {sizes[name]}", field="patch")
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, channels, height, _ = inputs["image"].axes
         patches = (sizes["height"] // self.patch) * (sizes["width"] // self.patch)
         axes = (batch, replace(height, name="time", size=patches), replace(channels, name="dim", size=self.dim))

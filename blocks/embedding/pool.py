@@ -20,7 +20,7 @@ class Pool(Block, kind="pool"):
     inputs = {"x": "float[batch, time, dim]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, dim]"}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["time"],)
 
     def forward(self: Any, x: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Paper, Reject, Size, Sizes, torch
+from blocks.core import BlockError, Paper, PositiveInt, Sizes, torch
 from blocks.experts.router import Router, Routes
 
 
@@ -17,20 +17,20 @@ class ExpertChoice(Router, kind="expert_choice_router"):
     have it. The paper chooses among the positions of a whole batch.
     """
 
-    capacity: Size = 2
+    capacity: PositiveInt = 2
     """How many experts a position visits on average."""
 
-    source = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
+    paper = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
 
     def visits(self) -> str:
         return f"experts * ((time * {self.capacity} + experts - 1) // experts)"
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         experts = sizes.get("experts")  # the holder asks again, with its experts
         if isinstance(experts, int) and self.capacity > experts:
-            raise Reject(f"a position cannot visit {self.capacity} of {experts} experts", field="capacity")
+            raise BlockError(f"a position cannot visit {self.capacity} of {experts} experts", field="capacity")
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:

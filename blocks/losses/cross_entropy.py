@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Count, F, Probability, Reject, Sizes, torch
+from blocks.core import BlockError, F, NonNegativeInt, Probability, Sizes, torch
 from blocks.losses.loss import Loss
 
 
@@ -16,7 +16,7 @@ class CrossEntropy(Loss, kind="cross_entropy"):
     nor is asked for.
     """
 
-    shift: Count = 0
+    shift: NonNegativeInt = 0
     """How many places further on along the last axis the target of a position stands: 1 asks for the next token."""
     smoothing: Probability = 0.0
     """The share of each target that is spread evenly over all classes."""
@@ -25,13 +25,13 @@ class CrossEntropy(Loss, kind="cross_entropy"):
 
     inputs = {"input*": "float[..., classes]", "target": "int[...]", "valid?": "bool[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if not one.axes or one.sizes[:-1] != inputs["target"].sizes:
                 message = f"takes scores of classes for every target of {inputs['target']}, not {one}"
-                raise Reject(message, port="input", index=index, code="type-mismatch")
+                raise BlockError(message, port="input", index=index, code="type-mismatch")
         if self.shift and not inputs["target"].axes:
-            raise Reject("a single target has no axis along which it could be shifted", field="shift")
+            raise BlockError("a single target has no axis along which it could be shifted", field="shift")
         return {}
 
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from blocks.core import Block, Reject, Sizes, torch
+from blocks.core import Block, BlockError, Sizes, torch
 
 
 class Loss(Block):
@@ -29,15 +29,15 @@ class Loss(Block):
         return self.weight * (total / len(losses) if self.reduce == "mean" else total)
 
 
-class Scalar(Loss, kind="scalar"):
+class ScalarLoss(Loss, kind="scalar"):
     """Numbers that other nodes give, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
     inputs = {"input*": "float[]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if one.axes:
-                raise Reject(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
+                raise BlockError(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
         return {}
 
     def forward(self: Any, *input: torch.Tensor) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Edge, Part, Size, keep, torch
-from blocks.masks.by_position import Full
+from blocks.core import NodeRef, Part, PositiveInt, append_to_cache, torch
 from blocks.masks.mask import Mask, Pair, Structure
+from blocks.masks.position_masks import Full
 from blocks.masks.views import CausalView, ChunkView, DenseView, DocumentsView, FullView, WindowView, matrix
 
 
@@ -22,7 +22,7 @@ class Plan(Part):
     mask: Mask
     """What is executed."""
 
-    keeps = {"at": "int[..., key]"}
+    cache_slots = {"at": "int[..., key]"}
 
     def prepare(self, at: Any, keys_at: Any, **edges: Any) -> Any:
         """The view of the queries at positions `at`, [T] or [B, T], of the keys at `keys_at`, [S] or [B, S].
@@ -35,7 +35,7 @@ class Plan(Part):
 class FullPlan(Plan):
     """Nothing is hidden."""
 
-    keeps = {}
+    cache_slots = {}
 
     def prepare(self, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
         return FullView()
@@ -56,7 +56,7 @@ class CausalPlan(Plan):
 class WindowPlan(Plan):
     """Chunks of queries against the keys around them, where positions are counted and there are more than two chunks."""
 
-    width: Size
+    width: PositiveInt
     """A query sees keys less than this far away."""
     causal: bool
     """Whether it sees none after its own position."""
@@ -76,7 +76,7 @@ class WindowPlan(Plan):
 class ChunkPlan(Plan):
     """Each chunk by itself, where positions are counted and there is more than one."""
 
-    length: Size
+    length: PositiveInt
     """Positions in a chunk."""
     causal: bool
     """Whether a query sees none after its own position."""
@@ -94,12 +94,12 @@ class ChunkPlan(Plan):
 class DocumentsPlan(Plan):
     """Each packed document by itself."""
 
-    ids: Edge
+    ids: NodeRef
     """The number of the document at each position."""
     causal: bool
     """Whether a query sees none after its own position."""
 
-    edges = {"ids": "int[batch, key]"}
+    node_refs = {"ids": "int[batch, key]"}
 
     def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
         keys_at = with_earlier(self, "at", keys_at)
@@ -137,7 +137,7 @@ def dense_view(mask: Any, at: torch.Tensor, keys_at: torch.Tensor, pairs: dict[s
 
 def with_earlier(plan: Any, name: str, value: torch.Tensor) -> torch.Tensor:
     """A value of the key side, [S] or [B, S], after those that earlier calls of the session left."""
-    return keep(plan, name, value) if plan.grows else value
+    return append_to_cache(plan, name, value) if plan.grows else value
 
 
 def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | None:
@@ -175,7 +175,7 @@ class OptionalPlan(Plan):
     absent: Plan
     """How what is left of it is executed."""
 
-    keeps = {}
+    cache_slots = {}
 
     def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
         if all(edges[name] is None for name in edges):
@@ -207,4 +207,4 @@ def _plan(mask: Mask) -> Plan:
 def kept(plan: Plan) -> Mapping[str, str]:
     """What a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
     grows = {name: type for name, type in plan.mask.edge_types().items() if type.endswith("[batch, key]")}
-    return {**plan.keeps, **grows} if plan.keeps else {}
+    return {**plan.cache_slots, **grows} if plan.cache_slots else {}

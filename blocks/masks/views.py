@@ -82,7 +82,7 @@ class WindowView:
     """A band along the diagonal: chunks of `width` queries, each against its own keys, those of the chunk before and, where
     the mask looks `ahead`, those of the chunk after. The cost grows with T · width instead of T².
 
-    Every chunk that has its neighbours sees the same pattern; the first and the last ones are attended apart.
+    Every chunk that has its neighbors sees the same pattern; the first and the last ones are attended apart.
     """
 
     def __init__(self, mask: Any, at: torch.Tensor, width: int, ahead: int) -> None:
@@ -92,7 +92,7 @@ class WindowView:
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
         width, ahead = self.width, self.ahead
-        last = q.shape[2] // width - ahead  # the first chunk that lacks a neighbour; T > 2 · width
+        last = q.shape[2] // width - ahead  # the first chunk that lacks a neighbor; T > 2 · width
         reach = (1 + ahead) * width
         first_q, middle_q, last_q = torch.split(q, [width, (last - 1) * width, q.shape[2] - last * width], dim=2)
         parts = [
@@ -103,8 +103,8 @@ class WindowView:
         if last > 1:
             y = dot_product_attention(
                 torch.unflatten(middle_q, 2, (last - 1, width)).transpose(1, 2).flatten(0, 1),  # [B · chunks, H, width, D]
-                neighbours(k, width, ahead),  # [B · chunks, K, width + reach, D]
-                neighbours(v, width, ahead),
+                neighbors(k, width, ahead),  # [B · chunks, K, width + reach, D]
+                neighbors(v, width, ahead),
                 scale=scale,
                 mask=self.band[width : 2 * width, : width + reach],
                 dropout=dropout,
@@ -122,8 +122,8 @@ class WindowView:
         return matrix(self.mask, self.at, self.at, {})
 
 
-def neighbours(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
-    """[B, K, T, D] as [B · chunks, K, (2 + ahead) · width, D]: each chunk that has both neighbours, with them."""
+def neighbors(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
+    """[B, K, T, D] as [B · chunks, K, (2 + ahead) · width, D]: each chunk that has both neighbors, with them."""
     count = x.shape[2] // width
     chunks = torch.unflatten(x[:, :, : count * width], 2, (count, width)).transpose(1, 2)  # [B, count, K, width, D]
     shifted = [chunks[:, shift : count - 1 - ahead + shift] for shift in range(2 + ahead)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import annotated_types
 
-from blocks.core import Paper, Positive, Reject, Sizes, torch
+from blocks.core import BlockError, Paper, PositiveFloat, Sizes, torch
 from blocks.positions.positions import Positions
 from blocks.positions.scaling import Scaling
 
@@ -18,7 +18,7 @@ class Rotary(Positions, kind="rotary"):
     Tables and turns are in float32, also under bfloat16, which holds whole numbers only up to 256.
     """
 
-    theta: Positive = 10000.0
+    theta: PositiveFloat = 10000.0
     """Base of the wavelengths, which run from 2π to 2π · theta positions."""
     fraction: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)] = 1.0
     """The part of each head's channels, the first ones, that turns; the others have no position."""
@@ -27,14 +27,14 @@ class Rotary(Positions, kind="rotary"):
     scaling: Scaling | None = None
     """How frequencies are slowed for contexts longer than those of training."""
 
-    source = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
+    paper = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if "head_dim" not in sizes:  # the holder asks again once it knows
             return
         turned = int(sizes["head_dim"] * self.fraction)
         if turned % 2 or turned == 0:
-            raise Reject(
+            raise BlockError(
                 f"{turned} of {sizes['head_dim']} channels in a head cannot turn in pairs",
                 field="fraction",
                 hint="an even number of channels must turn",
@@ -49,7 +49,7 @@ class Rotary(Positions, kind="rotary"):
         angles = at[..., None].float() * frequencies  # [T, n/2] or [B, T, n/2]
         return angles.cos(), angles.sin()
 
-    def turn(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    def rotate(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         cos, sin = table[0][..., None, :, :], table[1][..., None, :, :]  # [1, T, n/2] or [B, 1, T, n/2]
         turned = 2 * cos.shape[-1]
         if self.layout == "halves":

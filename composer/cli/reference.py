@@ -127,8 +127,8 @@ def _entry(part: type[Part], paint: Paint) -> Iterator[str]:
     for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):
         yield ""
         yield from textwrap.wrap(" ".join(paragraph.split()), WIDTH)
-    if part.source is not None:
-        yield f"\n{part.source.title}, {part.source.reference}"
+    if part.paper is not None:
+        yield f"\n{part.paper.title}, {part.paper.reference}"
     rows, docs = list(field_rows(part)), docs_of(part)
     if rows:
         yield "\n" + paint("fields", "strong")

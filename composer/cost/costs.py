@@ -98,7 +98,7 @@ class CacheCounter:
 
     def _block(self, block: TypedBlock) -> int:
         kept, marks = 0, ports(type(block.part))
-        for name, text in block.part.keeps.items():
+        for name, text in block.part.cache_slots.items():
             if name not in block.inputs or marks.get(name) != "?":  # an optional port's value is kept by the one who made it
                 axes = [size(expression, block.sizes) for expression in pattern(text).axes]
                 if self.axis in axes:

@@ -32,21 +32,21 @@ class Cache:
         """A new call."""
         self.done.clear()
 
-    def count(self, more: int) -> int:
+    def advance(self, more: int) -> int:
         """The position of the first of `more` tokens."""
-        return self._run("count").count(more)
+        return self._run("advance").advance(more)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """All that was given under the name so far, with `value` at the end."""
         return self._run(f"append {name}").append(name, value)
 
-    def recall(self, name: str) -> torch.Tensor | None:
+    def get(self, name: str) -> torch.Tensor | None:
         """The state that the call before left."""
-        return self._run(f"recall {name}").recall(name)
+        return self._run(f"get {name}").get(name)
 
-    def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
+    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """New states, `more` tokens after those before."""
-        self._run("leave").leave(more, states)
+        self._run("store").store(more, states)
 
     def _run(self, what: str) -> ModuleRun:
         number = self.done[what]
@@ -67,7 +67,7 @@ class ModuleRun:
         self.whole: dict[str, torch.Tensor] = {}
         self.counted = 0
 
-    def count(self, more: int) -> int:
+    def advance(self, more: int) -> int:
         """The position of the first of `more` tokens."""
         start = self.counted
         self.counted += more
@@ -91,11 +91,11 @@ class ModuleRun:
         self.lengths[name] = start + more
         return buffer.narrow(axis, 0, start + more)
 
-    def recall(self, name: str) -> torch.Tensor | None:
+    def get(self, name: str) -> torch.Tensor | None:
         """The state that the call before left, or what does not grow."""
         return self.whole.get(name) if self.names[name].whole else self.states.get(name)
 
-    def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
+    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """New states, `more` tokens after those before."""
         self.states.update(states)
         self.counted += more

@@ -208,7 +208,7 @@ class _Flattener:
         fields = self.forms.get(block, lambda: forms(block))
         masked = {port for form in fields.values() for port in form.ports()}
         reads = [Read(port, source) for port, sources in read.items() for source in sources if port not in masked]
-        for port, axis in type(block.part).counts.items():
+        for port, axis in type(block.part).position_inputs.items():
             source = self.positions.get(str(block.sizes.get(axis)))
             if port not in read and source is not None:
                 reads.append(Read(port, source))

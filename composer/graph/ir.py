@@ -91,7 +91,7 @@ class PartValue:
         for part in self.parts():
             for name, value in part.fields:
                 if isinstance(value, Known) and isinstance(value.value, EdgePort):
-                    yield value.value.port, part.part.edges[name]
+                    yield value.value.port, part.part.node_refs[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class BlockNode:
     part: type[Part]
     fields: tuple[tuple[str, FieldValue], ...]
     wires: tuple[Wire, ...]
-    wanted: tuple[str, ...] = ()
+    requested_outputs: tuple[str, ...] = ()
     """The optional outputs that something reads."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True

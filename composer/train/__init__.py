@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from composer.train.errors import TrainingError as TrainingError
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
-    from composer.train.losses import TrainingLoss as TrainingLoss
+    from composer.train.losses import BatchLoss as BatchLoss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
     from composer.train.progress import Display as Display
@@ -50,7 +50,7 @@ _HOME = {
     "TextData": "data.text",
     "Display": "progress",
     "Interrupted": "interrupt",
-    "TrainingLoss": "losses",
+    "BatchLoss": "losses",
     "MarkedTokeniser": "data.tokenizers",
     "Objective": "data.objectives",
     "Result": "loop",
@@ -82,6 +82,7 @@ _HOME = {
 }
 __all__ = [
     "BPETokeniser",
+    "BatchLoss",
     "ByteTokeniser",
     "CharacterTokeniser",
     "Checkpoint",
@@ -96,7 +97,6 @@ __all__ = [
     "TrainSettings",
     "Trained",
     "TrainingError",
-    "TrainingLoss",
     "Validation",
     "characters_of",
     "display",

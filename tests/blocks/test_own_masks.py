@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import composer
-from blocks.core import Edge, Part, standard
+from blocks.core import NodeRef, Part, standard
 from blocks.core.library import parts_in
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
@@ -61,7 +61,7 @@ SETTINGS = {
     "strided": {"step": 3},
     "first": {"count": 2},
     "last": {"count": 3},
-    "valid": {"flags": Edge("f")},
+    "valid": {"flags": NodeRef("f")},
 }
 
 
@@ -166,12 +166,13 @@ def test_copies_are_warned_of_as_the_originals_are(copies: list[type[Part]]) -> 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, type[Mask]]:
     """Masks that declare their fields and a predicate."""
-    lines = ["from typing import Any", "from blocks.core import Edge, Size", "from blocks.masks.mask import Mask"]
+    lines = ["from typing import Any", "from blocks.core import NodeRef, PositiveInt", "from blocks.masks.mask import Mask"]
     for kind, predicate in BARE.items():
         (field,) = SETTINGS[kind]
         lines += [f'class Bare_{kind}(Mask, kind="bare_{kind}"):', '    """As one would write it first."""']
-        lines += [f"    {field}: {'Edge' if kind == 'valid' else 'Size'}"]
-        lines += ['    edges = {"flags": "bool[batch, key]"}'] * (kind == "valid") + ["    needs_ends = True"] * (kind == "last")
+        lines += [f"    {field}: {'NodeRef' if kind == 'valid' else 'PositiveInt'}"]
+        lines += ['    node_refs = {"flags": "bool[batch, key]"}'] * (kind == "valid")
+        lines += ["    needs_ends = True"] * (kind == "last")
         lines += ["    def allows(self, q: Any, k: Any, **edges: Any) -> Any:", f"        return {predicate}"]
     module = loaded(tmp_path_factory.mktemp("bare"), "bare_masks", "\n".join(lines) + "\n")
     return {part.kind.removeprefix("bare_"): part for part in parts_in(module)}  # type: ignore[misc]  # each is a mask
@@ -208,7 +209,7 @@ def test_no_other_file_names_a_mask() -> None:
     """Beside the files of masks only the default of attention, and what a plan does where nothing is read."""
     root = Path(composer.__file__).parents[1]
     names = re.compile(rf"\b({'|'.join(sorted(part.__name__ for part in KINDS.values()))})\b")
-    importing = re.compile(r"from blocks\.masks\.by_\w+ import (.*)")
+    importing = re.compile(r"from blocks\.masks\.(?:block_masks|data_masks|position_masks|random_mask) import (.*)")
     found = {
         (file.relative_to(root).as_posix(), name)
         for package in ("blocks", "composer")

@@ -12,7 +12,7 @@ from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as llama_turn
 
-from blocks.core import Reject
+from blocks.core import BlockError
 from blocks.positions.learned import LearnedPositions
 from blocks.positions.rotary import Rotary
 from blocks.positions.scaling import LinearScaling, Llama3Scaling, Scaling
@@ -24,7 +24,7 @@ AT = torch.tensor([[0, 1, 2, 3, 4], [7, 8, 900, 100_000, 3]])  # [B, T]: any pos
 
 def turned(rotary: Rotary, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     run = plain(rotary, head_dim=x.shape[-1])
-    return run.turn(x, run.prepare(at))
+    return run.rotate(x, run.prepare(at))
 
 
 def llama_config(**rope: float | str) -> LlamaConfig:
@@ -115,8 +115,8 @@ def test_bfloat16_is_turned_in_float32(layout: str) -> None:
 @pytest.mark.parametrize(("head_dim", "fraction"), [(9, 1.0), (16, 0.2), (16, 0.05)])
 def test_an_odd_number_of_channels_cannot_turn(head_dim: int, fraction: float) -> None:
     """Nor can none."""
-    with pytest.raises(Reject, match="cannot turn in pairs"):
-        Rotary(fraction=fraction).reject({"head_dim": head_dim}, frozenset())
+    with pytest.raises(BlockError, match="cannot turn in pairs"):
+        Rotary(fraction=fraction).check({"head_dim": head_dim}, frozenset())
 
 
 def test_learned_positions_are_rows_of_a_table() -> None:

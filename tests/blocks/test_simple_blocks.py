@@ -17,7 +17,7 @@ from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
 from blocks.activations.self_gated import ClampedSilu, Gelu, GeluTanh, QuickGelu, Silu
 from blocks.activations.squashing import Sigmoid, Tanh
 from blocks.activations.xielu import Xielu
-from blocks.core import Reject
+from blocks.core import BlockError
 from blocks.embedding.embedding import Embedding
 from blocks.feed_forward.ffn import FeedForward
 from blocks.feed_forward.gated_ffn import GatedFeedForward
@@ -169,7 +169,7 @@ def test_parameter_has_the_shape_and_start_that_are_written():
     assert drawn.std().item() == pytest.approx(0.5, rel=0.05)
     assert torch.equal(build(Parameter(shape=(D,), init="ones"))(), torch.ones(D))
     assert torch.equal(build(Parameter(shape=(), init="zeros"))(), torch.zeros(()))
-    assert Parameter(shape=(1, D)).types({}, {}) == {"y": "float[1, 8]"}
+    assert Parameter(shape=(1, D)).output_types({}, {}) == {"y": "float[1, 8]"}
 
 
 def test_embedding_is_a_row_of_its_table_times_a_factor():
@@ -199,9 +199,9 @@ def test_padding_row_of_a_plain_embedding_starts_at_zero():
 
 def test_padding_outside_of_the_vocabulary_is_rejected():
     """The last id is fine."""
-    Embedding(vocab=V, dim=D, padding=V - 1).reject({}, frozenset())
-    with pytest.raises(Reject, match="id 20 is not among the 20 ids") as caught:
-        Embedding(vocab=V, dim=D, padding=V).reject({}, frozenset())
+    Embedding(vocab=V, dim=D, padding=V - 1).check({}, frozenset())
+    with pytest.raises(BlockError, match="id 20 is not among the 20 ids") as caught:
+        Embedding(vocab=V, dim=D, padding=V).check({}, frozenset())
     assert caught.value.field == "padding"
 
 
@@ -350,8 +350,8 @@ def test_residual_drops_from_the_branch_alone():
 )
 def test_placement_without_one_norm_is_rejected(fields, field):
     """It needs one norm, and no second one that is placed by hand."""
-    with pytest.raises(Reject) as caught:
-        Residual(body=Identity(), **fields).reject({}, frozenset())
+    with pytest.raises(BlockError) as caught:
+        Residual(body=Identity(), **fields).check({}, frozenset())
     assert caught.value.field == field
 
 

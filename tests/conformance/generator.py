@@ -185,7 +185,7 @@ def scenarios() -> dict[str, Callable[[Draft], None]]:
 
     def stage(kind: str) -> Callable[[Draft], None]:
         def add(draft: Draft) -> None:
-            draft.causal = draft.causal and not standard()[kind].mixes_rows  # means over all positions know the future
+            draft.causal = draft.causal and not standard()[kind].batch_dependent  # means over all positions know the future
             draft.add(draft.block(kind))
 
         return add

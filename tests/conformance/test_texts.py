@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 import torch
 
-from blocks.masks.by_data import Documents
-from blocks.masks.by_position import Causal, Near, Window
+from blocks.masks.data_masks import Documents
+from blocks.masks.position_masks import Causal, Local, Window
 from composer.decode import DecodeError
 from composer.decode.session import session
 from composer.graph.types import TensorType
@@ -161,7 +161,7 @@ def packs(model: Model) -> bool:
     """
     masks = [block.part.mask for block in blocks(model.program.root) if hasattr(block.part, "mask")]
     apart = [{type(term) for term in mask.conjuncts()} for mask in masks]
-    distances = {Causal, Window, Near, Documents}
+    distances = {Causal, Window, Local, Documents}
     counted = any(
         block.part.kind in ("learned_positions", "sinusoidal_positions", "conv1d") for block in blocks(model.program.root)
     )

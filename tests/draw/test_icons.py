@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import composer
-from blocks.core import Activation, Edge, standard
-from blocks.masks.by_data import Documents, Valid
-from blocks.masks.by_position import Causal, Full, Near, Window
+from blocks.core import Activation, NodeRef, standard
+from blocks.masks.data_masks import Documents, Valid
 from blocks.masks.mask import CELLS, Mask
 from blocks.masks.operators import And, Or
+from blocks.masks.position_masks import Causal, Full, Local, Window
 from composer.draw.scene import Cells
 from composer.draw.style.icons import CURVES, REACH, STEPS, curve_icon, mask_icon
 from tests.draw.cases import scenes
@@ -48,8 +48,8 @@ def test_curve_spans_the_square() -> None:
         (Causal(), lambda q, k: k <= q),
         (And(left=Causal(), right=Window(width=4096)), lambda q, k: q - 3 < k <= q),
         (And(left=Causal(), right=Window(width=2)), lambda q, k: q - 2 < k <= q),
-        (Or(left=Near(radius=256), right=Valid(flags=Edge("v"))), lambda q, k: abs(q - k) <= 2 or k < CELLS - 2),
-        (And(left=Causal(), right=Documents(ids=Edge("d"))), lambda q, k: k <= q and q // 3 == k // 3),
+        (Or(left=Local(radius=256), right=Valid(flags=NodeRef("v"))), lambda q, k: abs(q - k) <= 2 or k < CELLS - 2),
+        (And(left=Causal(), right=Documents(ids=NodeRef("d"))), lambda q, k: k <= q and q // 3 == k // 3),
     ],
 )
 def test_mask_icons_show_who_sees_whom(mask: object, rule: object) -> None:
@@ -112,7 +112,7 @@ def test_every_kind_of_mask_is_among_them() -> None:
 
 def test_inputs_that_may_be_left_out_are() -> None:
     """A predicate over them is true in the picture, as it is in the model."""
-    assert mask_icon(And(left=Causal(), right=Valid(flags=Edge("v"))), frozenset(["v"])) == mask_icon(Causal())
+    assert mask_icon(And(left=Causal(), right=Valid(flags=NodeRef("v"))), frozenset(["v"])) == mask_icon(Causal())
 
 
 def test_every_mask_of_the_zoo_and_of_generated_recipes_has_an_icon() -> None:

@@ -70,7 +70,7 @@ def fan(told: Caption, node: TypedBlock, part: MixtureOfExperts, path: str, plac
         min(count, part.experts),
         MANY if told.depth.spacious else FEW,
         _shared(told, shared, f"{path}.shared", [f"{place}.shared" for place in places]) if shared else None,
-        tuple(node.node.wanted),
+        tuple(node.node.requested_outputs),
     )
 
 

@@ -154,7 +154,7 @@ class Outline:
         first = next(iter(node.part.inputs), "").rstrip("?*")
         mixes = any(name.endswith("*") for name in node.part.inputs)
         for port, read_there in given.items():
-            measured = port in node.part.measures
+            measured = port in node.part.shape_only_inputs
             main = not measured and (mixes or port == first)
             drawn.edges += [DiagramEdge(source, path, port, main, measured=measured) for source in read_there]
         return of_block(node, path)

@@ -65,7 +65,7 @@ class _Facts:
         gives: Mapping[str, Type | tuple[Type, ...]]
         match node:
             case TypedBlock():
-                wanted = {*list(node.outputs)[:1], *node.node.wanted}
+                wanted = {*list(node.outputs)[:1], *node.node.requested_outputs}
                 reads, gives = node.inputs, {name: type_ for name, type_ in node.outputs.items() if name in wanted}
             case TypedGroup():
                 reads, gives = {one.name: node.graph.inputs[one.name] for one in node.graph.graph.inputs}, node.graph.outputs

@@ -30,10 +30,10 @@ from blocks.primitives.conv1d import Conv1d
 from blocks.primitives.einsum import Einsum
 from blocks.primitives.linear import Linear
 from blocks.primitives.parameter import Parameter
-from blocks.primitives.pieces import Split
 from blocks.primitives.pointwise import Dropout, Identity, Scale
 from blocks.primitives.rearrange import Rearrange
 from blocks.primitives.reduce import Reduction, Select
+from blocks.primitives.stack_split import Split
 from blocks.primitives.state import State
 from blocks.recurrent.cells import Cell
 from blocks.recurrent.recurrent import Recurrent

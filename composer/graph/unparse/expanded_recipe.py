@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from blocks.core import Own, Part, fields, ports
+from blocks.core import Builtin, Part, fields, ports
 from blocks.masks.mask import Mask
 from blocks.primitives.state import State
 from composer.graph.describe import mask, number
@@ -140,7 +140,7 @@ def _filled(holder: TypedBlock, field: str) -> YamlData:
 def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None) -> YamlData:
     """A field's value; of a part, the fields that its `source` writes."""
     match value:
-        case None | Own():
+        case None | Builtin():
             return "none"
         case bool():
             return "true" if value else "false"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, get_args
 
 from blocks.core import Library, Part, fields, ports
-from blocks.core.fields import FlagsBy, Form, SlotOf
+from blocks.core.fields import BooleanMap, FieldForm, SlotOf
 from composer.diagnostics import Diagnostic
 from composer.language.expressions.ast import Binary, If, RefPath, Unary
 from composer.language.expressions.parser import ExpressionError, parse_expression
@@ -88,11 +88,11 @@ class Merger:
             return self.plain
         return self.field(fields(part)[key].form) if part is not None and key in fields(part) else self.plain
 
-    def field(self, form: Form) -> MergeStep:
+    def field(self, form: FieldForm) -> MergeStep:
         """How a field of this form is merged."""
         if isinstance(form, SlotOf):
             return self.node
-        return _flags(form.names) if isinstance(form, FlagsBy) else self.plain
+        return _flags(form.names) if isinstance(form, BooleanMap) else self.plain
 
     def _edges(self, base: YamlNode, change: YamlNode, part: type[Part] | None) -> YamlNode:
         """One reference under `in` is that of the first port."""

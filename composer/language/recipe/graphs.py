@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from blocks.core import Library, Part, fields, is_node
-from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
+from blocks.core.fields import AxisName, BooleanMap, ListOf, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.recipe.ast import (
     BlockChoice,
@@ -164,7 +164,7 @@ class Graphs:
     def _read_as(self, form: Any, node: YamlNode, name: str) -> WrittenValue | None:
         """What is written for the field `name`, by its form."""
         match form:
-            case Text() | AxisName():
+            case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` is text")
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case ListOf():
@@ -173,7 +173,7 @@ class Graphs:
                     return None
                 items = [self._read_as(form.item, item, name) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
-            case FlagsBy() if isinstance(node, YamlMapping):
+            case BooleanMap() if isinstance(node, YamlMapping):
                 self.reader.keys(node, form.names, f"`{name}`")
                 flags = [(entry.key.text, self.reader.expression(entry.value)) for entry in node]
                 return FlagsValue(tuple((key, value) for key, value in flags if value), node.span)

@@ -121,7 +121,7 @@ class _Place:
         """Keyword of the block's forward to what is prepared for it."""
         part, wired = block.part, {wire.port: wire.refs for wire in block.node.wires}
         needs: dict[str, HoistedSource] = {}
-        for name, prepared in part.prepared(frozenset(wired)).items():
+        for name, prepared in part.per_call(frozenset(wired)).items():
             held = getattr(part, prepared.slot)
             arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
             if isinstance(held, Mask):
@@ -129,7 +129,7 @@ class _Place:
             else:
                 sizes = tuple((key, _plain(block.sizes, expression)) for key, expression in prepared.sizes.items())
                 needs[name] = Need(name, held, sizes, arguments)
-        for port in type(part).counts:
+        for port in type(part).position_inputs:
             if port not in wired and port in takes(type(part)):
                 needs[port] = self._positions(block, port, wired)
         return needs
@@ -142,7 +142,7 @@ class _Place:
         ports: tuple[str, ...],
         wired: Mapping[str, Any],
     ) -> Need:
-        axes = [block.sizes.get(type(block.part).counts[port]) for port in ports]
+        axes = [block.sizes.get(type(block.part).position_inputs[port]) for port in ports]
         counted = all(self._is_counted(source) for source in arguments)
         edges = [name for name in mask.edge_types() if name in wired]
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
@@ -159,7 +159,7 @@ class _Place:
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         if port in wired:
             return wired[port][0]
-        axis: Dim = block.sizes[type(block.part).counts[port]]
+        axis: Dim = block.sizes[type(block.part).position_inputs[port]]
         if isinstance(axis, Symbolic) and self._is_input_axis(axis):
             return AxisPositions(axis)
         for name, given in block.inputs.items():

@@ -168,7 +168,7 @@ class Classes:
             case TypedBlock(part=part):
                 call = part.build(node.sizes)
                 inline = part.inline() if not node.slots and not node.parameters else None
-                return ("block", inline or (call.function if call else type(part)), node.node.wanted, node.expansions)
+                return ("block", inline or (call.function if call else type(part)), node.node.requested_outputs, node.expansions)
             case TypedGroup():
                 return (
                     ("group", self.instances[node.graph, hoisted.inner[node.name]].key) if not node.node.dropped else ("dropped",)

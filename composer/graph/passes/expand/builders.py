@@ -83,7 +83,7 @@ class NodeBuilder:
     """Whether a field or an edge has a mistake, which has been reported."""
     wires: dict[str, Wire] = field(default_factory=dict)
     ties: list[Tie] = field(default_factory=list)
-    wanted: set[str] = field(default_factory=set)
+    requested_outputs: set[str] = field(default_factory=set)
     ports: tuple[PortType, ...] = ()
     """What a block that a recipe defines takes."""
     init: tuple[tuple[str, str, float, Span], ...] = ()

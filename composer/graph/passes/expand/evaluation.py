@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from blocks.core import Part
-from blocks.core.fields import Flag, Integer, Real
+from blocks.core.fields import Boolean, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labels
@@ -172,7 +172,7 @@ def convert(value: Value, form: Any, name: str, span: Span, expression: Expressi
             number: Any = as_int(value, span)
         case Real():
             number = as_float(value, span)
-        case Flag():
+        case Boolean():
             return as_flag(value, span)
         case _:
             return value

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Block, Own, Part, fields, is_node
+from blocks.core import Block, Builtin, Part, fields, is_node
+from blocks.core.fields import Boolean, BooleanMap, ListOf, OneOf, SlotOf
 from blocks.core.fields import Field as FieldSpec
-from blocks.core.fields import Flag, FlagsBy, ListOf, SlotOf, Word
 from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
 from composer.graph.passes.expand.builders import NodeBuilder, Site
@@ -82,9 +82,9 @@ class Fields:
                 raise StopExpansion
             return Known(None, written.span)
         match form:
-            case Word(of=words):
+            case OneOf(of=words):
                 return Known(evaluate_word(expression, self.values.plain(expression, place)[0], words), written.span)
-            case Flag() | FlagsBy():
+            case Boolean() | BooleanMap():
                 return Known(self.values.flag(expression, place, written.span), written.span)
             case _:
                 return self.number(expression, place, form, part, field, written.span)
@@ -178,7 +178,7 @@ class Fields:
     def default_slot(self, field: FieldSpec, node: NodeBuilder | None, span: Span) -> Any:
         default = field.default
         assert isinstance(default, Part)
-        if isinstance(default, Own):
+        if isinstance(default, Builtin):
             return None
         if is_node(type(default)):
             return self.expander.default(default, Site(field.name, self.expander.graph(node, sealed=True), span, "input"))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Reject, fields
+from blocks.core import BlockError, fields
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import BlockNode, FieldValue, GroupNode, Known, PartValue, Pending, Ref, Wire
 from composer.graph.passes.expand.error_report import StopExpansion, labels
@@ -78,7 +78,7 @@ class TypeErrors:
             self.at_port(node, port, "type-mismatch", message)
             raise StopExpansion from None
 
-    def rejected(self, node: BlockNode, no: Reject, severity: Any = "error") -> None:
+    def rejected(self, node: BlockNode, no: BlockError, severity: Any = "error") -> None:
         """Reports what a block says against its fields, or against what it is given."""
         code = no.code or "rejected"
         if no.port:
