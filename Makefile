@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/arco demo
 
 plays: $(VENV)/installed
-	$(BIN)/arco plays -o docs/models-on-plays.md
+	$(BIN)/arco demo --compare -o docs/models-on-plays.md
 
 # A worker gets neighbouring tests, which share what they compile, and takes over what another has not begun.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal

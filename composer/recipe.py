@@ -19,7 +19,7 @@ from composer.language.composition.extends import extend, is_path
 from composer.language.composition.override_syntax import written
 from composer.language.composition.overrides import assign
 from composer.language.recipe.parser import parse
-from composer.language.source_file import open_source
+from composer.language.source_file import file_meant, open_source
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
@@ -74,9 +74,10 @@ def text_of(source: str | Path) -> Source:
     if source in names:
         return Source(f"{source}.yaml", open_source(zoo() / f"{source}.yaml").text)
     nowhere = Span(Source(source, ""), 1, 1, 1, 1)
-    hint = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
     wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
-    raise RecipeError([Diagnostic(wrong.code, wrong.message + hint, nowhere, hint=wrong.hint or "`arco list` shows them all")])
+    named = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
+    hint = file_meant(source) or wrong.hint or "`arco list` shows them all"
+    raise RecipeError([Diagnostic(wrong.code, wrong.message + named, nowhere, hint=hint)])
 
 
 def is_recipe(source: str) -> bool:

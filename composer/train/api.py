@@ -1,4 +1,4 @@
-"""Start a run, or go on with one."""
+"""Start a run, or resume one."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def resume(
     settings = settings if steps is None else replace(settings, steps=steps)
     start = checkpoints.load(folder_of(folder, checkpoint))
     if start.step >= settings.steps:
-        raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to go on")
+        raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to continue")
     model = build(folder.recipe.read_text(encoding="utf-8"))
     objective = objective_of(learnable(task_of(model)), tokeniser)
     text = objective.tokenise(content, path=text_path)

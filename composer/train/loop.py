@@ -150,7 +150,7 @@ def fit(
             if last or stop.made or every(settings.save_every, step):
                 save(step)
             if stop.made and not last:
-                display.note(f"saved step {step}; to go on: {run.resume_command}")
+                display.note(f"saved step {step}; to continue: {run.resume_command}")
                 raise Interrupted
     return Result(run.path, task_of(model) or "", settings.steps, measured.loss, held_out, seconds)
 

@@ -116,7 +116,9 @@ def test_show_prints_the_text_with_what_is_set(arco: Arco) -> None:
 
 def test_summary_measures_at_the_lengths_that_are_given(arco: Arco) -> None:
     """Twice the batch is twice the work; JSON has the same figures as the object."""
-    one, two = (json.loads(arco("summary", "gpt_mini", "--at", "time=64", "--at", f"batch={n}", "--json").out) for n in (1, 2))
+    one, two = (
+        json.loads(arco("summary", "gpt_mini", "--at", "time=64", "--at", f"batch={n}", "--format", "json").out) for n in (1, 2)
+    )
     assert one == json.loads(json.dumps(composer.load("gpt_mini").summary({"time": 64}).to_json()))
     assert one["lengths"] == {"batch": 1, "time": 64}
     assert two["flops"] == {kind: 2 * flops for kind, flops in one["flops"].items()}

@@ -218,9 +218,9 @@ def test_a_loss_that_is_no_number_stops_the_run_before_it_harms_the_weights(buil
 
 
 def test_a_folder_that_holds_a_run_is_not_written_over(build, data, tokeniser, settings, quiet, tmp_path):
-    """The hint says how to go on with it."""
+    """The hint says how to continue it."""
     train(build(RECIPE), tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
-    with pytest.raises(TrainingError, match="already holds a run") as error:
+    with pytest.raises(TrainingError, match="is a run folder already") as error:
         train(build(RECIPE), tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     assert "--resume" in error.value.hint
 

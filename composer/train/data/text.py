@@ -20,6 +20,8 @@ Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
 
 HELD_OUT = 0.1
 """Share of the text, at its end, that validation reads and training never sees."""
+COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How compressed files start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,8 @@ def read_text(path: Path) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if packed := next((name for magic, name in COMPRESSED.items() if content.startswith(magic)), None):
+            raise TrainingError(f"{path} is compressed with {packed}", hint="decompress it first") from None
         line = content.count(b"\n", 0, error.start) + 1
         raise TrainingError(f"{path} is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}") from None
     if not text.strip():

@@ -60,7 +60,7 @@ class RunFolder:
 
     @property
     def resume_command(self) -> str:
-        """What to type to go on."""
+        """The command that continues the run."""
         path = str(self.path)
         return f"arco train --resume {path if ' ' not in path else chr(34) + path + chr(34)}"
 
@@ -79,7 +79,7 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokeniser: Token
     """Write all that a run is, before its first step; refuses a folder that holds one already."""
     run = RunFolder(path)
     if run.settings.exists():
-        raise TrainingError(f"{path} already holds a run", hint=f"go on with `{run.resume_command}`, or name another folder")
+        raise TrainingError(f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or name another")
     path.mkdir(parents=True, exist_ok=True)
     run.recipe.write_text(recipe, encoding="utf-8")
     save_tokeniser(tokeniser, run.tokeniser)
@@ -90,11 +90,11 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokeniser: Token
 
 
 def open_folder(path: Path) -> RunFolder:
-    """Raises: TrainingError where the folder holds no run."""
+    """Raises: TrainingError where the folder is no run folder."""
     run = RunFolder(path)
     for part in (run.recipe, run.settings, run.tokeniser, run.data):
         if not part.exists():
-            raise TrainingError(f"{path} holds no run: there is no {part.name}")
+            raise TrainingError(f"{path} is no run folder: there is no {part.name}")
     return run
 
 
