@@ -36,6 +36,11 @@ def concise(diagnostic: Diagnostic, paint: Paint = plain) -> str:
     return f"{paint(place, 'strong')} {paint(code, diagnostic.severity)}: {_safe(diagnostic.message)}"
 
 
+def with_hint(diagnostic: Diagnostic) -> str:
+    """Return the headline and the hint below it, without the quoted lines: the text of an exception."""
+    return "\n".join([concise(diagnostic), *_hint(diagnostic, "", plain)])
+
+
 def full(diagnostic: Diagnostic, paint: Paint = plain) -> str:
     """The headline, the quoted lines with what is marked in them, and the hint."""
     marks = [(diagnostic.span, "^", diagnostic.note), *((label.span, "-", label.text) for label in diagnostic.labels)]
@@ -58,9 +63,11 @@ def full(diagnostic: Diagnostic, paint: Paint = plain) -> str:
         mark = f"{sign * length} {_safe(words)}".rstrip()
         lines.append(bar + " " * indent + paint(mark, diagnostic.severity if sign == "^" else "accent"))
         quoted = span.line
-    if diagnostic.hint:
-        lines.append(paint(f"{margin} = ", "dim") + _safe(diagnostic.hint))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_hint(diagnostic, margin, paint)])
+
+
+def _hint(diagnostic: Diagnostic, margin: str, paint: Paint) -> list[str]:
+    return [paint(f"{margin} = ", "dim") + _safe(diagnostic.hint)] if diagnostic.hint else []
 
 
 def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic, Paint], str] = full, *, paint: Paint = plain) -> str:
