@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from composer.decode.errors import DecodeError
 from composer.decode.sample import Sampling, draw
-from composer.decode.session import Session, session
+from composer.decode.session import Session, session, writes_nothing
 from composer.language.tasks import TASKS
 from composer.lower import Model
 
@@ -83,8 +84,30 @@ def cached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[Decode
 
 
 def text_of(model: nn.Module) -> str:
-    """The name of the input that a model writes itself."""
-    return TASKS[cast(Any, model).recipe.task].text  # nn.Module types every attribute as a tensor or a module
+    """The name of the input that a model writes itself.
+
+    Raises: DecodeError where it writes none.
+    """
+    recipe = getattr(model, "recipe", None)
+    if recipe is None:
+        raise DecodeError(f"generation is for a compiled recipe; this is a {type(model).__name__}")
+    task = TASKS.get(recipe.task or "")
+    if task is None or not task.text:
+        raise writes_nothing("generation", recipe.task)
+    return task.text
+
+
+def check_beside(model: nn.Module, beside: Beside, rows: int) -> None:
+    """Raises: DecodeError where what is given beside the text is not what the model reads, with a row for each prompt."""
+    text, parameters = text_of(model), inspect.signature(model.forward).parameters
+    for name, value in beside.items():
+        if name not in parameters or name == text:
+            raise DecodeError(f"the model reads no `{name}` beside `{text}`")
+        if len(value) != rows:
+            raise DecodeError(f"`{name}` has {len(value)} rows for {rows} prompts")
+    for name, parameter in parameters.items():
+        if name != text and name not in beside and parameter.default is parameter.empty:
+            raise DecodeError(f"the model also reads `{name}`, which is not in `beside`")
 
 
 def rows_of(beside: Beside, rows: Tensor | Sequence[int]) -> Beside:
@@ -135,8 +158,9 @@ def generate(
     `beside` has a row of the source for each.
 
     Prompts of equal length are read together; none is padded, so each gets, when greedy, what it would get alone.
-    Raises: DecodeError where a prompt is empty or longer than the model reads.
+    Raises: DecodeError where a prompt is empty or longer than the model reads, or `beside` does not go with the model.
     """
+    check_beside(model, beside or {}, len(prompts))
     generator = torch.Generator().manual_seed(seed)
     answers: list[list[int]] = [[] for _ in prompts]
     for length in sorted({len(prompt) for prompt in prompts}):
@@ -164,6 +188,7 @@ def stream(
     reading: Reading = uncached,
 ) -> Iterator[int]:
     """The same for one prompt, each token as soon as it is drawn."""
+    check_beside(model, beside or {}, 1)
     generator = torch.Generator().manual_seed(seed)
     for tokens in continuations(model, [prompt], request, beside or {}, generator, reading):
         token = int(tokens[0])
