@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from blocks.core import Library, Part
+from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 from composer.diagnostics.render import in_order
 from composer.graph.passes.expand.expand import expand
@@ -90,11 +91,12 @@ def zoo_names() -> list[str]:
     return sorted(file.stem for file in zoo().glob("*.yaml"))
 
 
-def config_of(config: Path | Mapping[str, Any]) -> Source:
+def config_of(config: StrPath | Mapping[str, Any]) -> Source:
     """The text of a `config.json`."""
     if isinstance(config, Mapping):
         return Source("config.json", json.dumps(dict(config), indent=2, default=str))
-    return open_source(config / "config.json" if config.is_dir() else config)
+    path = Path(config)
+    return open_source(path / "config.json" if path.is_dir() else path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +257,7 @@ class Recipe:
 
         return lower(self.typed).text
 
-    def configured(self, config: Path | Mapping[str, Any]) -> Recipe:
+    def configured(self, config: StrPath | Mapping[str, Any]) -> Recipe:
         """The recipe at the sizes of a published model: its `config.json`, the folder around it, or what stands in it.
 
         Raises:

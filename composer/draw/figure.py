@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
+from composer.atomic_files import StrPath
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
@@ -104,7 +105,7 @@ class Figure:
 
         return html(self)
 
-    def save(self, path: str | Path, format: Format | None = None) -> None:
+    def save(self, path: StrPath, format: Format | None = None) -> None:
         """Writes a file; its format is that of the name's ending.
 
         Raises:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.train import metrics
 from composer.train.accumulation import shares
@@ -31,7 +32,7 @@ def train(
     tokeniser: Tokeniser,
     data: TextData,
     settings: TrainSettings,
-    run: Path,
+    run: StrPath,
     *,
     recipe: str,
     show: Display | None = None,
@@ -45,18 +46,18 @@ def train(
     check_vocabulary(model, tokeniser)
     check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)
-    folder = create(run, recipe=recipe, settings=settings, tokeniser=tokeniser, data=data)
+    folder = create(Path(run), recipe=recipe, settings=settings, tokeniser=tokeniser, data=data)
     return fit(model, data, settings, folder, objective=objective, display=show or display())
 
 
 def resume(
-    run: Path,
+    run: StrPath,
     *,
     build: Build = compiled,
     steps: int | None = None,
     settings: TrainSettings | None = None,
     recipe: str | None = None,
-    data: Path | None = None,
+    data: StrPath | None = None,
     checkpoint: str | None = None,
     show: Display | None = None,
 ) -> Result:
@@ -65,8 +66,8 @@ def resume(
     `steps`, `settings`, `recipe` and `data` (a file that has moved) may be repeated; whatever would change what the run
     computes is refused. More steps stretch the cosine, from here on.
     """
-    folder = open_folder(run)
-    text_path = data or Path(json.loads(folder.data.read_text(encoding="utf-8"))["path"])
+    folder = open_folder(Path(run))
+    text_path = Path(data or json.loads(folder.data.read_text(encoding="utf-8"))["path"])
     tokeniser = load_tokeniser(folder.tokeniser)
     content = read_text(text_path)
     refuse_changes(folder, recipe=recipe, settings=settings, text=content, path=text_path)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from composer.memo import Same
+from composer.atomic_files import StrPath
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenise
@@ -36,7 +37,7 @@ MARKS: Mapping[str, tuple[str, ...]] = {
 class Objective(Protocol):
     """What a model is asked about a text."""
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
+    def tokenise(self, text: str, *, path: StrPath) -> TextData:
         """The text as tokens."""
         ...
 
@@ -63,7 +64,7 @@ class NextToken:
 
     tokeniser: Tokeniser
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
+    def tokenise(self, text: str, *, path: StrPath) -> TextData:
         return tokenise(text, self.tokeniser, path=path)
 
     def check(self, data: TextData, context: int) -> None:
@@ -86,7 +87,7 @@ class Windows:
     tokeniser: MarkedTokeniser
     spoil: Callable[[MarkedTokeniser, Tensor, torch.Generator], Batch]
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
+    def tokenise(self, text: str, *, path: StrPath) -> TextData:
         return tokenise(text, self.tokeniser, path=path)
 
     def check(self, data: TextData, context: int) -> None:
@@ -139,7 +140,7 @@ class Translation:
 
     tokeniser: MarkedTokeniser
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
+    def tokenise(self, text: str, *, path: StrPath) -> TextData:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         for number, line in lines:
             if line.count("\t") != 1 or not all(side.strip() for side in line.split("\t")):
@@ -151,7 +152,7 @@ class Translation:
         sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
         targets = "".join(target for _, target in sides[boundary:])
         return TextData(
-            path=path,
+            path=Path(path),
             sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
             train=self._stream(sides[:boundary]),
             validation=self._stream(sides[boundary:]),

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from composer.atomic_files import StrPath
 from composer.train.data.tokenizers import Tokeniser, stretches
 from composer.train.errors import TrainingError
 
@@ -39,10 +40,10 @@ class TextData:
     """The same in UTF-8 bytes."""
 
 
-def read_text(path: Path) -> str:
+def read_text(path: StrPath) -> str:
     """Raises: TrainingError where there is no such file, or it is empty or not UTF-8."""
     try:
-        content = path.read_bytes()
+        content = Path(path).read_bytes()
     except OSError as error:
         raise TrainingError(f"cannot read {path}: {(error.strerror or 'it is no file').lower()}") from None
     try:
@@ -63,11 +64,11 @@ def split(text: str) -> tuple[str, str]:
     return text[:boundary], text[boundary:]
 
 
-def tokenise(text: str, tokeniser: Tokeniser, *, path: Path) -> TextData:
+def tokenise(text: str, tokeniser: Tokeniser, *, path: StrPath) -> TextData:
     """Encode a text that was read from `path`; the split falls at the same character for every tokeniser."""
     train, validation = split(text)
     return TextData(
-        path=path,
+        path=Path(path),
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
         train=encode(train, tokeniser),
         validation=encode(validation, tokeniser),

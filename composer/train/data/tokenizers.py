@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import tokenizers
 
+from composer.atomic_files import StrPath
 from composer.train.errors import TrainingError
 
 
@@ -167,16 +168,16 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
         start = end
 
 
-def save_tokeniser(tokeniser: Tokeniser, path: Path) -> None:
+def save_tokeniser(tokeniser: Tokeniser, path: StrPath) -> None:
     """Write the tokeniser as JSON: `"bytes"`, a list of characters, the file of the `tokenizers` library, or one of these with
     marks.
     """
-    path.write_text(json.dumps(tokeniser.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
+    Path(path).write_text(json.dumps(tokeniser.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def load_tokeniser(path: Path) -> Tokeniser:
+def load_tokeniser(path: StrPath) -> Tokeniser:
     """Read the tokeniser that `save_tokeniser` wrote, or a byte-level BPE of the `tokenizers` library."""
-    tokeniser = from_json(json.loads(path.read_text(encoding="utf-8")))
+    tokeniser = from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     if tokeniser is None:
         raise TrainingError(f"{path} holds no tokeniser")
     return tokeniser

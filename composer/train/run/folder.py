@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from composer.atomic_files import StrPath
 from composer.train.data.text import TextData
 from composer.train.data.tokenizers import Tokeniser, load_tokeniser, save_tokeniser
 from composer.train.errors import TrainingError
@@ -98,9 +99,9 @@ def open_folder(path: Path) -> RunFolder:
     return run
 
 
-def open_run(path: Path, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
+def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
     """The trained model of a run, ready to be asked; `checkpoint` names one other than the latest."""
-    run = open_folder(path)
+    run = open_folder(Path(path))
     saved = checkpoints.load(folder_of(run, checkpoint))
     model = (build or compiled)(run.recipe.read_text(encoding="utf-8"))
     model.load_state_dict(dict(saved.model))
