@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 plays: $(VENV)/installed
 	$(BIN)/arco demo --compare -o docs/models-on-plays.md
 
-# A worker gets neighbouring tests, which share what they compile, and takes over what another has not begun.
+# A worker gets neighboring tests, which share what they compile, and takes over what another has not begun.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The unit tests of every package, in under a minute; tests/README.md tells the three sets apart.

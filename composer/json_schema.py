@@ -36,7 +36,7 @@ Schema: TypeAlias = dict[str, Any]
 
 NAME = "[A-Za-z][A-Za-z0-9_]{0,63}"
 EXPRESSION: Schema = {"type": ["string", "number", "boolean"]}
-"""A number, a flag, a word or an expression: a YAML reader of an editor gives each its own type."""
+"""A number, a boolean, a string or an expression: a YAML reader of an editor gives each its own type."""
 TEXT: Schema = {"type": ["string", "number"]}
 EDGES: Schema = {
     "description": "What flows in: one reference for the first port, a list, or a mapping from port to reference.",
@@ -138,7 +138,7 @@ def _top() -> Schema:
         "recipe": {"description": "The name.", "type": "string", "pattern": f"^{NAME}$"},
         "language": {"description": "The version of the language.", "enum": [1, "1"]},
         "doc": {"description": "A paragraph for people.", **TEXT},
-        "source": {"description": "Where the architecture was published.", **TEXT},
+        "paper": {"description": "Where the architecture was published.", **TEXT},
         "task": {"description": "What the model is for.", "enum": sorted(TASKS)},
         "extends": {"description": "A recipe that this one is laid over: its name in the zoo, or its file.", "type": "string"},
         "uses": {
@@ -174,7 +174,7 @@ def _top() -> Schema:
             "type": "object",
             "additionalProperties": INIT,
         },
-        "weights": {"description": "How the parameters map to published checkpoints.", "type": ["object", "null"]},
+        "checkpoints": {"description": "How the parameters map to published checkpoints.", "type": ["object", "null"]},
     }
 
 

@@ -54,7 +54,7 @@ def test_signals_are_not_offered() -> None:
     "refused",
     [
         lambda: composer.load("gpt"),
-        lambda: composer.load("gpt2", set={"n_heads": 7}).summary(),
+        lambda: composer.load("gpt2", overrides={"n_heads": 7}).summary(),
         lambda: composer.load("gpt2").draw(width="wide"),
         lambda: composer.load("gpt2").draw().save("figure.doc"),
     ],

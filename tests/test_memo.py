@@ -30,9 +30,9 @@ def test_without_memos_a_case_gives_what_it_says(case: Case) -> None:
 @pytest.mark.parametrize("source", [*zoo_names(), *FORMS], ids=lambda source: Path(source).stem)
 def test_without_memos_a_model_is_the_same(source: str | Path) -> None:
     """Its types, warnings, costs, source and picture."""
-    expected = artefacts(source)
+    expected = artifacts(source)
     with memo.off():
-        found = artefacts(source)
+        found = artifacts(source)
     assert found == expected
 
 
@@ -43,7 +43,7 @@ def test_without_memos_a_diff_is_the_same() -> None:
         assert str(composer.load("gpt2").diff(composer.load("gemma3"))) == expected
 
 
-def artefacts(source: str | Path) -> dict[str, str]:
+def artifacts(source: str | Path) -> dict[str, str]:
     """What comes of a recipe, as texts."""
     recipe = composer.load(source)
     return {

@@ -16,12 +16,12 @@ from composer.train import (
     TrainingError,
     TrainSettings,
     characters_of,
-    load_tokeniser,
+    load_tokenizer,
     open_run,
     read_text,
     resume,
-    save_tokeniser,
-    tokenise,
+    save_tokenizer,
+    tokenize,
     train,
 )
 from composer.weights import PublishedCheckpoint, load_published, save_published
@@ -33,7 +33,7 @@ either = pytest.mark.parametrize("kind", [str, Path])
 @either
 def test_published_weights_and_configurations(kind: Callable[[Any], Any], tmp_path: Path) -> None:
     """A file, and the folder around it."""
-    recipe = composer.load("gpt2", set=TINY)
+    recipe = composer.load("gpt2", overrides=TINY)
     model, other = recipe.compile(seed=0), recipe.compile(seed=1)
     save_published(model, kind(tmp_path / "model.safetensors"))
     for place in (tmp_path, tmp_path / "model.safetensors"):
@@ -45,34 +45,34 @@ def test_published_weights_and_configurations(kind: Callable[[Any], Any], tmp_pa
     config |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.1)
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     for place in (tmp_path, tmp_path / "config.json"):
-        assert composer.load("gpt2").configured(kind(place)).typed.program.params["n_layers"] == 3
+        assert composer.load("gpt2").with_config(kind(place)).program.program.params["n_layers"] == 3
 
 
 @either
 def test_pictures(kind: Callable[[Any], Any], tmp_path: Path) -> None:
     """Of a model, and of a difference."""
-    recipe = composer.load("gpt2", set=TINY)
+    recipe = composer.load("gpt2", overrides=TINY)
     recipe.draw().save(kind(tmp_path / "model.svg"))
-    recipe.diff(composer.load("gpt2", set={**TINY, "d_model": 16})).draw().save(kind(tmp_path / "difference.svg"))
+    recipe.diff(composer.load("gpt2", overrides={**TINY, "d_model": 16})).draw().save(kind(tmp_path / "difference.svg"))
     assert {file.name for file in tmp_path.iterdir()} == {"model.svg", "difference.svg"}
 
 
 @either
 def test_runs(kind: Callable[[Any], Any], tmp_path: Path) -> None:
-    """The text, the tokeniser, the run."""
+    """The text, the tokenizer, the run."""
     file, run = tmp_path / "text.txt", tmp_path / "run"
     file.write_text("to be or not to be\n" * 40, encoding="utf-8")
     text = read_text(kind(file))
-    tokeniser = characters_of(text)
-    save_tokeniser(tokeniser, kind(tmp_path / "tokenizer.json"))
-    assert load_tokeniser(kind(tmp_path / "tokenizer.json")) == tokeniser
-    data = tokenise(text, tokeniser, path=kind(file))
+    tokenizer = characters_of(text)
+    save_tokenizer(tokenizer, kind(tmp_path / "tokenizer.json"))
+    assert load_tokenizer(kind(tmp_path / "tokenizer.json")) == tokenizer
+    data = tokenize(text, tokenizer, path=kind(file))
     assert data.path == file
-    recipe = composer.load("gpt2", set={**TINY, "vocab": tokeniser.size})
-    train(recipe.compile(seed=0), tokeniser, data, TrainSettings(steps=2, batch=2, context=8), kind(run), recipe=recipe.text)
+    recipe = composer.load("gpt2", overrides={**TINY, "vocab": tokenizer.size})
+    train(recipe.compile(seed=0), tokenizer, data, TrainSettings(steps=2, batch_size=2, seq_len=8), kind(run), recipe=recipe.text)
     assert resume(kind(run), steps=3, data=kind(file))
     opened = open_run(kind(run))
     assert opened.step == 3
     assert len(generate(opened.model, [[1]], Request(max_new_tokens=2))[0]) == 2
     with pytest.raises(TrainingError, match="already holds a run"):
-        train(recipe.compile(seed=0), tokeniser, data, TrainSettings(steps=2), kind(run), recipe=recipe.text)
+        train(recipe.compile(seed=0), tokenizer, data, TrainSettings(steps=2), kind(run), recipe=recipe.text)

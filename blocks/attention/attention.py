@@ -78,7 +78,7 @@ class MultiHead(Block):
         "scores?": "float[batch, heads, time, source]",
         "weights?": "float[batch, heads, time, source]",
     }
-    position_inputs = {"at": "time", "memory_at": "source"}
+    position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
@@ -106,12 +106,12 @@ class MultiHead(Block):
         return {**self.outputs, "y": "float[batch, time, heads * value_dim]"} if self.out is None else None
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
-        keys_at = "memory_at" if wired & {"memory", "k"} else "at"
-        prepared = {"mask": PerCall("mask", ("at", keys_at))}
+        key_position_ids = "memory_position_ids" if wired & {"memory", "k"} else "position_ids"
+        prepared = {"mask": PerCall("mask", ("position_ids", key_position_ids))}
         if self.positions is not None:
-            prepared["rope"] = PerCall("positions", ("at",), {"head_dim": "head_dim"})
-            if "k" not in wired and keys_at != "at":
-                prepared["memory_rope"] = PerCall("positions", (keys_at,), {"head_dim": "head_dim"})
+            prepared["rope"] = PerCall("positions", ("position_ids",), {"head_dim": "head_dim"})
+            if "k" not in wired and key_position_ids != "position_ids":
+                prepared["memory_rope"] = PerCall("positions", (key_position_ids,), {"head_dim": "head_dim"})
         return prepared
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -270,8 +270,8 @@ class Attention(MultiHead, kind="attention"):
         "memory?": "float[batch, source, memory_dim]",
         "k?": "float[batch, source, kv_heads, head_dim]",
         "v?": "float[batch, source, kv_heads, value_dim]",
-        "at?": "int[..., time]",
-        "memory_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "memory_position_ids?": "int[..., source]",
         "bias?": "float[..., heads, time, source]",
     }
     axis_defaults = {"source": "time", "memory_dim": "dim"}
@@ -285,7 +285,7 @@ class CrossAttention(MultiHead, kind="cross_attention"):
         "memory": "float[batch, source, memory_dim]",
         "k?": "float[batch, source, kv_heads, head_dim]",
         "v?": "float[batch, source, kv_heads, value_dim]",
-        "at?": "int[..., time]",
-        "memory_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "memory_position_ids?": "int[..., source]",
         "bias?": "float[..., heads, time, source]",
     }

@@ -44,18 +44,18 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
         "q": "float[batch, time, query_dim]",
         "k": "float[batch, source, key_dim]",
         "v": "float[batch, source, values_dim]",
-        "at?": "int[..., time]",
-        "source_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "source_position_ids?": "int[..., source]",
     }
     outputs = {"y": "float[batch, time, values_dim * heads // kv_heads]"}
-    position_inputs = {"at": "time", "source_at": "source"}
+    position_inputs = {"position_ids": "time", "source_position_ids": "source"}
     cache_slots = {
         "k": "float[batch, kv_heads, source, key_dim // kv_heads]",
         "v": "float[batch, kv_heads, source, values_dim // kv_heads]",
     }
 
     def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
-        return {"mask": PerCall("mask", ("at", "source_at"))}
+        return {"mask": PerCall("mask", ("position_ids", "source_position_ids"))}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_head_counts(self.heads, self.kv_heads)

@@ -78,7 +78,7 @@ class Part(BaseModel):
     axis_defaults: ClassVar[Mapping[str, str]] = {}
     """The axis that stands for an axis of an unwired port: `{"source": "time"}`."""
     position_inputs: ClassVar[Mapping[str, str]] = {}
-    """Optional ports that receive the positions of an axis unless something else is wired: `{"at": "time"}`."""
+    """Optional ports that receive the positions of an axis unless something else is wired: `{"position_ids": "time"}`."""
     shape_only_inputs: ClassVar[tuple[str, ...]] = ()
     """Inputs of which only the shape is read, never the numbers."""
     cache_slots: ClassVar[Mapping[str, str]] = {}

@@ -32,7 +32,7 @@ class Tensor:
     role: ParameterRole
     init: Init
     when: str = ""
-    """A flag field without which there is no such parameter."""
+    """A boolean field without which there is no such parameter."""
     zero_row: str = ""
     """A field that names a row that starts as zeros, whatever the initializer; none where the field is none."""
 

@@ -18,9 +18,9 @@ class CrossEntropy(Loss, kind="cross_entropy"):
 
     shift: NonNegativeInt = 0
     """How many places further on along the last axis the target of a position stands: 1 asks for the next token."""
-    smoothing: Probability = 0.0
+    label_smoothing: Probability = 0.0
     """The share of each target that is spread evenly over all classes."""
-    ignore: int = -100
+    ignore_index: int = -100
     """The target that asks for nothing."""
 
     inputs = {"input*": "float[..., classes]", "target": "int[...]", "valid?": "bool[...]"}
@@ -37,21 +37,21 @@ class CrossEntropy(Loss, kind="cross_entropy"):
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         if "target" not in given:
             return None
-        return int((self.asked(given["target"], given.get("valid")) != self.ignore).sum())
+        return int((self.asked(given["target"], given.get("valid")) != self.ignore_index).sum())
 
     def asked(self: Any, target: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
         """What each position is asked for; nothing at padding and before it."""
         if valid is not None:
-            target = target.masked_fill(~valid, self.ignore)
+            target = target.masked_fill(~valid, self.ignore_index)
         if not self.shift:
             return target
         target = target[..., self.shift :]
-        return target if valid is None else target.masked_fill(~valid[..., : -self.shift], self.ignore)
+        return target if valid is None else target.masked_fill(~valid[..., : -self.shift], self.ignore_index)
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor, valid: torch.Tensor | None = None) -> Any:
         wanted = self.asked(target, valid)
         scores = [x[..., : -self.shift, :] if self.shift else x for x in input]
-        return self.together([mean_cross_entropy(x, wanted, self.smoothing, self.ignore) for x in scores])
+        return self.together([mean_cross_entropy(x, wanted, self.label_smoothing, self.ignore_index) for x in scores])
 
 
 def mean_cross_entropy(scores: torch.Tensor, target: torch.Tensor, smoothing: float, ignore: int) -> torch.Tensor:

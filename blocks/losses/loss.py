@@ -13,7 +13,7 @@ class Loss(Block):
 
     weight: float = 1.0
     """The factor of the number."""
-    reduce: Literal["mean", "sum"] = "mean"
+    reduction: Literal["mean", "sum"] = "mean"
     """What becomes of several inputs: the `mean` of their numbers, or the `sum`."""
 
     outputs = {"y": "float[]"}
@@ -26,7 +26,7 @@ class Loss(Block):
     def together(self: Any, losses: list[torch.Tensor]) -> Any:
         """The losses of several inputs as one."""
         total = torch.stack(losses).sum()
-        return self.weight * (total / len(losses) if self.reduce == "mean" else total)
+        return self.weight * (total / len(losses) if self.reduction == "mean" else total)
 
 
 class ScalarLoss(Loss, kind="scalar"):

@@ -60,7 +60,7 @@ class Prefix(Mask, kind="prefix"):
         return Below("k", self.length) if isinstance(self.length, int) else unknown
 
 
-class GlobalTokens(Mask, kind="chosen"):
+class GlobalTokens(Mask, kind="global_tokens"):
     """Positions that the data picks see all and are seen by all, such as the words of a question: `flags[q]` or `flags[k]`."""
 
     flags: NodeRef
@@ -78,7 +78,7 @@ class GlobalTokens(Mask, kind="chosen"):
         return Pair(q in (1, CELLS - 3), k in (1, CELLS - 3))
 
 
-class Pairs(Mask, kind="given"):
+class Pairs(Mask, kind="pairs"):
     """The data says of each pair whether it is seen: `pairs[q, k]`.
 
     While a text is written, each call is given the rows of its own tokens; columns of keys that are still to come are not read.

@@ -51,7 +51,7 @@ class Lookahead(Mask, kind="lookahead"):
 class Window(Mask, kind="window"):
     """A query sees the keys less than `width` away: `|q − k| < width`; with `and causal`, the `width` latest.
 
-    Mistral's 4096 is `causal and window(4096)`. Longformer's 512 is ± 256 inclusive: `near(256)`.
+    Mistral's 4096 is `causal and window(4096)`. Longformer's 512 is ± 256 inclusive: `local(256)`.
     """
 
     width: PositiveInt
@@ -68,8 +68,8 @@ class Window(Mask, kind="window"):
         return Structure(width=self.width)
 
 
-class Local(Mask, kind="near"):
-    """A query sees the keys at most `radius` away: `|q − k| ≤ radius`. ModernBERT's 128 is `near(64)`."""
+class Local(Mask, kind="local"):
+    """A query sees the keys at most `radius` away: `|q − k| ≤ radius`. ModernBERT's 128 is `local(64)`."""
 
     radius: NonNegativeInt
     """How many positions a query sees to each side of its own."""
@@ -87,7 +87,7 @@ class Local(Mask, kind="near"):
         return Window(width=self.radius + 1)
 
 
-class GlobalFirst(Mask, kind="first"):
+class GlobalFirst(Mask, kind="global_first"):
     """The first `count` positions see all and are seen by all, such as a classification token: `q < count` or `k < count`."""
 
     count: PositiveInt
@@ -103,7 +103,7 @@ class GlobalFirst(Mask, kind="first"):
         return Some((Below("q", self.count), Below("k", self.count)))
 
 
-class Last(Mask, kind="last"):
+class GlobalLast(Mask, kind="global_last"):
     """The last `count` positions see all and are seen by all: `q > last q − count` or `k > last k − count`.
 
     Which ones are the last is known once all are there, so a text cannot be written with it.

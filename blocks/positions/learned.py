@@ -20,17 +20,19 @@ class LearnedPositions(Block, kind="learned_positions"):
     """Rows of the table before that of position 0: OPT has 2."""
 
     paper = Paper("Convolutional Sequence to Sequence Learning", "arXiv:1705.03122")
-    inputs = {"x": "float[batch, time, dim]", "at?": "int[..., time]"}
+    inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
-    position_inputs = {"at": "time"}
+    position_inputs = {"position_ids": "time"}
     weights = {"weight": Tensor(("max_length + offset", "dim"), "table", Init("normal", 0.02))}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        row = at + self.offset if self.offset else at
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
+        row = position_ids + self.offset if self.offset else position_ids
         try:
             return x + F.embedding(row, self.weight)  # [B, T, D]
         except IndexError:
-            raise IndexError(f"position {int(at.max())} has no learned vector: there are {self.max_length}, from 0 on") from None
+            raise IndexError(
+                f"position {int(position_ids.max())} has no learned vector: there are {self.max_length}, from 0 on"
+            ) from None

@@ -10,7 +10,7 @@ from blocks.core import BlockError, Part, Sizes
 class Positions(Part):
     """Turns queries and keys by their positions. Beside its fields it knows, when it runs, the `head_dim` of its holder."""
 
-    def prepare(self, at: Any) -> Any:
+    def prepare(self, position_ids: Any) -> Any:
         """What depends on the positions alone, [T] or [B, T]: computed once per call, for all layers with the same settings."""
         raise NotImplementedError
 

@@ -23,21 +23,23 @@ class ScoreBias(Block):
     inputs = {
         "x": "float[batch, time, dim]",
         "memory?": "float[batch, source, memory_dim]",
-        "at?": "int[..., time]",
-        "memory_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "memory_position_ids?": "int[..., source]",
     }
     outputs = {"y": "float[..., heads, time, source]"}
     axis_defaults = {"source": "time"}
-    position_inputs = {"at": "time", "memory_at": "source"}
+    position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
     shape_only_inputs = ("x", "memory")
-    cache_slots = {"seen_at": "int[batch, source]"}
+    cache_slots = {"key_position_ids": "int[batch, source]"}
 
 
 def reject_positions(sizes: Sizes, wired: frozenset[str]) -> None:
     """Raise `BlockError` where queries and keys are the same tokens and only the queries are told where they stand."""
     check_leading_axes(sizes)
-    if "at" in wired and "memory_at" not in wired and sizes["source"] == sizes["time"]:
-        raise BlockError("the queries stand where `at` says, and the keys are counted from 0", hint="wire `memory_at` too")
+    if "position_ids" in wired and "memory_position_ids" not in wired and sizes["source"] == sizes["time"]:
+        raise BlockError(
+            "the queries stand where `position_ids` says, and the keys are counted from 0", hint="wire `memory_position_ids` too"
+        )
 
 
 class Alibi(ScoreBias, kind="alibi"):
@@ -56,9 +58,10 @@ class Alibi(ScoreBias, kind="alibi"):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"slopes": slopes(self.heads)}
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor, memory_at: torch.Tensor) -> torch.Tensor:
-        memory_at = append_to_cache(self, "seen_at", memory_at)
-        distance = (at[..., :, None] - memory_at[..., None, :]).abs()[..., None, :, :]  # [1, T, S] or [B, 1, T, S]
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor, memory_position_ids: torch.Tensor) -> torch.Tensor:
+        memory_position_ids = append_to_cache(self, "key_position_ids", memory_position_ids)
+        # [1, T, S] or [B, 1, T, S]
+        distance = (position_ids[..., :, None] - memory_position_ids[..., None, :]).abs()[..., None, :, :]
         slope = torch.tensor(self.slopes, dtype=torch.float32, device=x.device)[:, None, None]  # [H, 1, 1]
         return (-slope * distance).to(x.dtype)
 
@@ -101,9 +104,9 @@ class T5Bias(ScoreBias, kind="t5_bias"):
                 hint="a larger max_distance, or fewer buckets",
             )
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor, memory_at: torch.Tensor) -> torch.Tensor:
-        memory_at = append_to_cache(self, "seen_at", memory_at)
-        offset = memory_at[..., None, :] - at[..., :, None]  # [T, S] or [B, T, S]; negative before the query
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor, memory_position_ids: torch.Tensor) -> torch.Tensor:
+        memory_position_ids = append_to_cache(self, "key_position_ids", memory_position_ids)
+        offset = memory_position_ids[..., None, :] - position_ids[..., :, None]  # [T, S] or [B, T, S]; negative before the query
         buckets = self.buckets // 2 if self.bidirectional else self.buckets
         distance = offset.abs() if self.bidirectional else -offset.clamp(max=0)
         exact = buckets // 2

@@ -23,9 +23,9 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     """Probability of a zero in the sum."""
 
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
-    inputs = {"x": "float[batch, time, dim]", "at?": "int[..., time]"}
+    inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
-    position_inputs = {"at": "time"}
+    position_inputs = {"position_ids": "time"}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
@@ -33,10 +33,10 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
         if isinstance(dim, int) and dim % 2:
             raise BlockError(f"{dim} channels are no pairs of a sine and a cosine", hint="give the stream an even width")
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         dtype = torch.promote_types(x.dtype, torch.float32)
         exponents = torch.arange(0, x.shape[-1], 2, dtype=dtype, device=x.device) / x.shape[-1]
-        angles = at[..., None].to(dtype) / self.base**exponents  # [T, D/2] or [B, T, D/2]
+        angles = position_ids[..., None].to(dtype) / self.base**exponents  # [T, D/2] or [B, T, D/2]
         waves = [angles.sin(), angles.cos()]
         table = torch.stack(waves, dim=-1).flatten(-2) if self.layout == "interleaved" else torch.cat(waves, dim=-1)
         y = x + table.to(x.dtype)

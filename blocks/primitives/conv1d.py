@@ -14,13 +14,13 @@ class Conv1d(Block, kind="conv1d"):
     """At every `stride`-th position an affine map of the positions around it:
     `y[t] = b + Σₖ W[k] x[t · stride + k · dilation - before]`, with zeros beyond both ends.
 
-    `before` is half of what the kernel spans, (kernel - 1) · dilation; with `causal` it is all of it, so that no position sees
-    a later one.
+    `before` is half of what the kernel spans, (kernel_size - 1) · dilation; with `causal` it is all of it, so that no position
+    sees a later one.
     """
 
     out: PositiveInt
     """Width of the output."""
-    kernel: PositiveInt
+    kernel_size: PositiveInt
     """How many positions are mapped to one."""
     stride: PositiveInt = 1
     """How far the kernel moves from one position of the output to the next."""
@@ -39,8 +39,10 @@ class Conv1d(Block, kind="conv1d"):
     cache_slots = {"seen": "float[batch, time, dim]"}
     # torch's own start, as for a linear map of all that a number is computed from.
     weights = {
-        "weight": Tensor(("out", "dim // groups", "kernel"), "matrix", Init("uniform", "1 / sqrt(dim // groups * kernel)")),
-        "bias": Tensor(("out",), "bias", Init("uniform", "1 / sqrt(dim // groups * kernel)"), when="bias"),
+        "weight": Tensor(
+            ("out", "dim // groups", "kernel_size"), "matrix", Init("uniform", "1 / sqrt(dim // groups * kernel_size)")
+        ),
+        "bias": Tensor(("out",), "bias", Init("uniform", "1 / sqrt(dim // groups * kernel_size)"), when="bias"),
     }
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -59,13 +61,13 @@ class Conv1d(Block, kind="conv1d"):
         return {"y": replace(inputs["x"], axes=(batch, replace(time, size=moved), replace(dim, name="out", size=self.out)))}
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
-        return () if self.causal or self.kernel == 1 else (sizes["time"],)
+        return () if self.causal or self.kernel_size == 1 else (sizes["time"],)
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
-        return Cost("2 * batch * ((time + stride - 1) // stride) * out * (dim // groups) * kernel")
+        return Cost("2 * batch * ((time + stride - 1) // stride) * out * (dim // groups) * kernel_size")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        span = (self.kernel - 1) * self.dilation
+        span = (self.kernel_size - 1) * self.dilation
         if self.causal:
             seen = append_to_cache(self, "seen", x)[
                 :, -x.shape[1] - span :

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 import composer
-from composer.cli.arguments import Parser, Problem, misspelt, option_hint, tell
+from composer.cli.arguments import Parser, Problem, misspelled, option_hint, tell
 
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Start": {
@@ -76,7 +76,7 @@ def _run(words: list[str]) -> int:
     if name.startswith("-"):
         raise Problem(f"arco: {name} is not understood", option_hint(name, ["--help", "--version"], "arco"))
     if name not in COMMANDS:
-        hint = misspelt(name, [*COMMANDS, "help"]) or "`arco -h` shows them all"
+        hint = misspelled(name, [*COMMANDS, "help"]) or "`arco -h` shows them all"
         raise Problem(f"arco: there is no command called `{name}`", hint)
     return _run_command(name, rest)
 

@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             offered = list(map(str, action.choices))
             name = "/".join(action.option_strings) or action.metavar
-            hint = misspelt(str(value), offered) or f"choose from {', '.join(offered)}"
+            hint = misspelled(str(value), offered) or f"choose from {', '.join(offered)}"
             raise Problem(f"{self.prog}: {name}: there is no `{value}`", hint)
 
 
@@ -79,7 +79,7 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def misspelt(word: str, known: Iterable[str]) -> str:
+def misspelled(word: str, known: Iterable[str]) -> str:
     """Return what a word may have meant, as a hint."""
     offered = near(word, known)
     return f"did you mean {' or '.join(offered)}?" if offered else ""
@@ -94,7 +94,7 @@ def option_hint(word: str, options: Sequence[str], command: str) -> str:
     longer = [
         each for each in options if each.startswith(name) or words < {*each.strip("-").split("-")}
     ]  # --tokens: --max-new-tokens
-    meant = misspelt(name, options) or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
+    meant = misspelled(name, options) or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
     return meant or f"`{command} -h` shows what it takes"
 
 
@@ -163,7 +163,7 @@ def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
     from composer.recipe import load
 
     try:
-        return load(source, set=arguments.set, blocks=arguments.blocks)
+        return load(source, overrides=arguments.set, blocks=arguments.blocks)
     except RecipeError as error:
         raise unusable(error) from None
 

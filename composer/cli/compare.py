@@ -14,11 +14,11 @@ from composer.cli.train import RUNS, option_of, trained
 from composer.package_data import plays
 
 if TYPE_CHECKING:
-    from composer.train import RunFolder, TextData, Tokeniser, TrainSettings
+    from composer.train import RunFolder, TextData, Tokenizer, TrainSettings
 
 SETTINGS = {
-    "steps": 1000, "batch": 16, "context": 128, "learning_rate": 3e-3, "warmup": 50, "floor": 0.02, "beta2": 0.99,
-    "validate_every": 250, "validation_batches": 20, "save_every": 100,
+    "steps": 1000, "batch_size": 16, "seq_len": 128, "learning_rate": 3e-3, "warmup_steps": 50, "min_lr_ratio": 0.02,
+    "beta2": 0.99, "validate_every": 250, "validation_batches": 20, "save_every": 100,
 }  # fmt: skip
 """The same for all: each reads as many characters, in the same order."""
 MODELS: Mapping[str, Mapping[str, object]] = {
@@ -36,7 +36,7 @@ NGRAMS = ("unigrams", "bigrams", "trigrams", "4-grams", "5-grams")
 PAGE = """# Models on the plays
 
 Six small models learn nine plays by Shakespeare, a character at a time, and predict the last tenth of the text, which they
-have not seen. Each makes {steps:,} steps of {batch} windows of {context} characters, with one schedule for all. Above them
+have not seen. Each makes {steps:,} steps of {batch_size} windows of {seq_len} characters, with one schedule for all. Above them
 stand n-grams on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
 
 {table}
@@ -70,11 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Train what is not trained yet, and print the table."""
     import torch
 
-    from composer.train import TrainSettings, characters_of, read_text, tokenise
+    from composer.train import TrainSettings, characters_of, read_text, tokenize
 
     text = read_text(plays())
-    tokeniser = characters_of(text)
-    data = tokenise(text, tokeniser, path=plays())
+    tokenizer = characters_of(text)
+    data = tokenize(text, tokenizer, path=plays())
     steps = SETTINGS["steps"] if arguments.steps is None else arguments.steps
     settings = TrainSettings(**{**SETTINGS, "steps": steps, "seed": arguments.seed})
     folder = arguments.folder or RUNS / "compare"
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = list(counted(text))
     with refusals():
         for name in arguments.only or MODELS:
-            rows.append(row(name, folder / name, settings, tokeniser, data, arguments.device))
+            rows.append(row(name, folder / name, settings, tokenizer, data, arguments.device))
     shown = "\n".join(["| model | parameters | nats per character | seconds |", "|---|---:|---:|---:|", *map(str, rows)])
     print(f"\n{shown}")
     if arguments.output is not None:
@@ -96,8 +96,8 @@ def page(table: str, settings: TrainSettings, threads: int) -> str:
     return PAGE.format(
         table=table,
         steps=settings.steps,
-        batch=settings.batch,
-        context=settings.context,
+        batch_size=settings.batch_size,
+        seq_len=settings.seq_len,
         threads=f"{threads} thread{'s' * (threads != 1)}",
         command=command("mixtral"),
     )
@@ -120,15 +120,15 @@ def counted(text: str) -> Iterator[ResultRow]:
         yield ResultRow(name, nats)
 
 
-def row(name: str, folder: Path, settings: TrainSettings, tokeniser: Tokeniser, data: TextData, device: str | None) -> ResultRow:
+def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, data: TextData, device: str | None) -> ResultRow:
     """Return a model's line, after training it or resuming it where its run is not done."""
     from composer.recipe import load
     from composer.train import RunFolder, resume
 
-    recipe = load(name, set={**MODELS[name], "vocab": tokeniser.size})
+    recipe = load(name, overrides={**MODELS[name], "vocab": tokenizer.size})
     kept = RunFolder(folder)
     if not kept.settings.exists():
-        trained(recipe, tokeniser, data, settings, folder, device)
+        trained(recipe, tokenizer, data, settings, folder, device)
     elif done(kept, settings) is None:
         print(f"{name} is resumed; run folder {folder}")
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from composer.cli.arguments import Parser, Problem, add_blocks, load_recipe, misspelt
+from composer.cli.arguments import Parser, Problem, add_blocks, load_recipe, misspelled
 from composer.cli.output import add_output, emit
 from composer.diagnostics import RecipeError
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the recipe with the sizes of the file, or the options that set them."""
     try:
         name = arguments.recipe or recipe_for(arguments.config)
-        recipe = load_recipe(name, arguments).configured(arguments.config)
+        recipe = load_recipe(name, arguments).with_config(arguments.config)
     except RecipeError as error:
         raise Problem(found=error.diagnostics, code=1) from None
     if arguments.format == "options":
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def recipe_for(config: Path) -> str:
-    """Return the recipe of the zoo whose `weights` know the model type.
+    """Return the recipe of the zoo whose `checkpoints` know the model type.
 
     Raises:
         Problem: where there is none.
@@ -57,10 +57,10 @@ def recipe_for(config: Path) -> str:
     from composer.weights.config import model_type_of, parsed
 
     kind = model_type_of(parsed(config_of(config)))
-    types = {entry.key.text: name for name in zoo_names() for entry in load(name).weights or ()}
+    types = {entry.key.text: name for name in zoo_names() for entry in load(name).checkpoints or ()}
     if kind is None:
         raise Problem(f"arco import: {config} does not say its model_type", "name a recipe with --recipe")
     if kind not in types:
-        hint = misspelt(kind, types) or f"known are {', '.join(sorted(types))}; --recipe names one of your own"
+        hint = misspelled(kind, types) or f"known are {', '.join(sorted(types))}; --recipe names one of your own"
         raise Problem(f"arco import: no recipe is known for the model type {kind}", hint)
     return types[kind]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from blocks.core import Library, Part
-from composer.cli.arguments import Parser, Problem, add_blocks, library_of, misspelt
+from composer.cli.arguments import Parser, Problem, add_blocks, library_of, misspelled
 from composer.cli.color import painter
 from composer.cli.output import add_output, emit, rows
 from composer.diagnostics.render import Paint
@@ -61,7 +61,7 @@ def explain(arguments: argparse.Namespace) -> int:
     if code not in known:
         raise Problem(
             f"arco explain: there is no error called `{arguments.code}`",
-            misspelt(code, known) or "`arco explain` lists them all",
+            misspelled(code, known) or "`arco explain` lists them all",
         )
     print(f"{painter(sys.stdout)(code, 'strong')}\n\n{plain(known[code])}")
     return 0
@@ -96,7 +96,7 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.name not in library:
         raise Problem(
             f"arco blocks: there is no block called `{arguments.name}`",
-            misspelt(arguments.name, library) or "`arco blocks` lists them all",
+            misspelled(arguments.name, library) or "`arco blocks` lists them all",
         )
     print("\n".join(_entry(library[arguments.name], paint)))
     return 0

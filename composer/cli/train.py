@@ -17,7 +17,7 @@ from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import Result, TextData, Tokeniser, TrainSettings
+    from composer.train import Result, TextData, Tokenizer, TrainSettings
 
 RUNS = Path("runs")
 TOKENIZERS = ("characters", "bytes", "bpe")
@@ -26,16 +26,11 @@ LARGE_STEP = 2**16
 """Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
 FEW_WINDOWS = 4
 """Windows side by side in the text below which there is little to draw from."""
-NAMES = {
-    "batch": "batch_size", "accumulation": "grad_accum", "context": "seq_len", "warmup": "warmup_steps",
-    "floor": "min_lr_ratio", "clip": "max_grad_norm",
-}  # fmt: skip
-"""What an option is called whose setting has another name."""
 
 
 def option_of(setting: str) -> str:
     """Return the option that gives a setting."""
-    return f"--{NAMES.get(setting, setting).replace('_', '-')}"
+    return f"--{setting.replace('_', '-')}"
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -117,19 +112,19 @@ def started(arguments: argparse.Namespace) -> Result:
 
     recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
     task = learnable(recipe.task)
-    tokeniser = marked(tokeniser_of(text, arguments), task)
-    recipe = sized(recipe, tokeniser)
-    settings = settings_of(arguments, TrainSettings(context=context_of(recipe, TrainSettings().context)))
-    data = objective_of(task, tokeniser).tokenise(text, path=arguments.data)
+    tokenizer = marked(tokenizer_of(text, arguments), task)
+    recipe = sized(recipe, tokenizer)
+    settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
+    data = objective_of(task, tokenizer).tokenize(text, path=arguments.data)
     windows = task != "seq2seq_lm"  # pairs are read as they come
-    if windows and arguments.context is None and (doubt := long_context(settings, len(data.train))):
+    if windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
         print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
-    return trained(recipe, tokeniser, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
+    return trained(recipe, tokenizer, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
 
 
-def tokeniser_of(text: str, arguments: argparse.Namespace) -> Tokeniser:
+def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
     """Return the tokenizer that was asked for, made from the text."""
-    from composer.train import ByteTokeniser, characters_of, train_bpe
+    from composer.train import ByteTokenizer, characters_of, train_bpe
 
     if arguments.vocab_size is not None and arguments.tokenizer != "bpe":
         raise Problem("arco train: --vocab-size goes with --tokenizer bpe", "the other vocabularies follow from the text")
@@ -137,12 +132,12 @@ def tokeniser_of(text: str, arguments: argparse.Namespace) -> Tokeniser:
         case "bpe":
             return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
         case "bytes":
-            return ByteTokeniser()
+            return ByteTokenizer()
     return characters_of(text)
 
 
 def trained(
-    recipe: Recipe, tokeniser: Tokeniser, data: TextData, settings: TrainSettings, folder: Path, device: str | None
+    recipe: Recipe, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, folder: Path, device: str | None
 ) -> Result:
     """Compile a recipe, and train it."""
     from composer.train import train
@@ -150,7 +145,7 @@ def trained(
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     count = sum(parameter.numel() for parameter in model.parameters())
     print(f"training {recipe.name}, {count:,} parameters, on {data.path}; run folder {folder}")
-    return train(model, tokeniser, data, settings, folder, recipe=recipe.text)
+    return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
 
 
 def resumed(arguments: argparse.Namespace) -> Result:
@@ -167,32 +162,32 @@ def resumed(arguments: argparse.Namespace) -> Result:
     return resume(arguments.resume, build=build, steps=arguments.steps, data=arguments.data)
 
 
-def sized(recipe: Recipe, tokeniser: Tokeniser) -> Recipe:
+def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
     """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was set by hand."""
     by_hand = any(setting.partition("=")[0].strip() in ("vocab", "params.vocab") for setting in recipe.settings)
-    if by_hand or "vocab" not in recipe.typed.program.params or recipe.typed.program.params["vocab"] == tokeniser.size:
+    if by_hand or "vocab" not in recipe.program.program.params or recipe.program.program.params["vocab"] == tokenizer.size:
         return recipe
-    print(f"vocab is set to the tokenizer's {tokeniser.size}")
-    return replace(recipe, settings=(*recipe.settings, f"vocab={tokeniser.size}"))
+    print(f"vocab is set to the tokenizer's {tokenizer.size}")
+    return replace(recipe, settings=(*recipe.settings, f"vocab={tokenizer.size}"))
 
 
 def context_of(recipe: Recipe, usual: int) -> int:
     """Return the length of a window unless it is given: the param `context`, where the recipe has one."""
-    context = recipe.typed.program.params.get("context")
+    context = recipe.program.program.params.get("context")
     return context if isinstance(context, int) else usual
 
 
 def long_context(settings: TrainSettings, tokens: int) -> str:
     """Return what is doubtful about a recipe's own context on this text; nothing where it is fine."""
-    windows, step = tokens // settings.context, settings.batch * settings.context
+    windows, step = tokens // settings.seq_len, settings.batch_size * settings.seq_len
     if 0 < windows < FEW_WINDOWS:
         return (
-            f"a context of {settings.context:,}, the recipe's own, cuts the text into {windows} windows; --seq-len sets another"
+            f"a context of {settings.seq_len:,}, the recipe's own, cuts the text into {windows} windows; --seq-len sets another"
         )
     if step > LARGE_STEP:
         return (
-            f"a context of {settings.context:,}, the recipe's own, times a batch size of {settings.batch} makes {step:,} tokens "
-            "in each step; --seq-len 256 is quick on a laptop"
+            f"a context of {settings.seq_len:,}, the recipe's own, times a batch size of {settings.batch_size} makes {step:,} "
+            "tokens in each step; --seq-len 256 is quick on a laptop"
         )
     return ""
 

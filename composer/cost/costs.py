@@ -42,7 +42,7 @@ class Costs:
         return self.parameters * BYTES[precision]
 
     @property
-    def optimiser(self) -> int:
+    def optimizer(self) -> int:
         """Bytes of AdamW's state."""
         return self.trainable * MOMENTS * BYTES["fp32"]
 

@@ -1,4 +1,4 @@
-"""Writing on: what a model's parts remember from call to call, held on them while a session is open."""
+"""Sessions: what a model's parts remember from call to call, held on them while a session is open."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Cache:
     time by itself: the first time in a call goes on from the first time in the call before.
     """
 
-    def __init__(self, names: Mapping[str, CacheSlot], capacity: int) -> None:
-        self.names, self.capacity = names, capacity
+    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
+        self.names, self.initial_length = names, initial_length
         self.runs: list[ModuleRun] = []
         self.done: Counter[str] = Counter()
         """How often each thing was asked for in this call."""
@@ -53,15 +53,15 @@ class Cache:
         number = self.done[what]
         self.done[what] += 1
         if number == len(self.runs):
-            self.runs.append(ModuleRun(self.names, self.capacity))
+            self.runs.append(ModuleRun(self.names, self.initial_length))
         return self.runs[number]
 
 
 class ModuleRun:
     """What a part remembers of one run in each call, in memory that doubles where it is too short."""
 
-    def __init__(self, names: Mapping[str, CacheSlot], capacity: int) -> None:
-        self.names, self.capacity = names, capacity
+    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
+        self.names, self.initial_length = names, initial_length
         self.buffers: dict[str, torch.Tensor] = {}
         self.lengths: dict[str, int] = {}
         self.states: dict[str, torch.Tensor] = {}
@@ -83,7 +83,7 @@ class ModuleRun:
         buffer = self.buffers.get(name)
         if buffer is None or buffer.shape[axis] < start + more or buffer.dtype != value.dtype:
             shape = list(value.shape)
-            shape[axis] = max(self.capacity, start + more, 2 * start)
+            shape[axis] = max(self.initial_length, start + more, 2 * start)
             grown = value.new_empty(shape)
             if buffer is not None:
                 grown.narrow(axis, 0, start).copy_(buffer.narrow(axis, 0, start))
@@ -109,7 +109,7 @@ class ModuleRun:
                 if self.names[name].batch and value.dim() > 1:  # positions may be those of every row
                     held[name] = value.index_select(0, rows.to(value.device))
 
-    def crop(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Forgets all after the first `length` tokens; a state, only where that is all."""
         if length == 0:
             self.states, self.whole = {}, {}
@@ -163,13 +163,13 @@ class Session:
     `source` of an encoder, each call is given whole; what is computed from it alone is computed in the first call.
     """
 
-    def __init__(self, model: Model, capacity: int = 256) -> None:
+    def __init__(self, model: Model, initial_length: int = 256) -> None:
         if not isinstance(model, Model):
             raise DecodeError(f"a session is for a compiled recipe; this is a {type(model).__name__}")
-        if capacity < 1:
-            raise DecodeError(f"the capacity is {capacity}; it is at least 1 token")
+        if initial_length < 1:
+            raise DecodeError(f"the initial length is {initial_length}; it is at least 1 token")
         self.model = model
-        self.capacity = capacity
+        self.initial_length = initial_length
         self._inputs = tuple(inspect.signature(model.forward).parameters)
         self._optional = tuple(item.name for item in model.program.program.inputs if item.optional)
         self._text = TASKS[model.recipe.task].text if model.recipe.task else ""
@@ -194,7 +194,7 @@ class Session:
             if holder.__dict__.get("cache") is not None:
                 self._close()
                 raise DecodeError("this model is in a session already")
-            holder.__dict__["cache"] = cache = Cache(keeper.names, self.capacity)
+            holder.__dict__["cache"] = cache = Cache(keeper.names, self.initial_length)
             self._caches.append(cache)
             self._holders.append(holder)
         self._begin = self.model.register_forward_pre_hook(self._new_call, with_kwargs=True)
@@ -266,7 +266,7 @@ class Session:
         for once in self._once:
             once.reorder(rows)
 
-    def crop(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Forgets all after the first `length` tokens; with 0, also what it computed of what does not grow.
 
         Raises:
@@ -277,10 +277,10 @@ class Session:
         if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
-                "begin again with crop(0), or open another session"
+                "begin again with truncate(0), or open another session"
             )
         for run in self._runs():
-            run.crop(length)
+            run.truncate(length)
         if length == 0:
             self._given = None
             for once in self._once:
@@ -301,6 +301,6 @@ def module_at(model: Model, path: str) -> nn.Module | None:
     return found
 
 
-def session(model: Model, capacity: int = 256) -> Session:
+def session(model: Model, initial_length: int = 256) -> Session:
     """A session of a compiled model, to be used in a `with`."""
-    return Session(model, capacity)
+    return Session(model, initial_length)

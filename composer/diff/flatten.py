@@ -82,7 +82,7 @@ class FlatSpot:
 
 @dataclass(slots=True)
 class _Flattener:
-    typed: TypedProgram
+    program: TypedProgram
     nodes: list[FlatNode] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
     forms: Memo[TypedBlock, Mapping[str, NormalForm]] = field(default_factory=Memo)
@@ -97,23 +97,23 @@ class _Flattener:
     def model(self) -> FlatModel:
         self._parameters()
         given: dict[str, tuple[FlatSource, ...]] = {}
-        spans = {item.name: item.span for item in self.typed.program.inputs}
-        for name in self.typed.inputs:
+        spans = {item.name: item.span for item in self.program.program.inputs}
+        for name in self.program.inputs:
             given[name] = (FlatSource(len(self.nodes), 0),)
             self.places[name] = Place(INPUT, spans[name], len(self.nodes), len(self.nodes) + 1)
             self.nodes.append(FlatNode(name, INPUT, {}, (), {}, (), None))
         count = len(self.nodes)
-        outputs = self.graph(self.typed.root, given, FlatSpot("", "", None))
-        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.typed.program.losses.items()}
-        return FlatModel(self.typed, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
+        outputs = self.graph(self.program.root, given, FlatSpot("", "", None))
+        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.program.program.losses.items()}
+        return FlatModel(self.program, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
 
     def _parameters(self) -> None:
         """Each parameter under its node's path, with what the recipe says of it."""
-        table = parameters(self.typed)
+        table = parameters(self.program)
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
             if not entry.tied_to:
-                rule = start_of(self.typed.program, entry.name)
+                rule = start_of(self.program.program, entry.name)
                 starts[entry.name] = rule or entry.parameter.init, rule is not None
         for entry in table:
             start, ruled = starts[entry.owner]
@@ -134,7 +134,7 @@ class _Flattener:
         return {name: self.resolved(ref, given, inside) for name, ref in graph.graph.outputs}
 
     def _positions(self, given: FlatValues) -> None:
-        for axis, ref in self.typed.program.positions:
+        for axis, ref in self.program.program.positions:
             if axis not in self.positions and (ref.node in given or ref.node in self.top):
                 (self.positions[axis],) = self.resolved(ref, given, self.top)
 

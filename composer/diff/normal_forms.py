@@ -20,7 +20,7 @@ Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
 
 @dataclass(frozen=True, slots=True)
 class NormalValue:
-    """A number, a flag, a word, or a list of them."""
+    """A number, a boolean, a string, or a list of them."""
 
     meant: Plain
     """What is compared."""

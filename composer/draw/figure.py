@@ -185,7 +185,7 @@ def laid_out(model: RolledProgram, level: Level, options: Options) -> Figure:
 
         scene = laid_out_by_graphviz(scene)
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
-    at = partial(another, folded(model.typed) if unroll else model, again)
+    at = partial(another, folded(model.program) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
 
 

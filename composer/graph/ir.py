@@ -179,7 +179,7 @@ class GroupNode:
     ports: tuple[PortType, ...] = ()
     """What it takes, where a recipe defines the block."""
     init: tuple[tuple[str, str, float, Span], ...] = field(default=(), compare=False)
-    """How its parameters start, where a recipe defines the block: pattern over their names below it, initialiser, number."""
+    """How its parameters start, where a recipe defines the block: pattern over their names below it, initializer, number."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
     dropped: bool = False
@@ -254,7 +254,7 @@ class GraphInput:
     many: bool = False
     """Whether it is a list of values, such as a range of passes."""
     captured: bool = False
-    """Whether it was not handed in but read from an enclosing graph."""
+    """Whether it was not passed but read from an enclosing graph."""
     type: TypeDecl | None = field(default=None, compare=False)
 
 
@@ -283,7 +283,7 @@ class Program:
     """Where each param's value is written."""
     positions: tuple[tuple[str, Ref], ...]
     init: tuple[tuple[str, str, float, Span], ...]
-    """Pattern, initialiser and number, the last match wins."""
+    """Pattern, initializer and number, the last match wins."""
     losses: Mapping[str, str]
     """The recipe's own losses, each with its node in the graph."""
     sound: bool = True

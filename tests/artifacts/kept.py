@@ -63,7 +63,7 @@ def of_sound(recipe: composer.Recipe, levels: Sequence[Any]) -> Artifacts:
     yield "summary.json", lambda: data(recipe.summary().to_json())
     yield "graph.json", lambda: data(nx.node_link_data(recipe.to_networkx(), edges="edges"))
     yield "types.json", lambda: data(types(recipe))
-    yield "parameters.json", lambda: rows(map(asdict, parameters(recipe.typed)))
+    yield "parameters.json", lambda: rows(map(asdict, parameters(recipe.program)))
     for level in levels:
         yield f"{level}.svg", lambda level=level: recipe.draw(level).svg()
         yield f"{level}.dot", lambda level=level: written(recipe.draw(level), "dot")
@@ -79,14 +79,14 @@ def of_zoo(name: str) -> Artifacts:
     yield "block.pdf", lambda: written(recipe.draw(), "pdf")
     for style, options in STYLES.items():
         yield f"{style}.svg", lambda options=options: recipe.draw(**options).svg()
-    for node in recipe.typed.root.nodes:
+    for node in recipe.program.root.nodes:
         opened: dict[str, Any] = {"expand": [node.name], "highlight": [node.name]}
         yield f"opened-{node.name}.svg", lambda opened=opened: recipe.draw("overview", **opened).svg()
 
 
 def types(recipe: composer.Recipe) -> dict[str, dict[str, str]]:
     """What goes in and what comes out."""
-    root = recipe.typed.root
+    root = recipe.program.root
     return {
         side: {name: str(type_) for name, type_ in ports.items()} for side, ports in (("in", root.inputs), ("out", root.outputs))
     }

@@ -21,7 +21,7 @@ STEPS = 3
 
 def of_zoo(name: str) -> Artifacts:
     """A recipe of the zoo at a tiny size."""
-    recipe = composer.load(name, set=TINY.get(name, {}))
+    recipe = composer.load(name, overrides=TINY.get(name, {}))
     yield from of_recipe(recipe)
     yield "training.json", lambda: lines(trained(recipe))
 

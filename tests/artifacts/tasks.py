@@ -173,7 +173,7 @@ def of_case(file: Path, number: int) -> Artifacts:
     found = diagnose(case)
     yield from kept.diagnosed(found)
     if not any(each.severity == "error" for each in found):
-        yield from kept.of_sound(composer.load(case.text, set=case.settings), ["block"])
+        yield from kept.of_sound(composer.load(case.text, overrides=case.settings), ["block"])
 
 
 def forms(_: object) -> Iterator[Task]:
@@ -246,7 +246,7 @@ def of_pair(before: str, after: str, how: str) -> Artifacts:
 
 def of_setting(name: str, settings: Mapping[str, Any]) -> Artifacts:
     """A recipe of the zoo with a setting: what is wrong now, and what differs."""
-    changed = composer.load(name, set=settings)
+    changed = composer.load(name, overrides=settings)
     yield from kept.diagnosed(changed.check())
     yield from kept.difference(composer.load(name), changed)
     yield "block.svg", lambda: composer.load(name).diff(changed).draw().svg()
@@ -258,7 +258,7 @@ def of_mutation(name: str, text: str) -> Artifacts:
     yield "recipe.yaml", lambda: text
     yield from kept.diagnosed(changed.check())
     try:
-        _ = changed.typed
+        _ = changed.program
     except RecipeError:
         return
     yield "difference.txt", lambda: str(composer.load(name).diff(changed))

@@ -18,7 +18,7 @@ from tests.artifacts.unpack import parts
 
 SVG = '<svg viewBox="0 0 9 9"><g data-id="attn"><rect x="1.5" y="2"/></g></svg>'
 RENAMES = {
-    "tokens": {"old": "new", "new": "old", "--batch": "--batch-size", "dead-node": "unused-node"},
+    "tokens": {"old": "new", "new": "old", "--batch-size": "--batch-size", "dead-node": "unused-node"},
     "either": {"at": "position_ids"},
     "texts": [["^source:", "paper:", "*.yaml"]],
     "paths": {"docs/x": "docs/y"},
@@ -59,10 +59,10 @@ def zipped(x: str) -> str:
     return f'<p>hello</p><script type="application/gzip" id="data">{text}</script><script>show()</script>'
 
 
-def png(colour: str, level: int) -> bytes:
-    """A picture of one colour."""
+def png(color: str, level: int) -> bytes:
+    """A picture of one color."""
     made = io.BytesIO()
-    Image.new("RGB", (4, 4), colour).save(made, "PNG", compress_level=level)
+    Image.new("RGB", (4, 4), color).save(made, "PNG", compress_level=level)
     return made.getvalue()
 
 
@@ -75,7 +75,7 @@ def png(colour: str, level: int) -> bytes:
         ("a.txt", "one two", "one too", "differs"),
         ("a.txt", "an old rule", "an new rule", "equal"),
         ("a.txt", "older", "newer", "differs"),
-        ("a.txt", "train --batch 3 dead-node", "train --batch-size 3 unused-node", "equal"),
+        ("a.txt", "train --batch-size 3 dead-node", "train --batch-size 3 unused-node", "equal"),
         ("a.txt", "`at` stands at the end", "`position_ids` stands at the end", "equal"),
         ("a.yaml", "source: x", "paper: x", "equal"),
         ("a.txt", "source: x", "paper: x", "differs"),

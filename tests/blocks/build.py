@@ -69,11 +69,17 @@ class Attend(nn.Module):
         }
         self.plan = plan(part.mask)
 
-    def forward(self, *, edges: Mapping[str, Any] | None = None, at: Any = None, memory_at: Any = None, **inputs: Any) -> Any:
+    def forward(
+        self, *, edges: Mapping[str, Any] | None = None, position_ids: Any = None, memory_position_ids: Any = None, **inputs: Any
+    ) -> Any:
         x = inputs.get("x", inputs.get("q"))
         source = inputs.get("memory", x)
-        at = torch.arange(x.shape[1]) if at is None else at
-        there = {"at": at, "memory_at": torch.arange(source.shape[1]) if memory_at is None else memory_at, "source_at": at}
+        position_ids = torch.arange(x.shape[1]) if position_ids is None else position_ids
+        there = {
+            "position_ids": position_ids,
+            "memory_position_ids": torch.arange(source.shape[1]) if memory_position_ids is None else memory_position_ids,
+            "source_position_ids": position_ids,
+        }
         ready = {}
         for name, ports in self.ports.items():
             given = dict(edges or {}) if name == "mask" else {}

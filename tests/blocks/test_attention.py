@@ -317,7 +317,7 @@ def test_dropout_is_for_training_alone(fields: dict[str, Any]) -> None:
 
 SESSIONS: dict[str, dict[str, Any]] = {
     "causal, grouped, turned, normed": {"mask": Causal(), "kv_heads": 2, "positions": Rotary(), "qk_norm": RMSNorm()},
-    "a window": {"mask": LOCAL, "positions": Rotary(fraction=0.5, layout="interleaved")},
+    "a window": {"mask": LOCAL, "positions": Rotary(partial_rotary_factor=0.5, layout="interleaved")},
     "sinks and a softcap": {"mask": LOCAL, "sinks": True, "softcap": 2.0},
     "packed documents": {"mask": And(left=Causal(), right=Documents(ids=NodeRef("doc"))), "positions": Rotary()},
 }
@@ -337,7 +337,7 @@ def test_writing_on_equals_reading_at_once(name: str, cuts: list[int]) -> None:
     parts = []
     for start, stop in zip([0, *cuts], [*cuts, 9], strict=True):
         some = {edge: value[:, start:stop] for edge, value in edges.items()}
-        parts.append(mine(x=x[:, start:stop], at=torch.arange(start, stop), edges=some))
+        parts.append(mine(x=x[:, start:stop], position_ids=torch.arange(start, stop), edges=some))
     torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
 
 
@@ -348,9 +348,9 @@ def test_left_padding_changes_nothing_for_the_real_tokens() -> None:
     alone = attend(part)(x=x[:, 3:], edges={"real": None})
     real, at = torch.tensor([[False] * 3 + [True] * 6]), torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4, 5]])
     padded = attend(part, counted=False)
-    torch.testing.assert_close(padded(x=x, at=at, edges={"real": real})[:, 3:], alone, rtol=0, atol=1e-12)
+    torch.testing.assert_close(padded(x=x, position_ids=at, edges={"real": real})[:, 3:], alone, rtol=0, atol=1e-12)
     padded.start_session()
-    parts = [padded(x=x[:, t : t + 1], at=at[:, t : t + 1], edges={"real": real[:, t : t + 1]}) for t in range(9)]
+    parts = [padded(x=x[:, t : t + 1], position_ids=at[:, t : t + 1], edges={"real": real[:, t : t + 1]}) for t in range(9)]
     torch.testing.assert_close(torch.cat(parts[3:], dim=1), alone, rtol=0, atol=1e-12)
 
 
@@ -360,7 +360,7 @@ def test_a_memory_does_not_grow_in_a_session() -> None:
     x, memory = stream(B, T, DIM), stream(B, S, DIM)
     whole = mine(x=x, memory=memory)
     mine.start_session()
-    parts = [mine(x=x[:, t : t + 1], at=torch.tensor([t]), memory=memory) for t in range(T)]
+    parts = [mine(x=x[:, t : t + 1], position_ids=torch.tensor([t]), memory=memory) for t in range(T)]
     torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
 
 
@@ -395,7 +395,7 @@ def test_bfloat16_stays_bfloat16(fields: dict[str, Any]) -> None:
         (
             Attention(heads=2, head_dim=9, positions=Rotary()),
             {"dim": 16},
-            "positions.fraction",
+            "positions.partial_rotary_factor",
             "9 of 9 channels in a head cannot turn in pairs",
             "an even number of channels must turn",
         ),

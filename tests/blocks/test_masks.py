@@ -21,7 +21,7 @@ from blocks.masks.data_masks import Documents, GlobalTokens, Pairs, Prefix, Vali
 from blocks.masks.mask import Mask, Pair
 from blocks.masks.operators import And, Not, Or
 from blocks.masks.plans import kept, plan
-from blocks.masks.position_masks import Causal, Full, GlobalFirst, Last, Local, Lookahead, Window
+from blocks.masks.position_masks import Causal, Full, GlobalFirst, GlobalLast, Local, Lookahead, Window
 from blocks.masks.random_mask import Random, drawn
 from tests.blocks.build import Cache, plain
 
@@ -64,8 +64,8 @@ PREDICATES: dict[str, tuple[Mask, Callable[[int, int, int], bool]]] = {
     "full": (Full(), lambda b, q, k: True),
     "causal": (Causal(), lambda b, q, k: k <= q),
     "window(3)": (Window(width=3), lambda b, q, k: k in (q - 2, q - 1, q, q + 1, q + 2)),
-    "near(1)": (Local(radius=1), lambda b, q, k: k in (q - 1, q, q + 1)),
-    "first(2)": (GlobalFirst(count=2), lambda b, q, k: q in (0, 1) or k in (0, 1)),
+    "local(1)": (Local(radius=1), lambda b, q, k: k in (q - 1, q, q + 1)),
+    "global_first(2)": (GlobalFirst(count=2), lambda b, q, k: q in (0, 1) or k in (0, 1)),
     "prefix(4)": (Prefix(length=4), lambda b, q, k: k in range(4)),
     "prefix(n)": (Prefix(length=NodeRef("n")), lambda b, q, k: k in range(LENGTHS[b])),
     "valid(real)": (Valid(flags=NodeRef("real")), lambda b, q, k: REAL[b][k]),
@@ -76,14 +76,14 @@ PREDICATES: dict[str, tuple[Mask, Callable[[int, int, int], bool]]] = {
     "strided(3)": (Strided(step=3), lambda b, q, k: k in range(q % 3, 99, 3)),
     "dilated(2, 3)": (Dilated(width=2, step=3), lambda b, q, k: k in (q - 3, q, q + 3)),
     "random(2, 3, 7)": (Random(count=2, block=3, seed=7), lambda b, q, k: k // 3 in by_the_book(2, q // 3, 7)),
-    "last(2)": (Last(count=2), lambda b, q, k: q in (7, 8) or k in (7, 8)),
-    "chosen(important)": (GlobalTokens(flags=NodeRef("important")), lambda b, q, k: IMPORTANT[b][q] or IMPORTANT[b][k]),
-    "given(pairs)": (Pairs(pairs=NodeRef("pairs")), lambda b, q, k: PAIRS[b][q][k]),
+    "global_last(2)": (GlobalLast(count=2), lambda b, q, k: q in (7, 8) or k in (7, 8)),
+    "global_tokens(important)": (GlobalTokens(flags=NodeRef("important")), lambda b, q, k: IMPORTANT[b][q] or IMPORTANT[b][k]),
+    "pairs(pairs)": (Pairs(pairs=NodeRef("pairs")), lambda b, q, k: PAIRS[b][q][k]),
 }
-ONE_LENGTH = ("documents(doc)", "chosen(important)", "last(2)")
+ONE_LENGTH = ("documents(doc)", "global_tokens(important)", "global_last(2)")
 """Of one sequence, or told for nine positions."""
 BY_POSITION = (
-    *("causal", "window(3)", "near(1)", "first(2)", "prefix(4)", "lookahead(2)", "chunk(3)"),
+    *("causal", "window(3)", "local(1)", "global_first(2)", "prefix(4)", "lookahead(2)", "chunk(3)"),
     *("block_window(2, 1)", "strided(3)", "dilated(2, 3)", "random(2, 3, 7)"),
 )
 STATIC = ("full", *BY_POSITION)
@@ -118,7 +118,7 @@ def test_the_matrix_is_what_the_definition_says_pair_by_pair(name: str) -> None:
 
 def test_the_last_positions_are_those_of_queries_and_of_keys() -> None:
     """Each of its own sequence."""
-    found = dense(Last(count=2), 13, 9)
+    found = dense(GlobalLast(count=2), 13, 9)
     assert all(found[0, q, k] == (q in (11, 12) or k in (7, 8)) for q in range(13) for k in range(9))
 
 
@@ -197,8 +197,8 @@ def test_the_count_of_visible_pairs_is_exact(seed: int) -> None:
 
 def test_the_last_positions_are_counted() -> None:
     """Those of queries and those of keys."""
-    assert visible(Last(count=2), 13, 9) == 2 * 9 + 11 * 2
-    assert visible(And(left=Causal(), right=Last(count=20)), 13, 9) == sum(min(q + 1, 9) for q in range(13))
+    assert visible(GlobalLast(count=2), 13, 9) == 2 * 9 + 11 * 2
+    assert visible(And(left=Causal(), right=GlobalLast(count=20)), 13, 9) == sum(min(q + 1, 9) for q in range(13))
 
 
 def test_a_count_of_too_many_kinds_is_an_estimate() -> None:
@@ -233,9 +233,15 @@ def test_what_only_data_decides_counts_as_seen() -> None:
     ("mask", "text"),
     [
         (PREDICATES["prefix(n)"][0], "prefix(n)"),
-        (And(left=And(left=Causal(), right=Local(radius=4)), right=Valid(flags=NodeRef("m"))), "causal and near(4) and valid(m)"),
-        (And(left=Causal(), right=Or(left=Local(radius=2), right=GlobalFirst(count=1))), "causal and (near(2) or first(1))"),
-        (Or(left=And(left=Causal(), right=Local(radius=2)), right=Full()), "causal and near(2) or full"),
+        (
+            And(left=And(left=Causal(), right=Local(radius=4)), right=Valid(flags=NodeRef("m"))),
+            "causal and local(4) and valid(m)",
+        ),
+        (
+            And(left=Causal(), right=Or(left=Local(radius=2), right=GlobalFirst(count=1))),
+            "causal and (local(2) or global_first(1))",
+        ),
+        (Or(left=And(left=Causal(), right=Local(radius=2)), right=Full()), "causal and local(2) or full"),
         (Not(mask=And(left=Causal(), right=Not(mask=Full()))), "not (causal and not full)"),
         (Not(mask=Random(count=2, block=3, seed=7)), "not random(2, 3, 7)"),
     ],
@@ -393,7 +399,12 @@ def test_a_query_that_sees_no_key_gives_zeros(dtype: torch.dtype) -> None:
             "causal and dilated(2, 3)",
             "causal and block_window(2, 1)",
         ),
-        *("causal and lookahead(2)", "causal and random(2, 3, 7)", "causal and chosen(important)", "causal and given(pairs)"),
+        *(
+            "causal and lookahead(2)",
+            "causal and random(2, 3, 7)",
+            "causal and global_tokens(important)",
+            "causal and pairs(pairs)",
+        ),
     ],
 )
 @pytest.mark.parametrize("cuts", [[4], [1, 2, 3, 4, 5, 6, 7, 8], [7, 8], [2, 5]])
@@ -423,10 +434,10 @@ def test_rows_of_pairs_that_lack_keys_are_refused() -> None:
 
 def test_only_the_key_side_of_what_grows_is_kept() -> None:
     """One number per row arrives anew with every call, and so do whole rows of pairs."""
-    assert kept(plan(Pairs(pairs=NodeRef("pairs")))) == {"at": "int[..., key]"}
+    assert kept(plan(Pairs(pairs=NodeRef("pairs")))) == {"position_ids": "int[..., key]"}
     assert kept(plan(Full())) == {}
     mask = And(left=Or(left=Causal(), right=Prefix(length=NodeRef("n"))), right=Valid(flags=NodeRef("real")))
-    assert kept(plan(mask)) == {"at": "int[..., key]", "real": "bool[batch, key]"}
+    assert kept(plan(mask)) == {"position_ids": "int[..., key]", "real": "bool[batch, key]"}
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ TINY = ["gpt2", "--set", "n_layers=2", "--set", "d_model=32", "--set", "n_heads=
 
 def test_export_writes_the_source_that_the_model_runs(arco: Arco, tmp_path: Path) -> None:
     """To standard output, or to a file that is named."""
-    source = composer.load("gpt2", set=TINY[2::2]).export()
+    source = composer.load("gpt2", overrides=TINY[2::2]).export()
     assert arco("export", *TINY) == arco("export", *TINY, "-o", "-") == (0, source, "")
     assert not list(tmp_path.iterdir())
     assert arco("export", *TINY, "-o", "other.txt") == (0, "wrote other.txt\n", "")

@@ -72,7 +72,7 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert f"generate text: arco generate {run} --prompt TEXT" in done.out
 
     kept = composer.load(RunFolder(run).recipe)
-    assert (kept.typed.program.params["vocab"], kept.typed.program.params["d_model"]) == (vocab, 16)
+    assert (kept.program.program.params["vocab"], kept.program.program.params["d_model"]) == (vocab, 16)
     count = sum(parameter.numel() for parameter in kept.compile(device="meta").parameters())
     assert f"training gpt_mini, {count:,} parameters, on {text}; run folder {run}" in done.out
 
@@ -110,10 +110,10 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
     done = arco(*words, "--set", "vocab=99")
     assert done.code == 0
     assert "vocab is set" not in done.out
-    assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).typed.program.params["vocab"] == 99
+    assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).program.program.params["vocab"] == 99
     done = arco(*words, "--set", "vocab=5")
     assert done.code == 2
-    assert f"the model knows 5 tokens, the tokeniser makes {len(set(TEXT))}" in done.err
+    assert f"the model knows 5 tokens, the tokenizer makes {len(set(TEXT))}" in done.err
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ ROWS = ["unigrams", "bigrams", "trigrams", "4-grams", "5-grams"]
 def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second call trains only what is missing, and writes the same numbers; one that was cut short goes on."""
     monkeypatch.setattr(compare, "plays", lambda: text)
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "context": 16, "save_every": 1})
+    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16, "save_every": 1})
     words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps"]
     first = arco(*words, 4)
     assert (first.code, first.err) == (0, "") and "training rnn_lm" in first.out
@@ -206,8 +206,8 @@ def test_compare_with_other_settings_wants_another_folder(arco: Arco, text: Path
     """Rows of one table are of one schedule; more steps go on, as everywhere."""
     monkeypatch.setattr(compare, "plays", lambda: text)
     words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "context": 16})
+    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16})
     assert arco(*words).code == 0
-    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "batch": 8})
+    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "batch_size": 8})
     done = arco(*words)
-    assert done.code == 2 and "batch: 16 → 8" in done.err
+    assert done.code == 2 and "batch_size: 16 → 8" in done.err

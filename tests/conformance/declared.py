@@ -168,7 +168,7 @@ def leaves_a_choice(text: str) -> bool:
     """Whether most queries see more than one key, with what its edges carry and without."""
     graph = {"block": {"type": "attention", "heads": "1", "mask": text}}
     recipe = composer.load(write({"recipe": "mask", "inputs": {"x": "float[batch, time, 2]", **INPUTS}, "graph": graph}))
-    mask = recipe.typed.root["block"].part.mask  # type: ignore[union-attr]  # an attention
+    mask = recipe.program.root["block"].part.mask  # type: ignore[union-attr]  # an attention
     edges = mask.edge_types()
 
     def seen(q: int, given: bool) -> int:

@@ -85,9 +85,9 @@ def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
 
 def features(written: composer.Recipe) -> set[str]:
     """All that a sound recipe makes use of."""
-    program = written.typed.program
+    program = written.program.program
     text = written.source.text
-    found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.typed)}
+    found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.program)}
     return {*found, *["uses"] * ("\nuses:" in text)}
 
 
@@ -194,7 +194,7 @@ def _of_entry(slot: str, value: recipe.Written | None) -> Iterator[str]:
             yield "condition:slot"
         case recipe.SlotValue(what=recipe.Choice(expression=RefPath() as path)):
             yield f"{slot} {'none' if path.text == 'none' else 'part'}"
-        case recipe.FlagsValue():
+        case recipe.BoolsValue():
             yield f"{slot} by name"
         case recipe.ExpressionValue(expression=RefPath() as path) if path.text == "none":
             yield f"{slot} none"

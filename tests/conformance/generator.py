@@ -25,7 +25,7 @@ HARMFUL = [
     "weight",
     "y",
     "mask",
-    "at",
+    "position_ids",
     "class",
     "cache",
     "source",
@@ -138,7 +138,7 @@ class Draft:
         recipe = composer.load(text)
         if any(found.severity == "error" for found in recipe.check()):
             return False
-        root = recipe.typed.root
+        root = recipe.program.root
         return root.inputs["x"].sizes == root["node"].outputs[next(iter(root["node"].outputs))].sizes  # type: ignore[union-attr]  # one value
 
     def attention(self, **fields: Any) -> Any:

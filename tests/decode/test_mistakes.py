@@ -92,7 +92,7 @@ def test_calls_of_a_session_go_together(model):
         padded(IDS)
         with pytest.raises(DecodeError, match="was without `valid`, and this one is with it"):
             padded(IDS, valid=valid)
-        past.crop(0)
+        past.truncate(0)
         padded(IDS, valid)
 
 
@@ -101,27 +101,27 @@ def test_a_session_keeps_no_negative_length(model):
     with session(model) as past:
         model(IDS)
         with pytest.raises(DecodeError, match="the length is -1"):
-            past.crop(-1)
-        past.crop(99)
+            past.truncate(-1)
+        past.truncate(99)
         assert past.length == 6
 
 
 @pytest.mark.parametrize(
-    ("beside", "message"),
+    ("encoder_inputs", "message"),
     [
-        ({}, "the model also reads `source`, which is not in `beside`"),
+        ({}, "the model also reads `source`, which is not in `encoder_inputs`"),
         ({"sourc": IDS}, "the model reads no `sourc` beside `target`"),
         ({"source": IDS, "target": IDS}, "the model reads no `target` beside `target`"),
         ({"source": IDS[:1]}, "`source` has 1 rows for 2 prompts"),
     ],
 )
-def test_what_stands_beside_the_text_is_what_the_model_reads(beside, message):
+def test_what_stands_beside_the_text_is_what_the_model_reads(encoder_inputs, message):
     """A row for each prompt, and nothing else."""
     translator = composer.load(TRANSLATOR).compile(seed=0).eval()
     with pytest.raises(DecodeError, match=message):
-        generate(translator, [[1], [2]], Request(max_new_tokens=2), beside=beside)
+        generate(translator, [[1], [2]], Request(max_new_tokens=2), encoder_inputs=encoder_inputs)
     with pytest.raises(DecodeError, match=message):
-        beam_search(translator, [[1], [2]], Search(max_new_tokens=2), beside=beside)
+        beam_search(translator, [[1], [2]], Search(max_new_tokens=2), encoder_inputs=encoder_inputs)
 
 
 def test_only_a_model_that_writes_generates():

@@ -86,7 +86,7 @@ def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.xfail(reason=why)) for seed, why in WRONG.items()])
 def test_recipes_that_are_not_drawn_as_they_should_be(seed: int) -> None:
     """Once one of them is, it belongs among the others."""
-    typed = composer.load(generated(seed)).typed
+    typed = composer.load(generated(seed)).program
     for theme in ("light", "slide"):
         scene = draw(typed, "block", theme=theme).scene
         assert [*overlaps(scene), *borders(scene)] == []

@@ -160,7 +160,7 @@ def test_hostile_blocks_stay_text(title: str) -> None:
 @pytest.mark.slow
 @needs_pure
 def test_png_is_twice_the_natural_size(tmp_path: Path) -> None:
-    """Its middle has the colours of the drawing: the fill of the embedding stands where its box is."""
+    """Its middle has the colors of the drawing: the fill of the embedding stands where its box is."""
     figure = composer.load("gpt2").draw()
     figure.save(tmp_path / "a.png")
     width, height, rows = pixels((tmp_path / "a.png").read_bytes())
@@ -314,13 +314,13 @@ def test_command_pipes_any_format(format: str) -> None:
 def test_arcs_of_a_path_are_round() -> None:
     """Three quarters of a circle, as the icon of recurrence has it: every point is as far from the middle."""
     (curve,) = path("M6 -7a9 9 0 1 0 3 8")
-    middle = centre(curve)
+    middle = center(curve)
     far = [((x - middle[0]) ** 2 + (y - middle[1]) ** 2) ** 0.5 for x, y in curve.points[::3]]
     assert far == pytest.approx([9] * len(far))
     assert len(far) == 5
 
 
-def centre(curve: CurveSegment) -> tuple[float, float]:
+def center(curve: CurveSegment) -> tuple[float, float]:
     """The middle of the circle through three points of a curve."""
     (ax, ay), (bx, by), (cx, cy) = curve.points[0], curve.points[3], curve.points[6]
     d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))

@@ -25,7 +25,7 @@ def test_curves_are_those_of_the_activations(kind: str) -> None:
     """Each formula gives what the compiled activation gives."""
     recipe = composer.load(f"recipe: a\ninputs: {{x: 'float[batch, n]'}}\ngraph:\n  y: {kind}\n")
     model = recipe.compile()
-    part = recipe.typed.root["y"].part  # type: ignore[union-attr]  # a block
+    part = recipe.program.root["y"].part  # type: ignore[union-attr]  # a block
     places = torch.linspace(-REACH, REACH, STEPS + 1)
     wanted = model(places[None]).y[0]
     found = torch.tensor([CURVES[type(part)](part, x) for x in places.tolist()])
@@ -62,10 +62,10 @@ EVERY = {
     "full": lambda q, k: True,
     "causal": lambda q, k: k <= q,
     "window(1000)": lambda q, k: abs(q - k) <= 2,
-    "near(1000)": lambda q, k: abs(q - k) <= 2,
+    "local(1000)": lambda q, k: abs(q - k) <= 2,
     "lookahead(1)": lambda q, k: k - q <= 1,
-    "first(9)": lambda q, k: min(q, k) == 0,
-    "last(9)": lambda q, k: max(q, k) == 7,
+    "global_first(9)": lambda q, k: min(q, k) == 0,
+    "global_last(9)": lambda q, k: max(q, k) == 7,
     "prefix(100)": lambda q, k: k in (0, 1, 2),
     "prefix(n)": lambda q, k: k in (0, 1, 2),
     "chunk(512)": lambda q, k: (q < 4) == (k < 4),
@@ -75,10 +75,12 @@ EVERY = {
     "random(1, 64, 0)": None,  # drawn by a hash
     "valid(v)": lambda q, k: k not in (6, 7),
     "documents(d)": lambda q, k: {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 1}.get(q, 2) == {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 1}.get(k, 2),
-    "chosen(v)": lambda q, k: bool({q, k} & {1, 5}),
-    "given(g)": lambda q, k: (3 * q + 5 * k) % 7 < 4,
+    "global_tokens(v)": lambda q, k: bool({q, k} & {1, 5}),
+    "pairs(g)": lambda q, k: (3 * q + 5 * k) % 7 < 4,
     "not causal": lambda q, k: k > q,
-    "causal and (near(2) or first(1)) and not strided(2)": lambda q, k: (q >= k > q - 3 or q >= k == 0) and (q - k) % 2 == 1,
+    "causal and (local(2) or global_first(1)) and not strided(2)": lambda q, k: (
+        (q >= k > q - 3 or q >= k == 0) and (q - k) % 2 == 1
+    ),
 }
 """Every mask by an expression, its numbers large where they are drawn small, and what its picture shows."""
 

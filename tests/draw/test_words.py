@@ -35,7 +35,7 @@ def test_parameters_are_counted_in_three_digits(value: int, said: str) -> None:
 def test_axes_are_written_as_letters_of_the_field() -> None:
     """A sum in brackets."""
     recipe = 'recipe: r\ninputs: {x: "float[batch, time + 1, 8]"}\ngraph: {a: relu}\n'
-    assert shape(composer.load(recipe).typed.inputs["x"]) == "B × (T + 1) × 8"
+    assert shape(composer.load(recipe).program.inputs["x"]) == "B × (T + 1) × 8"
 
 
 @pytest.mark.parametrize(("name", "said"), [("cross_attention", "Cross attention"), ("layer12", "Layer 12"), ("ffn_", "Ffn")])
@@ -63,8 +63,8 @@ def test_points_on_the_way_are_left_out_and_corners_stay() -> None:
 
 def test_counts_are_sums_over_the_parameters_below_a_path() -> None:
     """A tied tensor counts where its owner stands, and what is frozen is said."""
-    recipe = composer.load("gpt2", set={"norm.trainable": False})
-    counts = ParameterCounts(parameters(recipe.typed))
+    recipe = composer.load("gpt2", overrides={"norm.trainable": False})
+    counts = ParameterCounts(parameters(recipe.program))
     sizes = {name: value.numel() for name, value in recipe.compile(device="meta").named_parameters()}
     below = sum(size for name, size in sizes.items() if name.startswith("layers.0.attn."))
     assert counts.total([""]) == sum(sizes.values())

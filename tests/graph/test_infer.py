@@ -13,7 +13,7 @@ HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
 
 
 def typed(nodes: str, head: str = HEAD) -> TypedProgram:
-    return composer.load(head + nodes).typed
+    return composer.load(head + nodes).program
 
 
 def test_sizes_flow_along_the_wires() -> None:
@@ -107,7 +107,7 @@ graph:
 
 def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
     """One for each pass, the innermost first, so that what stands around it wins."""
-    found = [(pattern, how, number) for pattern, how, number, _ in starts(composer.load(DEFINED).typed.program.graph)]
+    found = [(pattern, how, number) for pattern, how, number, _ in starts(composer.load(DEFINED).program.program.graph)]
     assert found == [
         ("first.0.o.i.a.*", "normal", 0.5),
         ("first.0.o.*", "constant", 2.0),
@@ -118,5 +118,5 @@ def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
 
 def test_passes_of_one_set_of_weights_start_once() -> None:
     """Their parameters have no number of a pass in their names."""
-    found = starts(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).typed.program.graph)
+    found = starts(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).program.program.graph)
     assert [pattern for pattern, *_ in found] == ["first.o.i.a.*", "first.o.*"]

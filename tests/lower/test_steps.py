@@ -26,7 +26,7 @@ NOWHERE = Span(Source("r.yaml", "x"), 1, 1, 1, 2)
 
 
 def typed(nodes: str) -> TypedProgram:
-    return composer.load(HEAD + nodes).typed
+    return composer.load(HEAD + nodes).program
 
 
 # -- names

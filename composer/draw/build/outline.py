@@ -65,7 +65,7 @@ class Outline:
     """
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
-        self.typed, self.depth = model.typed, depth
+        self.program, self.depth = model.program, depth
         self.told = Caption(model, depth)
         self.counts = self.told.counts
         self.routed: set[str] = set()
@@ -77,12 +77,12 @@ class Outline:
 
     def model(self) -> Flow:
         """The whole model."""
-        root = self.typed.root
+        root = self.program.root
         values: ValueSources = {
             one.name: {
-                "": (DiagramSource(one.name, shape=shape(self.typed.inputs[one.name]), given=True, word=self.told.word(one)),)
+                "": (DiagramSource(one.name, shape=shape(self.program.inputs[one.name]), given=True, word=self.told.word(one)),)
             }
-            for one in self.typed.program.inputs
+            for one in self.program.program.inputs
         }
         drawn = DrawnNode()
         self.graph(root, values, "", [""], drawn)

@@ -34,7 +34,7 @@ def _mark(mark: Mark, height: float, scale: float) -> Iterator[str]:
     match mark:
         case TextLine():
             yield f"F {mark.size * scale:.2f} {_counted(FONT)}"
-            yield f"c {_counted(_colour(mark.ink))} t {int(mark.bold)}"
+            yield f"c {_counted(_color(mark.ink))} t {int(mark.bold)}"
             anchor = {"start": -1, "middle": 0, "end": 1}[mark.anchor]
             yield f"T {mark.x * scale:.2f} {(height - mark.y) * scale:.2f} {anchor} 0 {_counted(mark.text)}"
         case FilledPath():
@@ -42,7 +42,7 @@ def _mark(mark: Mark, height: float, scale: float) -> Iterator[str]:
             yield f"S {_counted(style)}"
             dash = "solid" if not mark.dash else "dotted" if mark.dash[0] <= 2 else "dashed"
             yield f"S {_counted(dash)}"
-            yield f"c {_counted(_colour(mark.stroke))} C {_counted(_colour(mark.fill))}"
+            yield f"c {_counted(_color(mark.stroke))} C {_counted(_color(mark.fill))}"
             for curve in mark.curves:
                 yield _curve(curve, mark.fill is not None, height, scale)
 
@@ -68,8 +68,8 @@ def _points(points: Sequence[Point]) -> str:
     return f"{len(points)} " + " ".join(f"{x:.2f} {y:.2f}" for x, y in points)
 
 
-def _colour(ink: Ink | None) -> str:
-    return CLEAR if ink is None else f"{ink.colour}{round(ink.cover * 255):02x}"
+def _color(ink: Ink | None) -> str:
+    return CLEAR if ink is None else f"{ink.color}{round(ink.cover * 255):02x}"
 
 
 def _counted(text: str) -> str:

@@ -105,7 +105,7 @@ def document(
     data = {
         **told,
         "files": [one.name for one in sources],
-        "own": [sources.index(source(model.typed)) for model in models.values()],
+        "own": [sources.index(source(model.program)) for model in models.values()],
         "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
         "first": first,
         "words": svgs.words,

@@ -22,14 +22,14 @@ Facts = Mapping[str, str]
 def facts(model: RolledProgram) -> dict[str, Facts]:
     """Of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     found: dict[str, Facts] = {}
-    for path, told in _Facts(model).graph(model.typed.root, "", ""):
+    for path, told in _Facts(model).graph(model.program.root, "", ""):
         found.setdefault(path, told)
     return found
 
 
 def implied(model: RolledProgram) -> dict[str, tuple[str, ...]]:
     """The ports of every node for which the recipe writes nothing, so that they read the node above; no name for the first."""
-    return dict(_implied(model.typed.root, ""))
+    return dict(_implied(model.program.root, ""))
 
 
 def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -49,7 +49,7 @@ def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...
 
 class _Facts:
     def __init__(self, model: RolledProgram) -> None:
-        typed = model.typed
+        typed = model.program
         lengths = lengths_of(typed, {})
         axis = growing(typed.program.recipe.task, typed.inputs)
         self.positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)

@@ -40,16 +40,16 @@ def pdf(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0, 
 def _words(page: Canvas, words: TextLine, height: float) -> None:
     font = BOLD if words.bold else REGULAR
     page.setFont(font, words.size)
-    page.setFillColor(HexColor(words.ink.colour), alpha=words.ink.cover)
+    page.setFillColor(HexColor(words.ink.color), alpha=words.ink.cover)
     shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * stringWidth(words.text, font, words.size)
     page.drawString(words.x - shift, height - words.y, words.text)
 
 
 def _shape(page: Canvas, shape: FilledPath, height: float) -> None:
     if shape.fill is not None:
-        page.setFillColor(HexColor(shape.fill.colour), alpha=shape.fill.cover)
+        page.setFillColor(HexColor(shape.fill.color), alpha=shape.fill.cover)
     if shape.stroke is not None:
-        page.setStrokeColor(HexColor(shape.stroke.colour), alpha=shape.stroke.cover)
+        page.setStrokeColor(HexColor(shape.stroke.color), alpha=shape.stroke.cover)
     page.setLineWidth(shape.width)
     page.setDash(list(shape.dash))
     page.setLineJoin(1)

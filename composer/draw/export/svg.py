@@ -32,7 +32,7 @@ from composer.draw.scene import (
     WirePath,
 )
 from composer.draw.style.palette import DARK, Paint
-from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, change_rules, inks, rules, wire_colour, within
+from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, change_rules, inks, rules, wire_color, within
 
 FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
 
@@ -178,12 +178,12 @@ class _Writer:
         )
 
     def badge(self, badge: Badge) -> Iterator[str]:
-        area, colour = badge.area, self.palette.hues[CHANGES[badge.happened][0]].stroke
+        area, color = badge.area, self.palette.hues[CHANGES[badge.happened][0]].stroke
         of = f' data-of="{escape(badge.path)}"' if badge.path else ""
         yield f'<g class="badge b-{badge.happened}"{of}>'
         yield (
             f'<rect class="s" x="{n(area.left)}" y="{n(area.top)}" width="{n(area.right - area.left)}" '
-            f'height="{n(area.bottom - area.top)}" rx="7.5" fill="{colour}" stroke="{self.palette.paper}" stroke-width="1.2"/>'
+            f'height="{n(area.bottom - area.top)}" rx="7.5" fill="{color}" stroke="{self.palette.paper}" stroke-width="1.2"/>'
         )
         yield self.text(badge.text)
         yield "</g>"
@@ -204,7 +204,7 @@ class _Writer:
     # -- wires
 
     def wire(self, wire: WirePath) -> Iterator[str]:
-        colour = wire_colour(self.palette, wire.style)
+        color = wire_color(self.palette, wire.style)
         port = f' data-port="{escape(wire.port)}"' if wire.port else ""
         dashes = "4 3" if wire.style in DASHED else "2 3" if wire.partial or wire.style in DOTTED else ""
         dash = f' stroke-dasharray="{dashes}"' if dashes else ""
@@ -215,9 +215,9 @@ class _Writer:
         yield f'<g class="edge e-{wire.style}"{between}{shade}>'
         points = shortened(wire.points) if wire.arrow else wire.points
         path = curve(points) if wire.curved else rounded(points)
-        yield f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{self.stroke(WIDTHS[wire.style])}"{dash}/>'
+        yield f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{self.stroke(WIDTHS[wire.style])}"{dash}/>'
         if wire.arrow:
-            yield f'<polygon points="{arrowhead(wire.points)}" fill="{colour}"/>'
+            yield f'<polygon points="{arrowhead(wire.points)}" fill="{color}"/>'
         yield "</g>"
 
     # -- icons

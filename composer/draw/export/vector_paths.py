@@ -27,9 +27,9 @@ class CurveSegment:
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """A colour, `#RRGGBB`, and how much of it covers what lies below."""
+    """A color, `#RRGGBB`, and how much of it covers what lies below."""
 
-    colour: str
+    color: str
     cover: float
 
 
@@ -86,8 +86,8 @@ def _marks(element: ET.Element, cover: float) -> Iterator[Mark]:
 
 
 def _ink(element: ET.Element, kind: str, cover: float, usual: str) -> Ink | None:
-    colour = element.get(kind, usual)
-    return None if colour == "none" else Ink(colour, cover * float(element.get(f"{kind}-opacity", 1)))
+    color = element.get(kind, usual)
+    return None if color == "none" else Ink(color, cover * float(element.get(f"{kind}-opacity", 1)))
 
 
 def _curves(kind: str, element: ET.Element) -> Iterator[CurveSegment]:

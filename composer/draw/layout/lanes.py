@@ -174,7 +174,7 @@ def target_of(edge: DiagramEdge) -> str:
 
 
 def port_of(edge: DiagramEdge) -> str:
-    """The port that a wire is labelled with."""
+    """The port that a wire is labeled with."""
     return "" if edge.port == "|" else edge.port
 
 

@@ -29,7 +29,7 @@ def rounded(points: Sequence[Point]) -> str:
     """A line through points whose corners are round."""
     pieces, at = [moved_to(points[0])], points[0]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        a, b = _towards(corner, before), _towards(corner, after)
+        a, b = _toward(corner, before), _toward(corner, after)
         pieces.append(f"{straight(at, a)}q{between(a, corner)} {between(a, b)}")
         at = b
     return "".join([*pieces, straight(at, points[-1])])
@@ -51,7 +51,7 @@ def between(start: Point, end: Point) -> str:
     return " ".join(n(round(b, 1) - round(a, 1)) for a, b in zip(start, end, strict=True))
 
 
-def _towards(corner: Point, other: Point) -> Point:
+def _toward(corner: Point, other: Point) -> Point:
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = hypot(dx, dy)
     step = min(CORNER, length / 2) / length if length else 0

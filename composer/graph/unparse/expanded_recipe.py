@@ -31,7 +31,7 @@ def unparse(typed: TypedProgram) -> str:
     recipe = typed.program.recipe
     names = {name: name for name in typed.root.inputs}
     text: dict[str, YamlData] = {"recipe": recipe.name, "language": str(LANGUAGE)}
-    text |= {key: value for key, value in (("doc", recipe.doc), ("source", recipe.source), ("task", recipe.task)) if value}
+    text |= {key: value for key, value in (("doc", recipe.doc), ("paper", recipe.paper), ("task", recipe.task)) if value}
     if lengths := _lengths(typed):
         text["params"] = {name: number(length) for name, length in lengths.items()}
     text["inputs"] = {item.name: _input(item, typed) for item in typed.program.inputs}
@@ -43,8 +43,8 @@ def unparse(typed: TypedProgram) -> str:
         text["losses"] = {name: _node(typed.root[node], typed.root, names) for name, node in losses.items()}
     if typed.program.init:
         text["init"] = {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init}
-    if recipe.weights is not None:
-        text["weights"] = {entry.key.text: published(entry.value, typed.program.params) for entry in recipe.weights}
+    if recipe.checkpoints is not None:
+        text["checkpoints"] = {entry.key.text: published(entry.value, typed.program.params) for entry in recipe.checkpoints}
     return write(text)
 
 

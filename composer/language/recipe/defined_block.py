@@ -42,9 +42,9 @@ def _form(param: Param) -> FieldForm:
             return SlotOf(Block)
         case "mask":
             return SlotOf(Mask)
-        case "flag":
+        case "bool":
             return Boolean()
-        case "word":
+        case "str":
             return String()
         case "choice":
             return OneOf(param.of)

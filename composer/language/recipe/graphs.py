@@ -10,8 +10,8 @@ from blocks.core.fields import AxisName, BooleanMap, ListOf, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.recipe.ast import (
     BlockChoice,
+    BoolsValue,
     FieldEntry,
-    FlagsValue,
     GivenValue,
     GraphBody,
     GroupDecl,
@@ -70,8 +70,8 @@ class Graphs:
 
     def _no_type(self, node: YamlMapping) -> None:
         place, hint = start(node), "write {type: …}, {graph: …} or {repeat: …, graph: …}"
-        misspelt = ((entry.key, near(entry.key.text, ("type", "graph", "repeat", "scan"))) for entry in node)
-        if found := next(((key, meant) for key, meant in misspelt if meant), None):
+        misspelled = ((entry.key, near(entry.key.text, ("type", "graph", "repeat", "scan"))) for entry in node)
+        if found := next(((key, meant) for key, meant in misspelled if meant), None):
             place, hint = found[0].span, f"did you mean {found[1][0]}?"
         elif node.entries and (first := node.entries[0].key.text) in self.library:
             hint = f"write {{type: {first}, …}}"
@@ -146,7 +146,7 @@ class Graphs:
                 self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, names)
 
     def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
-        """Reports the fields that have to be written and are not, but for those that a misspelt one is meant to be."""
+        """Reports the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in COMMON]
         meant = {offered[0] for name in strange if (offered := near(name, [*known, *COMMON[1:]]))}
@@ -176,7 +176,7 @@ class Graphs:
             case BooleanMap() if isinstance(node, YamlMapping):
                 self.reader.keys(node, form.names, f"`{name}`")
                 flags = [(entry.key.text, self.reader.expression(entry.value)) for entry in node]
-                return FlagsValue(tuple((key, value) for key, value in flags if value), node.span)
+                return BoolsValue(tuple((key, value) for key, value in flags if value), node.span)
             case SlotOf(family=family) if family is Mask:
                 if not isinstance(node, YamlScalar):
                     self.reader.error("mask-form", node.span, "a mask is an expression", hint="mask: causal and window(1024)")

@@ -66,13 +66,13 @@ class Hoisting:
     """One run over a typed program."""
 
     def __init__(self, typed: TypedProgram) -> None:
-        self.typed = typed
+        self.program = typed
         self.declared = dict(typed.program.positions)
         self.done: Interned[tuple[TypedGraph, frozenset[str], bool], Hoisted] = Interned()
 
     def root(self) -> Hoisted:
         """What the whole model prepares."""
-        return self.graph(self.typed.root, frozenset(), top=True)
+        return self.graph(self.program.root, frozenset(), top=True)
 
     def graph(self, graph: TypedGraph, blocked: frozenset[str], *, top: bool = False) -> Hoisted:
         """What is added to a graph; `blocked` inputs differ from pass to pass, so what reads them stays inside."""
@@ -164,11 +164,11 @@ class _Place:
             return AxisPositions(axis)
         for name, given in block.inputs.items():
             if isinstance(given, TensorType) and axis in given.sizes:
-                return Need("at", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
+                return Need("position_ids", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
         raise AssertionError(f"no input of {block.name} has the axis {axis}")
 
     def _is_input_axis(self, axis: Symbolic) -> bool:
-        return any(axis in given.sizes for given in self.run.typed.inputs.values())
+        return any(axis in given.sizes for given in self.run.program.inputs.values())
 
     # -- placing
 
@@ -188,7 +188,7 @@ class _Place:
                 name = self._fresh(source.label)
                 self.hoisted.local[name] = replace(source, arguments=arguments, keywords=keywords)
             else:
-                name = self._fresh("at" if isinstance(source, AxisPositions) else source.label)
+                name = self._fresh("position_ids" if isinstance(source, AxisPositions) else source.label)
                 self.hoisted.inputs[name] = source  # type: ignore[assignment]  # positions travel like needs
             self.placed[source] = name
         return Ref(self.placed[source])
@@ -205,9 +205,9 @@ class _Place:
     def _root_positions(self, source: AxisPositions) -> HoistedSource:
         if str(source.axis) in self.run.declared:
             return self.run.declared[str(source.axis)]
-        inputs = sorted(self.run.typed.inputs.items(), key=lambda item: item[1].optional)
+        inputs = sorted(self.run.program.inputs.items(), key=lambda item: item[1].optional)
         name, given = next((name, given) for name, given in inputs if source.axis in given.sizes)
-        label = "at" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_at"
+        label = "position_ids" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_position_ids"
         return Need(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),), axis=source.axis)
 
     def _fresh(self, label: str) -> str:

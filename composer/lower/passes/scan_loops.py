@@ -49,7 +49,7 @@ class _Scan:
         inside = {port: (Ref(key[0]),) for port, key in self.own.items()}
         self.arguments = forward.arguments(forward.instance_of(node.graph, node.name), {**wires, **extra, **inside})
         self.first, self.axis = next(iter(node.steps.items()))
-        self.remembers = goes_on(node, writes_along(forward.classes.typed))
+        self.remembers = goes_on(node, writes_along(forward.classes.program))
         self.module = attribute(node.name)
 
     def _shape(self, name: Naming, axis: int) -> str:

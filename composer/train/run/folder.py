@@ -14,7 +14,7 @@ from torch import nn
 
 from composer.atomic_files import StrPath
 from composer.train.data.text import TextData
-from composer.train.data.tokenizers import Tokeniser, load_tokeniser, save_tokeniser
+from composer.train.data.tokenizers import Tokenizer, load_tokenizer, save_tokenizer
 from composer.train.errors import TrainingError
 from composer.train.run import checkpoint as checkpoints
 from composer.train.settings import TrainSettings, fixed_changes, load_settings, save_settings
@@ -40,7 +40,7 @@ class RunFolder:
         return self.path / "settings.json"
 
     @property
-    def tokeniser(self) -> Path:
+    def tokenizer(self) -> Path:
         """The vocabulary."""
         return self.path / "tokenizer.json"
 
@@ -71,19 +71,19 @@ class Trained:
     """A run opened to be used: the model with the weights of its latest checkpoint."""
 
     model: nn.Module
-    tokeniser: Tokeniser
+    tokenizer: Tokenizer
     settings: TrainSettings
     step: int
 
 
-def create(path: Path, *, recipe: str, settings: TrainSettings, tokeniser: Tokeniser, data: TextData) -> RunFolder:
+def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TextData) -> RunFolder:
     """Write all that a run is, before its first step; refuses a folder that holds one already."""
     run = RunFolder(path)
     if run.settings.exists():
         raise TrainingError(f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or name another")
     path.mkdir(parents=True, exist_ok=True)
     run.recipe.write_text(recipe, encoding="utf-8")
-    save_tokeniser(tokeniser, run.tokeniser)
+    save_tokenizer(tokenizer, run.tokenizer)
     identity = {"path": str(data.path.absolute()), "sha256": data.sha256}
     run.data.write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
     save_settings(settings, run.settings)
@@ -93,7 +93,7 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokeniser: Token
 def open_folder(path: Path) -> RunFolder:
     """Raises: TrainingError where the folder is no run folder."""
     run = RunFolder(path)
-    for part in (run.recipe, run.settings, run.tokeniser, run.data):
+    for part in (run.recipe, run.settings, run.tokenizer, run.data):
         if not part.exists():
             raise TrainingError(f"{path} is no run folder: there is no {part.name}")
     return run
@@ -105,7 +105,7 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
     saved = checkpoints.load(folder_of(run, checkpoint))
     model = (build or compiled)(run.recipe.read_text(encoding="utf-8"))
     model.load_state_dict(dict(saved.model))
-    return Trained(model.eval(), load_tokeniser(run.tokeniser), load_settings(run.settings), saved.step)
+    return Trained(model.eval(), load_tokenizer(run.tokenizer), load_settings(run.settings), saved.step)
 
 
 def folder_of(run: RunFolder, checkpoint: str | None) -> Path:

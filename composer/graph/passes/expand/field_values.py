@@ -23,8 +23,8 @@ from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import (
     BlockChoice,
+    BoolsValue,
     ExpressionValue,
-    FlagsValue,
     GraphBody,
     GroupDecl,
     ListValue,
@@ -71,8 +71,8 @@ class Fields:
                 assert isinstance(form, ListOf)
                 item = FieldSpec(field.name, form.item, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
-            case FlagsValue():
-                flags = ((name, self.values.flag(flag.expression, scope, flag.span)) for name, flag in written.flags)
+            case BoolsValue():
+                flags = ((name, self.values.boolean(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)
         assert isinstance(written, ExpressionValue)
         expression, place = self.values.chase(written.expression, scope)
@@ -85,7 +85,7 @@ class Fields:
             case OneOf(of=words):
                 return Known(evaluate_word(expression, self.values.plain(expression, place)[0], words), written.span)
             case Boolean() | BooleanMap():
-                return Known(self.values.flag(expression, place, written.span), written.span)
+                return Known(self.values.boolean(expression, place, written.span), written.span)
             case _:
                 return self.number(expression, place, form, part, field, written.span)
 

@@ -139,7 +139,7 @@ class TypeErrors:
 
 
 def written(node: BlockNode, field: str) -> FieldValue | None:
-    """What is written for a field, `positions.fraction` too; for one that is derived, what it is derived from."""
+    """What is written for a field, `positions.partial_rotary_factor` too; for one that is derived, what it is derived from."""
     first, _, rest = field.partition(".")
     values = dict(node.fields)
     value = values.get(first)

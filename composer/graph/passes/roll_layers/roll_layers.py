@@ -18,7 +18,7 @@ from composer.memo import Interned
 class RolledProgram:
     """A model as it is drawn."""
 
-    typed: TypedProgram
+    program: TypedProgram
     parameters: tuple[NamedParameter, ...]
     """By their names in that graph."""
     written: tuple[NamedParameter, ...]
