@@ -10,7 +10,8 @@ from dataclasses import replace
 from blocks.primitives.pointwise import Dropout
 from composer.draw.figure import plain
 from composer.draw.scene import Scene
-from composer.graph.ir import Ref, Wire, wires_of
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref, Wire
 from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
 

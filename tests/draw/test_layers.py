@@ -12,7 +12,8 @@ from composer.diff.figure import comparison
 from composer.draw.build.levels import Level
 from composer.draw.export.node_facts import facts
 from composer.draw.scene import Box, Frame, Scene
-from composer.graph.ir import Ref, wires_of
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
 from composer.recipe import zoo_names

@@ -14,9 +14,11 @@ from composer.draw.build.repeats import unvisited
 from composer.draw.build.wording import counted, grouped, printable, spoken
 from composer.draw.diagram import Flow
 from composer.draw.layout.page import Titles
+from composer.graph.anatomy import regions, slots
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.visit import present
 
 SHORT = 3
 """Words of a name."""
@@ -78,7 +80,7 @@ def nodes(graph: TypedGraph) -> Iterator[TypedNode]:
     while stack:
         node = stack.pop()
         yield node
-        stack += node.passes[0].nodes if isinstance(node, TypedRepeat) else [child for _, child in children(node)]
+        stack += [child for region in regions(node)[:1] for child in present(region.graph)] + [slot for _, slot in slots(node)]
 
 
 def cached(typed: TypedProgram) -> int:

@@ -9,7 +9,8 @@ from typing import TypeAlias
 from composer.draw.build.pass_references import named, runs
 from composer.draw.build.wording import shape
 from composer.draw.diagram import DiagramEdge, DiagramSource, Net
-from composer.graph.ir import Ref, Wire, wires_of
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph
 
 Sources: TypeAlias = tuple[DiagramSource, ...]
