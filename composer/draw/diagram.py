@@ -4,34 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from composer.draw.scene import About, Role
 from composer.draw.style.looks import Look
 
-Net: TypeAlias = tuple[str, str]
-"""A value that wires lead away from a block: the block's path, and the port."""
+
+@dataclass(frozen=True, slots=True)
+class NodeOutput:
+    """What a block or a frame computes."""
+
+    path: str
+    port: str = ""
+    """Nothing for its first output."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """An input of the model."""
+
+    path: str
+    """Its name."""
+    port: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInput:
+    """What goes up into a frame, as it is read inside of it."""
+
+    path: str
+    """Of the frame."""
+    port: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousPass:
+    """What earlier passes of a repeat have computed, or the previous step of a scan, until it is known which block that is."""
+
+    path: str
+    """Of the repeat or the scan."""
+    port: str
+    """Of its outputs."""
+    immediate: bool
+    """Whether it is the pass just before, so that a wire may lead back to it."""
+
+
+Origin: TypeAlias = NodeOutput | ModelInput | FrameInput | PreviousPass
+"""What makes a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagramSource:
-    """Where a value comes from."""
+    """Where a value comes from, and what stands on the page about it."""
 
-    path: str
-    """Of a block, a frame or an input of the model; inside a frame, the frame's own path for what it was given."""
-    port: str = ""
+    origin: Origin
     shape: str = ""
-    given: bool = False
-    """Whether it is an input of the model."""
     word: str = ""
     """What is said behind its name: that it is an input, and may be left out."""
     chip: str = ""
     """What it is called where no wire leads to it."""
 
     @property
-    def net(self) -> Net:
-        """The value itself."""
-        return self.path, self.port
+    def path(self) -> str:
+        """Of what makes it."""
+        return self.origin.path
+
+    @property
+    def port(self) -> str:
+        """Of what makes it; nothing for the first output."""
+        return self.origin.port
+
+    @property
+    def given(self) -> bool:
+        """Whether it is an input of the model."""
+        return isinstance(self.origin, ModelInput)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +97,8 @@ class DiagramEdge:
     """Whether only its sizes count."""
     trains: bool = False
     """Whether a loss reads it."""
+    forks: bool = False
+    """Whether it leads to a fork, from which branches go on; then no port of its target reads it."""
 
     @property
     def upward(self) -> bool:
@@ -90,6 +138,8 @@ class Leaf:
     """Where passes differ."""
     after: str = ""
     """What happens in training to what it gives: `dropout 0.1`."""
+    model_input: bool = False
+    """Whether it stands for an input of the model."""
     lines: tuple[tuple[Role, str], ...] = ()
     """On a narrow page, all that it says line by line, in place of title, detail and parameters."""
 
@@ -134,9 +184,9 @@ class Sink:
     """What it reads; the first one leads to it, others come by name."""
 
     @property
-    def net(self) -> Net:
+    def origin(self) -> Origin:
         """The value that leads to it."""
-        return self.edges[0].source.net
+        return self.edges[0].source.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +245,18 @@ class Web:
 Item: TypeAlias = Leaf | Fan | Group | Branches | Web
 
 
+def output_of(item: Item) -> Origin:
+    """Return what an item gives first."""
+    path = item.about.path
+    return ModelInput(path) if isinstance(item, Leaf) and item.model_input else NodeOutput(path)
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
     """Items in an order in which each comes after what it reads."""
 
-    owner: str
-    """The frame that holds it, whose path is the source of what it was given; nothing for the model itself."""
+    entry: Origin | None
+    """What comes in from below: what a frame is given, or the value at which branches fork; nothing for the model itself."""
     items: tuple[Item, ...]
     edges: tuple[DiagramEdge, ...]
     outlet: DiagramSource | None
@@ -208,6 +264,11 @@ class Flow:
     exits: tuple[tuple[str, DiagramSource], ...] = ()
     """What else is read of it: the names of outputs of the model."""
     sinks: tuple[Sink, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """The path of what comes in from below; nothing for the model itself."""
+        return self.entry.path if self.entry else ""
 
     def all_edges(self) -> Iterator[DiagramEdge]:
         """Its edges and those of all that it holds."""

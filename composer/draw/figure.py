@@ -16,6 +16,7 @@ from composer.draw.diagram import Flow, Group
 from composer.draw.export.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.export.svg import svg
 from composer.draw.layout.page import Titles, narrow_page, page
+from composer.draw.paths import plain
 from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import larger
 from composer.draw.style.themes import THEMES
@@ -213,11 +214,6 @@ def excess(scene: Scene, level: Level) -> float:
     """How many times larger than it may be a drawing is."""
     room = FULL if level == "full" else 1.0
     return max(scene.width / WIDEST_PAGE, scene.height / HIGHEST_PAGE) / room
-
-
-def plain(path: str) -> str:
-    """A path without the passes of repeats: `layers.3.attn` is `layers.attn`."""
-    return re.sub(r"\.\d+(?=\.|$)", "", path)
 
 
 def paths(flow: Flow) -> set[str]:

@@ -19,7 +19,8 @@ from composer.diff.difference import Difference, Nodes
 from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
 from composer.draw.build.levels import Level
-from composer.draw.figure import NotDrawn, plain
+from composer.draw.figure import NotDrawn
+from composer.draw.paths import is_output, plain
 from composer.draw.scene import Area, Badge, Ring, Scene, WirePath
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 
@@ -128,7 +129,11 @@ def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
         drawn = [one.about.path.removeprefix(side) for one in (*page.boxes, *page.merges, *page.chips)]
         silent = [path for path in meant if not any(related(path, one) for one in drawn)]  # shown where their stream comes from
         here = [ring.removeprefix(side) for ring in rings if ring.startswith(side)]
-        apart = [one for one in here if not one.startswith(("outputs/", "losses.")) and not any(related(one, m) for m in meant)]
+        apart = [
+            one
+            for one in here
+            if not is_output(one) and not one.startswith("losses.") and not any(related(one, m) for m in meant)
+        ]
         nodes = {plain(node.path) for node in (pairing.after if number else pairing.before).nodes}
         blocks = {next((node for node in nodes if one.startswith(f"{node}.")), one) for one in apart}  # each once, not its parts
         assert len(blocks) <= len(silent), (apart, silent)

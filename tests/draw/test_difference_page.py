@@ -20,7 +20,7 @@ from composer.diff.figure.comparison import bare
 from composer.diff.figure.sides import SIDES
 from composer.diff.render import told
 from composer.draw.build.levels import LEVELS
-from composer.draw.figure import plain
+from composer.draw.paths import plain
 from composer.draw.style.palette import LIGHT
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture
 from tests.draw.test_formats import HOSTILE

@@ -16,6 +16,7 @@ from composer.draw.build.leaves import fan, leaf, sink
 from composer.draw.build.levels import Depth
 from composer.draw.build.pass_references import with_earlier, without_parameters
 from composer.draw.build.value_sources import (
+    NodeSources,
     Sources,
     ValueSources,
     by_input_name,
@@ -23,12 +24,28 @@ from composer.draw.build.value_sources import (
     from_far,
     of_block,
     of_frame,
+    only_first,
     read,
     read_once,
     sources,
 )
 from composer.draw.build.wording import counted, shape, size, spoken
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, Sink, Web
+from composer.draw.diagram import (
+    Branches,
+    DiagramEdge,
+    DiagramSource,
+    Flow,
+    FrameInput,
+    Group,
+    Item,
+    Leaf,
+    ModelInput,
+    NodeOutput,
+    PreviousPass,
+    Sink,
+    Web,
+    output_of,
+)
 from composer.draw.passes.merge_kinds import merged
 from composer.draw.passes.overview import of_group, without_norms
 from composer.draw.style.looks import look
@@ -52,7 +69,7 @@ class DrawnNode:
     def say_after(self, read: Sources, said: str) -> bool:
         """Says above an item what happens to what it gives, if that is what is read."""
         for index, item in enumerate(self.items):
-            same = [(item.about.path, "", "")] == [(one.path, one.port, one.chip) for one in read]
+            same = [(output_of(item), "")] == [(one.origin, one.chip) for one in read]
             if same and not isinstance(item, Branches | Web):
                 self.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
                 return True
@@ -79,16 +96,14 @@ class Outline:
         """The whole model."""
         root = self.typed.root
         values: ValueSources = {
-            one.name: {
-                "": (DiagramSource(one.name, shape=shape(self.typed.inputs[one.name]), given=True, word=self.told.word(one)),)
-            }
+            one.name: only_first((DiagramSource(ModelInput(one.name), shape(self.typed.inputs[one.name]), self.told.word(one)),))
             for one in self.typed.program.inputs
         }
         drawn = DrawnNode()
         self.graph(root, values, "", [""], drawn)
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in drawn.sinks)
-        flow = Flow("", tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs), sinks)
+        flow = Flow(None, tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs), sinks)
         return without_norms(flow) if self.depth.level == "overview" else flow
 
     # -- graphs
@@ -97,12 +112,12 @@ class Outline:
         """Adds all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         for node in graph.nodes:
             if node.node.dropped:
-                values[node.name] = {"": sources(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
+                values[node.name] = only_first(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
                 continue
             if isinstance(node, TypedBlock) and isinstance(node.part, Dropout):
                 given = sources(node.node.wires[0].refs, values)
                 if self.dissolves(node, node.part, graph, given, drawn):
-                    values[node.name] = {"": given}
+                    values[node.name] = only_first(given)
                     continue
             values[node.name] = self.node(node, values, prefix, places, drawn)
 
@@ -112,9 +127,7 @@ class Outline:
             return True
         return read_once(node.node.wires[0].refs[0], graph) and drawn.say_after(given, f"dropout {part.p:g}")
 
-    def node(
-        self, node: TypedNode, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def node(self, node: TypedNode, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode) -> NodeSources:
         """Adds a node, and gives what can be read of it."""
         path, at = prefix + node.name, [place + node.name for place in places]
         match node:
@@ -139,7 +152,7 @@ class Outline:
 
     def block(
         self, node: TypedBlock, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    ) -> NodeSources:
         """Adds a block as one box."""
         seen = look(node, self.told.head(path))
         if is_renewal(node) or isinstance(node.part, Loss):
@@ -167,7 +180,7 @@ class Outline:
         path: str,
         places: Sequence[str],
         drawn: DrawnNode,
-    ) -> dict[str, Sources]:
+    ) -> NodeSources:
         """Adds what a block consists of."""
         values: dict[str, Sources] = {f"${port}": ours for port, ours in given.items()}
         for piece in pieces:
@@ -183,16 +196,16 @@ class Outline:
             drawn.items.append(Leaf(about, piece.look, params))
             for name, port in piece.reads:
                 drawn.edges += [DiagramEdge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
-            values[piece.name] = (DiagramSource(below, shape=piece.shape),)
+            values[piece.name] = (DiagramSource(NodeOutput(below), piece.shape),)
         gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
         first = next(iter(node.outputs))
-        return {"": gives[first], **gives}
+        return NodeSources({"": gives[first], **gives})
 
     # -- what holds a graph
 
     def group(
         self, node: TypedGroup, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    ) -> NodeSources:
         """Adds a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
         part = node.node.part
         below = [f"{place}." for place in places]
@@ -212,24 +225,27 @@ class Outline:
 
     def dissolved(
         self, node: TypedGroup, given: Mapping[str, Sources], path: str, below: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    ) -> NodeSources:
         """Adds the nodes of a group."""
-        values: ValueSources = {name: {"": ours} for name, ours in given.items()}
+        values: ValueSources = {name: only_first(ours) for name, ours in given.items()}
         with self.told.written_in(node):
             self.graph(node.graph, values, f"{path}.", below, drawn)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
-        return {"": next(iter(outputs.values())), **outputs}
+        return NodeSources({"": next(iter(outputs.values())), **outputs})
 
     def scan(
         self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    ) -> NodeSources:
         """Adds a scan: a frame around one step, or one box."""
         title, steps = spoken(node.name), size(node.axis.size)
-        before = {name: (DiagramSource(f"{path}|{port}", chip="previous step"),) for name, port in node.carried.items()}
+        before = {
+            name: (DiagramSource(PreviousPass(path, port, immediate=True), chip="previous step"),)
+            for name, port in node.carried.items()
+        }
         both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, path, [f"{place}." for place in places], stream)
-        flow = with_earlier(flow, f"{path}|", ports)
+        flow = with_earlier(flow, path, ports)
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and path not in self.depth.opened:
             name, params = f"× {steps} {title}", self.counts.shown(places[0])
@@ -271,21 +287,20 @@ class Outline:
         for one in graph.graph.inputs:
             if one.name == (stream or first_input(graph)) and one.name in given:
                 shapes = {source.shape for source in given[one.name]}
-                values[one.name] = {"": (DiagramSource(path, shape=shapes.pop() if len(shapes) == 1 else ""),)}
+                values[one.name] = only_first((DiagramSource(FrameInput(path), shapes.pop() if len(shapes) == 1 else ""),))
             else:
-                values[one.name] = {"": tuple(map(from_far, given.get(one.name, ())))}
+                values[one.name] = only_first(tuple(map(from_far, given.get(one.name, ()))))
         drawn = DrawnNode()
         self.graph(graph, values, f"{path}.", below, drawn)
         ports = {port: sources((ref,), values) for port, ref in graph.graph.outputs}
         outlet = next(iter(ports.values()))
-        whole = Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None, (), tuple(drawn.sinks))
+        returned = outlet[0] if outlet else None
+        whole = Flow(FrameInput(path), tuple(drawn.items), tuple(drawn.edges), returned, (), tuple(drawn.sinks))
         return whole, {**ports, "": outlet}
 
     # -- repeats
 
-    def repeat(
-        self, node: TypedRepeat, values: ValueSources, path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def repeat(self, node: TypedRepeat, values: ValueSources, path: str, places: Sequence[str], drawn: DrawnNode) -> NodeSources:
         """Adds a repeat, folded: one frame, however many passes."""
         count, kinds = len(node.passes), repeats.alike(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
@@ -305,7 +320,7 @@ class Outline:
             frames = tuple(flows) if one is None else (one,)
             drawn.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
         drawn.edges += repeats.edges(node, values, path, all_inputs=closed)
-        return of_frame(node.passes[-1], path, ports) | {"last": (DiagramSource(path, str(count - 1)),)}
+        return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
         self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, path: str, places: Sequence[str]
@@ -320,22 +335,22 @@ class Outline:
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
             for port, ours in gives.items():
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
-        return [with_earlier(flow, f"{path}|", ports) for flow in flows], ports
+        return [with_earlier(flow, path, ports) for flow in flows], ports
 
     def unrolled(
         self, node: TypedRepeat, values: ValueSources, path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    ) -> NodeSources:
         """Adds every pass of a repeat, one after the other."""
-        ports: dict[str, Sources] = {}
-        around = {**values, node.name: ports}
+        ports: dict[tuple[int | None, str], Sources] = {}
+        around = {**values, node.name: NodeSources({}, passes=ports)}
         for index, graph in enumerate(node.passes):
-            inner: ValueSources = {wire.port: {"": sources(wire.refs, around)} for wire in node.node.passes[index].wires}
+            inner = {wire.port: only_first(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
             below = f"{path}.{index}."
             self.graph(graph, inner, below, [place + repeats.own(node, index, first=index == 0) for place in places], drawn)
             for port, ref in graph.graph.outputs:
-                ports[f"({index}){port}"] = sources((ref,), inner)
-            ports[f"({index})"] = sources((graph.graph.outputs[0][1],), inner)
-        return {**ports, "": ports[f"({len(node.passes) - 1})"]}
+                ports[index, port] = sources((ref,), inner)
+            ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
+        return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
 
 
 def holds_layers(node: TypedNode) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf, PreviousPass
 from composer.graph.ir import Ref
 
 
@@ -36,11 +36,10 @@ def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
     """A value of passes before; where it comes from is known when one has been read."""
     first, last = same[0], same[-1]
     port = f": {first.port}" if first.port else ""
-    if len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index):
-        which = "earlier passes"
-    else:
-        which = "previous pass" if first.index == index - 1 else f"pass {first.index}"
-    return DiagramSource(f"{path}|{first.port}", chip=f"{which}{port}")
+    several = len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index)
+    immediate = not several and first.index == index - 1
+    which = "earlier passes" if several else "previous pass" if immediate else f"pass {first.index}"
+    return DiagramSource(PreviousPass(path, first.port, immediate), chip=f"{which}{port}")
 
 
 def without_parameters(flow: Flow) -> Flow:
@@ -62,24 +61,25 @@ def _without_parameters(item: Item) -> Item:
     return item
 
 
-def with_earlier(flow: Flow, mark: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()) -> Flow:
-    """The flow in which values of passes before come from where each pass makes them: by a wire that leads back where that is
-    one of its blocks.
+def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()) -> Flow:
+    """The flow in which values of earlier passes of a repeat come from where each pass makes them: by a wire that leads back
+    where that is one of its blocks.
     """
     own = own or [item.about.path for item in flow.items]
     items = tuple(
-        replace(item, flows=tuple(with_earlier(inner, mark, ports, own) for inner in item.flows))
+        replace(item, flows=tuple(with_earlier(inner, path, ports, own) for inner in item.flows))
         if isinstance(item, Group)
         else item
         for item in flow.items
     )
     edges: list[DiagramEdge] = []
     for edge in flow.edges:
-        if not edge.source.path.startswith(mark):
+        origin = edge.source.origin
+        if not isinstance(origin, PreviousPass) or origin.path != path:
             edges.append(edge)
             continue
-        for one in ports.get(edge.source.path.removeprefix(mark), ()):
-            back = edge.source.chip.startswith("previous") and one.path in own and not one.port and not one.chip
+        for one in ports.get(origin.port, ()):
+            back = origin.immediate and one.path in own and not one.port and not one.chip
             source = one if back else replace(one, chip=edge.source.chip)
             edges.append(replace(edge, source=source, back=back))
     return replace(flow, items=items, edges=tuple(edges))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
-from composer.draw.build.value_sources import Sources, ValueSources, sources
+from composer.draw.build.value_sources import NodeSources, Sources, sources
 from composer.draw.build.wording import counted, spoken
 from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
@@ -51,7 +51,7 @@ def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
 # -- what is read
 
 
-def given(node: TypedRepeat, passes: Sequence[int], values: ValueSources, path: str) -> dict[str, Sources]:
+def given(node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str) -> dict[str, Sources]:
     """What some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
     found: dict[str, dict[DiagramSource, None]] = {}
     for index in passes:
@@ -65,7 +65,7 @@ def given(node: TypedRepeat, passes: Sequence[int], values: ValueSources, path: 
     return {port: tuple(read) for port, read in found.items()}
 
 
-def edges(node: TypedRepeat, values: ValueSources, path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
+def edges(node: TypedRepeat, values: Mapping[str, NodeSources], path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
     """The edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
     for index, one in enumerate(node.passes[0].graph.inputs):
         if (index == 0 and not one.captured) or all_inputs:

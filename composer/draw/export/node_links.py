@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from composer.draw.paths import title_of
 from composer.draw.scene import About, Box, Frame, MergeCircle, Point, Scene, Style, WirePath
 
 LinkEnd: TypeAlias = Box | MergeCircle
@@ -79,7 +80,7 @@ class LinkGraph:
         for chip in self.scene.chips:
             for path in (chip.source, chip.target):
                 if path and not _nearest(path, known):
-                    title = path.removeprefix("outputs/")
+                    title = title_of(path)
                     named.setdefault(path, LinkNode(path, About(path, title), None, (title,)))
         return (*found, *named.values())
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from composer.draw.build.node_paths import belongs
 from composer.draw.layout.polylines import arrowhead, curve, n, polyline, rounded, shortened
+from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
     DOTTED,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from composer.draw.build.outer_inputs import Standing
-from composer.draw.diagram import Branches, DiagramEdge, Fan, Flow, Group, Item, Leaf, Net, Web
+from composer.draw.diagram import Branches, DiagramEdge, Fan, Flow, Group, Item, Leaf, Origin, Web, output_of
 from composer.draw.layout import exits
 from composer.draw.layout.boxes import NARROW, WIDEST, needed
 from composer.draw.layout.experts import fan
@@ -29,7 +29,7 @@ FEW = 4
 """Blocks of one of several columns that are drawn narrow."""
 
 
-def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> Fragment:
+def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Origin] = frozenset()) -> Fragment:
     """A flow laid out; `top` is where its output leaves, and `taps` hold what is `sent` to other columns."""
     asides = SideInputs(flow, {}, {}) if shown.alone else aside(flow, sent)
     webs: dict[str, Fragment] = {}
@@ -67,8 +67,8 @@ def place(spine: Spine) -> None:
         found.pieces.take(station.fragment.pieces)
         found.left = max(found.left, station.fragment.left)
         found.right = max(found.right, station.fragment.right)
-        for net in spine.sent & set(station.fragment.taps):
-            found.taps[net] = station.fragment.taps[net]
+        for origin in spine.sent & set(station.fragment.taps):
+            found.taps[origin] = station.fragment.taps[origin]
     found.top = spine.stations[-1].y
 
 
@@ -96,7 +96,7 @@ class Stations:
         """All stations, from below."""
         owner, outlet = self.flow.owner, self.flow.outlet
         stations = self.spine.stations
-        stations.append(Station(owner))
+        stations.append(Station(owner, gives=self.flow.entry))
         for number, item in enumerate(self.flow.items, 1):
             stations.append(self.station(item, number))
         stations.append(Station(""))
@@ -113,7 +113,7 @@ class Stations:
     def station(self, item: Item, number: int) -> Station:
         """An item with all that stands beside it, its wires sorted by how they come."""
         path = item.about.path
-        station = Station(path, item)
+        station = Station(path, item, output_of(item))
         edges = list(dict.fromkeys(e for e in self.flow.edges if e.target == path))
         streams = [e for e in edges if e.main and e.upward and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
@@ -186,7 +186,7 @@ class Stations:
         """The two sides the other way round, where lanes are at the left."""
         return (rights, lefts) if self.shown.side < 0 else (lefts, rights)
 
-    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Net]) -> Fragment:
+    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin]) -> Fragment:
         """A flow in a frame."""
         return column(flow, width, replace(self.shown, narrow=narrow, side=side), sent)
 

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from operator import attrgetter
 
-from composer.draw.build.node_paths import lies_in
-from composer.draw.diagram import DiagramSource, Flow, Group, Item, Net, Sink
+from composer.draw.diagram import DiagramSource, Flow, Group, Item, NodeOutput, Origin, Sink
 from composer.draw.layout.outgoing_edges import OutgoingEdges, Output, Tap
+from composer.draw.paths import lies_in
+
+path_and_port = attrgetter("path", "port")
 
 
-def at_side(flow: Flow, item: Item, sent: Collection[Net]) -> list[OutgoingEdges]:
+def at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[OutgoingEdges]:
     """What leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
     path = item.about.path
     names = [
-        Output((source.path, source.port or source.chip), name)
+        Output(source.origin, name, source.port or source.chip)
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
     read = [*(e.source for e in flow.edges), *([flow.outlet] if flow.outlet else [])]
     ports = {one.port for one in read if one.path == path and one.port and not one.chip}
-    further = {port for sender, port in sent if sender == path and port} - ports
-    inner = () if isinstance(item, Group) else sorted(net for net in sent if net[0].startswith(f"{path}."))
+    further = {origin.port for origin in sent if origin.path == path and origin.port} - ports
+    inner = () if isinstance(item, Group) else sorted((o for o in sent if o.path.startswith(f"{path}.")), key=path_and_port)
     return [
         *names,
-        *(Tap((path, port)) for port in sorted(ports)),
-        *(Tap((path, port), said=not flow.owner) for port in sorted(further)),
-        *(Tap(net, said=False) for net in inner),
+        *(Tap(NodeOutput(path, port)) for port in sorted(ports)),
+        *(Tap(NodeOutput(path, port), said=not flow.owner) for port in sorted(further)),
+        *(Tap(origin, said=False) for origin in inner),
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
     ]
 
@@ -37,10 +40,10 @@ def above(flow: Flow, item: Item) -> tuple[list[str], list[Sink]]:
     return names, [sink for sink in sinks(flow, item) if is_first(sink.edges[0].source, path)]
 
 
-def through(flow: Flow, group: Group, sent: Collection[Net]) -> frozenset[Net]:
+def through(flow: Flow, group: Group, sent: Collection[Origin]) -> frozenset[Origin]:
     """Second outputs of blocks in a frame that are read outside of it by a wire."""
-    read = [source.net for _, source in flow.exits] + [sink.net for sink in flow.sinks]
-    return frozenset(net for net in (*sent, *read) if net[1] and net[0].startswith(f"{group.about.path}."))
+    read = [source.origin for _, source in flow.exits] + [sink.origin for sink in flow.sinks]
+    return frozenset(one for one in (*sent, *read) if one.port and one.path.startswith(f"{group.about.path}."))
 
 
 def outputs(flow: Flow, item: Item) -> list[tuple[str, DiagramSource]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from composer.draw.diagram import DiagramEdge, Net
+from composer.draw.diagram import DiagramEdge, Origin
 from composer.draw.layout.pieces import Pieces, moved
 from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Text
 
@@ -30,8 +30,8 @@ class Fragment:
     """How the output of a flow goes to the upper end; nobody has drawn it."""
     ends: dict[DiagramEdge, tuple[Point, ...]] = field(default_factory=dict)
     """How wires that come from outside go on, from the border to what they end at."""
-    taps: dict[Net, tuple[Point, ...]] = field(default_factory=dict)
-    """Where wires start that leave at a side, by path and port, up to the border."""
+    taps: dict[Origin, tuple[Point, ...]] = field(default_factory=dict)
+    """Where wires start that leave at a side, up to the border."""
 
 
 def widen(found: Fragment, side: int, reach: float) -> None:

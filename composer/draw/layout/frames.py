@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Net
+from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Origin
 from composer.draw.layout.boxes import NARROW, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdges, leave_at, room
@@ -24,8 +24,8 @@ FIRST = "layer 1"
 STRIP, STRIP_GAP = 12.0, 12.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
-Through: TypeAlias = Collection[Net]
-"""Values from inside, by path and port, that wires lead out of a frame."""
+Through: TypeAlias = Collection[Origin]
+"""Values from inside that wires lead out of a frame."""
 
 
 def frame(
@@ -50,7 +50,7 @@ def frame(
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAPPED
-    out = {net: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for net, points in inner.taps.items()}
+    out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
     strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()]) if few else None
     found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
     found.pieces.take(inner.pieces)
@@ -58,17 +58,17 @@ def frame(
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(WirePath(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
-    found.taps = {net: straightened(out.get(net, ((right, -height / 2),))) for net in through}
-    begun = sorted((leave for leave in leaving if leave.net in out), key=lambda leave: out[leave.net][-1][1])
+    found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
+    begun = sorted((leave for leave in leaving if leave.origin in out), key=lambda leave: out[leave.origin][-1][1])
     taken = -height
     for number, leave in enumerate(begun):
-        (x, y) = out[leave.net][-1]
+        (x, y) = out[leave.origin][-1]
         level = max(y, taken + room(leave) / 2)
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        leave_at(found, leave, straightened((*out[leave.net], *bend)))
+        leave_at(found, leave, straightened((*out[leave.origin], *bend)))
         taken = level + room(leave) / 2 + 8
-    rest = [leave for leave in leaving if leave.net not in out]
+    rest = [leave for leave in leaving if leave.origin not in out]
     middle = max(-height / 2, taken + sum(map(room, rest)) / 2) if begun else -height / 2
     for leave, y in zip(rest, stacked(list(map(room, rest)), middle), strict=True):
         leave_at(found, leave, ((right, y),))
@@ -121,7 +121,7 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
         else:
             one = lay(far, width, False, 1)
             one.pieces.texts.append(Text(8, -6, header[0], "shape", "start"))
-            inner = flow.outlet.path if flow.outlet and not flow.owner.endswith("|") else ""
+            inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
             one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False))
         columns.append(one)
     places, total = abreast(columns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from composer.draw.build.outer_inputs import CLEAR, Standing
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Group, Leaf, Net, Web
+from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Group, Leaf, Origin, Web
 from composer.draw.layout.fragment import extent, widen
 from composer.draw.layout.pieces import straightened
 from composer.draw.layout.spine import Spine, Station
@@ -25,7 +25,8 @@ FAR = 1000.0
 class Lane:
     """A wire beside the column: from where its value starts to where it is read."""
 
-    net: Net
+    origin: Origin
+    """The value that goes along it."""
     side: int
     start: tuple[Point, ...]
     stops: list[tuple[float, DiagramEdge, tuple[Point, ...]]] = field(default_factory=list)
@@ -61,14 +62,14 @@ class Lanes:
 
     def __init__(self, spine: Spine) -> None:
         self.spine, self.found = spine, spine.found
-        self.lanes: dict[tuple[Net, int], Lane] = {}
+        self.lanes: dict[tuple[Origin, int], Lane] = {}
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """Lets a wire out of a lane end in some points."""
         side = self.spine.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
-        key = (edge.source.net, side)
+        key = (edge.source.origin, side)
         if key not in self.lanes:
-            self.lanes[key] = Lane(edge.source.net, side, self.start(edge.source))
+            self.lanes[key] = Lane(edge.source.origin, side, self.start(edge.source))
         self.lanes[key].stops.append((points[0][1], edge, points))
 
     def start(self, source: DiagramSource) -> tuple[Point, ...]:
@@ -79,21 +80,21 @@ class Lanes:
         assert number is not None
         station = self.spine.stations[number]
         if source.port and station.item is not None:
-            return station.fragment.taps[source.net]
+            return station.fragment.taps[source.origin]
         return ((0, station.fragment.top), (0, station.tap_y))
 
     def route(self) -> None:
         """Gives every lane its place, the shortest ones nearest to the blocks, and draws it."""
         placed: list[Lane] = []
-        for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
+        for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.origin.path, one.origin.port)):
             self.place(lane, placed)
-            if one := self.spine.standing.get(lane.net[0]):
+            if one := self.spine.standing.get(lane.origin.path):
                 lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
                 self.spine.beside.append(self.found.pieces.boxes[-1].area)
             placed.append(lane)
             self.draw(lane)
         for path, one in self.spine.standing.items():
-            if not any(lane.net[0] == path for lane in placed):  # those that read it call it by its name
+            if not any(lane.origin.path == path for lane in placed):  # those that read it call it by its name
                 side = -self.spine.shown.side
                 one.place(self.found, self.near(one, side), side * FAR)
 
@@ -134,20 +135,19 @@ class Lanes:
                 self.found.out = whole
                 continue
             self.found.pieces.wires.append(
-                WirePath(lane.net[0], target_of(edge), whole, port_of(edge), style_of(edge), partial=edge.partial)
+                WirePath(lane.origin.path, target_of(edge), whole, edge.port, style_of(edge), partial=edge.partial)
             )
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
 
     def forks(self, lane: Lane) -> bool:
         """Whether the value of a lane goes elsewhere too from where the lane starts."""
-        path, port = lane.net
-        if port:
+        if lane.origin.port:
             return False
-        going_up = any(one.straight and one.straight.source.net == lane.net for one in self.spine.stations)
-        number = self.spine.number(DiagramSource(path))
+        going_up = any(one.straight and one.straight.source.origin == lane.origin for one in self.spine.stations)
+        number = self.spine.number(DiagramSource(lane.origin))
         leaves = bool(number and self.spine.stations[number].exit_y)
-        return going_up or (lane.net, -lane.side) in self.lanes or leaves
+        return going_up or (lane.origin, -lane.side) in self.lanes or leaves
 
 
 def overlap(lane: Lane, high: float, low: float) -> bool:
@@ -163,19 +163,14 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
         spine.found.out = points
         return
     arrow = not isinstance(above.item, Group | Fan | Branches | Web)
-    target = "" if edge.source.path.endswith("|") else target_of(edge)
-    source = edge.source.path.partition("|")[0]
-    spine.found.pieces.wires.append(WirePath(source, target, points, port_of(edge), "main", arrow, partial=edge.partial))
+    same = edge.source.path == edge.target  # one of several blocks in a frame that has the path of each
+    target = "" if same else target_of(edge)
+    spine.found.pieces.wires.append(WirePath(edge.source.path, target, points, edge.port, "main", arrow, partial=edge.partial))
 
 
 def target_of(edge: DiagramEdge) -> str:
     """Where a wire is said to end: nowhere, if it forks into branches that go on."""
-    return "" if edge.port == "|" else edge.target
-
-
-def port_of(edge: DiagramEdge) -> str:
-    """The port that a wire is labelled with."""
-    return "" if edge.port == "|" else edge.port
+    return "" if edge.forks else edge.target
 
 
 def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:

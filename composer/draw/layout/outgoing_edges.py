@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from composer.draw.diagram import Net, Sink
+from composer.draw.diagram import Origin, Sink
 from composer.draw.layout.boxes import LEAST, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.references import SIDE_GAP, coming, going
+from composer.draw.paths import output_path
 from composer.draw.scene import Area, Point, Text, WirePath
 
 SLOT = 14.0
@@ -19,15 +20,17 @@ SLOT = 14.0
 class Output:
     """A value that is an output of the model."""
 
-    net: Net
+    origin: Origin
     name: str
+    port: str = ""
+    """What it is of what gives it, where that is not the first output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tap:
     """A value that goes on by a wire."""
 
-    net: Net
+    origin: Origin
     said: bool = True
     """Whether the port's name stands at the wire."""
 
@@ -54,21 +57,21 @@ def leave_at(found: Fragment, leave: OutgoingEdges, start: tuple[Point, ...]) ->
 
 def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int) -> Area:
     """An arrow to the name of an output; gives what the name covers."""
-    (x, y), (source, port) = start[-1], output.net
-    wire = WirePath(source, f"outputs/{output.name}", (*start, (x + side * SIDE_GAP, y)), port)
+    x, y = start[-1]
+    wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
     return going(found, wire, output.name, f"the model's output {output.name}")
 
 
 def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int) -> None:
     """The start of a wire, up to the border of all that is here."""
-    (x, y), (_, port) = start[-1], tap.net
+    x, y = start[-1]
     reach = abs(x)
     if tap.said:
-        label = Text(x + side * 6, y - 3, port, "port", "start" if side > 0 else "end")
+        label = Text(x + side * 6, y - 3, tap.origin.port, "port", "start" if side > 0 else "end")
         found.pieces.texts.append(label)
         reach = label.area.reach(side)
     widen(found, side, reach)
-    found.taps[tap.net] = (*start, (side * (found.right if side > 0 else found.left), y))
+    found.taps[tap.origin] = (*start, (side * (found.right if side > 0 else found.left), y))
 
 
 def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1) -> None:

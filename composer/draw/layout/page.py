@@ -16,6 +16,7 @@ from composer.draw.passes.narrow import lines, narrowed, without_losses
 from composer.draw.passes.order import bent, in_line
 from composer.draw.passes.side_inputs import aside
 from composer.draw.passes.split_columns import by_name_where_needed, parts, sent_from
+from composer.draw.paths import output_path
 from composer.draw.scene import FONTS, About, Scene, Text
 from composer.draw.style.looks import Look
 from composer.draw.style.text_metrics import enlarged, fitted, text_width, wrapped
@@ -92,7 +93,12 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
         e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.chip and e.target in paths
     }
     ins = tuple(
-        Leaf(About(path, f"the model's input {path} — {source.shape}"), Look(titles.inputs[path], hue="io"), "", source.shape)
+        Leaf(
+            About(path, f"the model's input {path} — {source.shape}"),
+            Look(titles.inputs[path], hue="io"),
+            shape=source.shape,
+            model_input=True,
+        )
         for path, source in streams.items()
     )
     stays = {(e.target, e.port) for e in rest.edges if e.main}
@@ -105,7 +111,7 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     outs: tuple[Leaf, ...] = ()
     if flow.outlet is not None and flow.exits and not flow.outlet.given:
         name = flow.exits[0][0]
-        path = f"outputs/{name}"
+        path = output_path(name)
         outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
         edges.append(DiagramEdge(flow.outlet, path, "", True))
     return replace(flow, items=(*ins, *flow.items, *outs), edges=tuple(edges), outlet=None, exits=flow.exits[1:])

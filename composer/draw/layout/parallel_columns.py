@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from composer.draw.build.wording import spoken
-from composer.draw.diagram import DiagramEdge, DiagramSource, Net
+from composer.draw.diagram import DiagramEdge, DiagramSource, Origin
 from composer.draw.layout.fragment import Fragment, areas, extent, shift, stretch
 from composer.draw.layout.pieces import straightened
 from composer.draw.scene import Dot, Point, Style, Text, WirePath
@@ -19,7 +19,7 @@ COLUMN_GAP, NEAREST = 56.0, 28.0
 def level(down: Fragment, up: Fragment) -> None:
     """Stretches the way down of a U, so that what is read on the way up stands at the height of its reader."""
     for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
-        tap = down.taps[edge.source.net][-1][1]
+        tap = down.taps[edge.source.origin][-1][1]
         if tap > points[0][1] + 1 and len(points) == 1:
             stretch(down, tap + 0.1, tap - points[0][1])
 
@@ -39,26 +39,26 @@ class _Abreast:
     def __init__(self, laid: Sequence[Fragment], turn: str) -> None:
         self.laid, self.turn = laid, turn
         self.whole = Fragment(height=max(one.height for one in laid))
-        self.taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
+        self.taps: dict[Origin, tuple[int, tuple[Point, ...]]] = {}
         """Of each value that others read, its column and how it leaves."""
         self.gutters: list[float] = []
         """Where wires go up and down left of each column."""
-        self.turns: dict[Net, list[Point]] = {}
+        self.turns: dict[Origin, list[Point]] = {}
         """Where wires of each value turn into a gutter."""
 
     def whole_page(self) -> Fragment:
         """All columns."""
         x = 0.0
         for number, one in enumerate(self.laid):
-            coming = [(edge, points) for edge, points in one.ends.items() if edge.source.net in self.taps]
+            coming = [(edge, points) for edge, points in one.ends.items() if edge.source.origin in self.taps]
             self.gutters.append(x - COLUMN_GAP / 2)
             if len(self.laid) == 2 and number and not self.turn:
-                ways = [(self.taps[edge.source.net][1], points) for edge, points in coming]
+                ways = [(self.taps[edge.source.origin][1], points) for edge, points in coming]
                 x, self.gutters[1] = packed(self.laid[0], one, ways)
             shift(one, x + one.left, 0)
             self.whole.pieces.take(one.pieces)
             self.wires(number, [(edge, one.ends[edge]) for edge, _ in coming])
-            self.taps |= {net: (number, points) for net, points in one.taps.items()}
+            self.taps |= {origin: (number, points) for origin, points in one.taps.items()}
             x += one.left + one.right + (COLUMN_GAP if number < len(self.laid) - 1 else 0)
         self.whole.right = max([x, *(area.right for one in self.laid for area in areas(one))]) if len(self.laid) == 2 else x
         for corners in self.turns.values():  # the last one to turn off leaves no fork behind
@@ -72,7 +72,7 @@ class _Abreast:
         for edge, points in ordered:
             order = orders[_read((edge, points))]
             way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
-            self.turns.setdefault(edge.source.net, []).append(corner)
+            self.turns.setdefault(edge.source.origin, []).append(corner)
             style: Style = "loss" if edge.trains else "main" if edge.target == self.turn else "cross"
             self.whole.pieces.wires.append(WirePath(edge.source.path, edge.target, straightened(way), edge.port, style))
             if not order and edge.source.shape and not edge.trains:
@@ -80,7 +80,7 @@ class _Abreast:
 
     def label(self, source: DiagramSource, gutter: float) -> None:
         """Writes above a wire from a column to a gutter what it carries, in as many words as there is room for."""
-        start = self.taps[source.net][1][-1]
+        start = self.taps[source.origin][1][-1]
         name = spoken(source.path.partition(".")[0]).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
             if label_above(self.whole, said, start, gutter):
@@ -89,7 +89,7 @@ class _Abreast:
     def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
         """The way of a wire into a column, and where it turns into the gutter there."""
         edge, points = end
-        column, start = self.taps[edge.source.net]
+        column, start = self.taps[edge.source.origin]
         gutter, level = self.gutters[number] + track, start[-1][1]
         way: list[Point] = [*start]
         if column + 1 < number:  # over the columns between
@@ -99,10 +99,10 @@ class _Abreast:
         return [*way, (gutter, level), (gutter, points[0][1]), *points], (gutter, level)
 
 
-def _read(end: End) -> tuple[Net, float]:
+def _read(end: End) -> tuple[Origin, float]:
     """A value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
     edge, points = end
-    return edge.source.net, points[0][1]
+    return edge.source.origin, points[0][1]
 
 
 def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from composer.draw.build.outer_inputs import CLEAR
-from composer.draw.diagram import Branches, Leaf, Net, Sink, Web
+from composer.draw.diagram import Branches, Leaf, Origin, Sink, Web, output_of
 from composer.draw.layout import exits
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outgoing_edges import Output, output_at, room, sink_at
@@ -32,13 +32,13 @@ def set_heights(spine: Spine) -> None:
     spine.found.height = -y
 
 
-def values_led(spine: Spine) -> set[Net]:
+def values_led(spine: Spine) -> set[Origin]:
     """Values that are led beside the column, or out of it."""
     straight = {station.straight for station in spine.stations}
-    wired = [e for e in spine.flow.edges if e not in straight and not e.source.chip and e.port != "|"]
+    wired = [e for e in spine.flow.edges if e not in straight and not e.source.chip and not e.forks]
     ends = [e for station in spine.stations for e in station.fragment.ends]
-    fed = {station.fed.source.net for station in spine.stations if station.fed}
-    return {e.source.net for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
+    fed = {station.fed.source.origin for station in spine.stations if station.fed}
+    return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
 
 
 def leaving_across(spine: Spine) -> set[str]:
@@ -56,7 +56,7 @@ class Gap:
     """Of the station above."""
     below: Station
     above: Station
-    led: set[Net]
+    led: set[Origin]
     crossed: set[str]
     offset: float = 0.0
     """How far above the block below there is something, so far."""
@@ -88,10 +88,10 @@ class Gap:
         item = self.below.item.join if isinstance(self.below.item, Branches | Web) else self.below.item
         if item is None:
             return ""
-        flow, path = self.spine.flow, item.about.path
-        read = any(e.source.net == (path, "") for e in flow.edges)
-        if not read and not (flow.outlet and flow.outlet.path == path):
-            return item.after if (path, "") in self.spine.sent else ""  # the wire to another column tells the shape
+        flow, value = self.spine.flow, output_of(item)
+        read = any(e.source.origin == value for e in flow.edges)
+        if not read and not (flow.outlet and flow.outlet.path == value.path):
+            return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
         shape = item.shape if self.spine.shown.shapes and isinstance(item, Leaf) else ""
         return " · ".join(filter(None, (shape, item.after)))
 
@@ -104,7 +104,7 @@ class Gap:
 
     def tapped(self) -> bool:
         """Whether what the block gives is led beside the column too."""
-        return (self.below.path, "") in self.led and bool(self.below.path)
+        return self.below.gives in self.led
 
     def tap(self) -> None:
         """Makes room for the fork to a lane."""
@@ -126,7 +126,8 @@ class Gap:
 
     def name_exit(self, name: str, y: float) -> None:
         """An arrow to the name of an output."""
-        output = Output((self.below.path, ""), name)
+        assert self.below.gives is not None
+        output = Output(self.below.gives, name)
         self.spine.keep(output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.shown.side))
         self.below.exit_y.append(y)
 
@@ -144,16 +145,16 @@ class Gap:
 
     def send(self) -> None:
         """Lets a value start for another column."""
-        net = self.below.path, ""
-        if net not in self.spine.sent or self.below.item is None:
+        value = self.below.gives
+        if value not in self.spine.sent or value is None or self.below.item is None:
             return
         self.offset = max(self.offset + STUB, TAP + 8)
         y, found = self.top - self.offset, self.spine.found
         if any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
             found.pieces.dots.append(Dot(0, y))
-            found.taps[net] = ((0, y),)
+            found.taps[value] = ((0, y),)
         else:
-            found.taps[net] = ((0, self.top), (0, y))
+            found.taps[value] = ((0, self.top), (0, y))
 
     def stand(self) -> None:
         """Finds a height for what stands below the block above, beside the value that goes up to it."""
@@ -161,7 +162,7 @@ class Gap:
             if number != self.number:
                 continue
             one = self.spine.standing[path]
-            measured = (e for e in one.reads if e.measured and e.upward and e.source.net == (self.below.path, ""))
+            measured = (e for e in one.reads if e.measured and e.upward and e.source.origin == self.below.gives)
             one.measured = next(measured, None)
             free = self.below.item is not None and self.spine.slender(self.below)
             self.offset = max(self.offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
@@ -173,7 +174,7 @@ class Gap:
     def least(self, *, label: bool, stands: bool) -> float:
         """The least from block to block on the spine."""
         below, above, owner = self.below, self.above, self.spine.flow.owner
-        busy = self.tapped() or below.exit_y or above.fed or (below.path, "") in self.spine.sent
+        busy = self.tapped() or below.exit_y or above.fed or below.gives in self.spine.sent
         if isinstance(above.item, Branches | Web) and above.item.fork is not None:
             return max(6.0, self.offset + 4)
         if above.item is None:

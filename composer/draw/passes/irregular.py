@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Web
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Web, output_of
 from composer.draw.passes.branches import MOST_BRANCHES
 from composer.draw.passes.order import inner_edges
 from composer.draw.passes.series_parallel import irreducible, ranks, segments
@@ -53,7 +53,7 @@ def _web(flow: Flow, fork: str, items: Sequence[Item]) -> Web | None:
     if not isinstance(join, Leaf) or len(sources) != 1 or others or odd or not simple or said or read & (own - {join.about.path}):
         return None
     (source,) = sources
-    return Web(Flow(fork, tuple(items), inner, DiagramSource(join.about.path)), join, source)
+    return Web(Flow(source.origin, tuple(items), inner, DiagramSource(output_of(join))), join, source)
 
 
 def _with_web(flow: Flow, web: Web) -> Flow:
@@ -61,4 +61,4 @@ def _with_web(flow: Flow, web: Web) -> Flow:
     own = {item.about.path for item in web.flow.items}
     kept = tuple(web if item is web.join else item for item in flow.items if item is web.join or item.about.path not in own)
     edges = tuple(e for e in flow.edges if e.target not in own)
-    return replace(flow, items=kept, edges=(*edges, DiagramEdge(web.fork, web.join.about.path, "|", True)))
+    return replace(flow, items=kept, edges=(*edges, DiagramEdge(web.fork, web.join.about.path, "", True, forks=True)))

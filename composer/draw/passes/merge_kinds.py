@@ -6,7 +6,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf, Row, Web
+from composer.draw.diagram import (
+    Branches,
+    DiagramEdge,
+    DiagramSource,
+    Fan,
+    Flow,
+    FrameInput,
+    Group,
+    Item,
+    Leaf,
+    NodeOutput,
+    Origin,
+    Row,
+    Web,
+)
 from composer.draw.style.looks import Look
 from composer.graph.passes.roll_layers.stacks import MOST_TOLD
 
@@ -42,9 +56,9 @@ def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
     return replace(first, items=tuple(items), edges=tuple(joined))
 
 
-def outlet(flow: Flow) -> tuple[str, str]:
+def outlet(flow: Flow) -> Origin | None:
     """What a flow returns, whatever its shape."""
-    return (flow.outlet.path, flow.outlet.port) if flow.outlet else ("", "")
+    return flow.outlet.origin if flow.outlet else None
 
 
 def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Item | None:
@@ -121,11 +135,11 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
         streams = [e for e in flow.edges if e.target == path and e.main]
         if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
             return None
-        owner = f"{path}|"
+        entry = FrameInput(path)
         edges = tuple(
-            replace(e, source=DiagramSource(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path
+            replace(e, source=DiagramSource(entry, e.source.shape)) if e.main else e for e in flow.edges if e.target == path
         )
-        one = Flow(owner, (item,), edges, DiagramSource(path))
+        one = Flow(entry, (item,), edges, DiagramSource(NodeOutput(path)))
         key: object = item.look if isinstance(item, Leaf) else len(kinds)
         before = kinds.get(key)
         if before is not None:

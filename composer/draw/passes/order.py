@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from composer.draw.build.node_paths import above
 from composer.draw.diagram import DiagramEdge, Flow, Item, Leaf
+from composer.draw.paths import above
 
 
 def in_line(flow: Flow) -> Flow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Origin, output_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class SideInputs:
     """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
 
 
-def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> SideInputs:
+def aside(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     """A flow, and what stands beside it; not what is `sent` to other columns."""
     items = {item.about.path: item for item in flow.items}
     besides: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
@@ -31,7 +31,7 @@ def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> SideInputs:
         streams = [e for e in reads if not e.measured]
         still = all(e.source.chip or e.source.given for e in streams)
         still = still and flow.owner not in {e.source.path for e in streams} - {""}
-        if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
+        if isinstance(item, Leaf) and item.model_input:
             continue  # an input of the model
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
             continue
@@ -39,7 +39,7 @@ def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> SideInputs:
             continue
         reader = items.get(readers[0].target)
         if len(readers) > 1 or reader is None or any(e.measured and e.upward and not e.source.given for e in reads):
-            stays = {(path, "")} & {*sent, *((e.source.path, "") for sink in flow.sinks for e in sink.edges)}
+            stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
             if not (stays or any(e.main or e.source.chip for e in readers)):
                 standing[path] = item, reads
                 gone.add(path)

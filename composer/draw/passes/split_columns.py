@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.build.node_paths import above, belongs
-from composer.draw.diagram import DiagramSource, Fan, Flow, Group, Leaf, Net, Sink
+from composer.draw.diagram import DiagramSource, Fan, Flow, Group, Leaf, Origin, Sink
 from composer.draw.passes.side_inputs import aside
+from composer.draw.paths import above, belongs
 
 
 def parts(flow: Flow) -> list[Flow]:
@@ -88,10 +88,10 @@ def _by_name(flow: Flow, paths: set[str]) -> Flow:
     return replace(flow, items=items, edges=edges)
 
 
-def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
+def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Origin]:
     """Values of a column that others read."""
     own = {item.about.path for item in column.items}
     others = [other for other in columns if other is not column]
     read = [e.source for other in others for e in other.all_edges() if e.source.path in own]
     read += [e.source for other in others for sink in other.sinks for e in sink.edges if e.trains and belongs(e.source.path, own)]
-    return frozenset(source.net for source in read if not source.chip)
+    return frozenset(source.origin for source in read if not source.chip)
