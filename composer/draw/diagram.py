@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from composer.draw.scene import About, Role
+from composer.draw.scene import About
 from composer.draw.style.looks import Look
+from composer.draw.style.typography import Role
 
 
 @dataclass(frozen=True, slots=True)

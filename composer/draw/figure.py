@@ -18,8 +18,8 @@ from composer.draw.export.svg import svg
 from composer.draw.layout.page import Titles, narrow_page, page
 from composer.draw.paths import plain
 from composer.draw.scene import Scene
-from composer.draw.style.text_metrics import larger
 from composer.draw.style.themes import THEMES
+from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.suggestions import near
@@ -152,12 +152,7 @@ def check_width(width: str) -> None:
 
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """The drawing of a model in which all that is opened and all that stays bright are found."""
-    with larger(THEMES[options["theme"]].letters):
-        return laid_out(model, level, options)
-
-
-def laid_out(model: RolledProgram, level: Level, options: Options) -> Figure:
-    """The drawing in letters of the size that is set."""
+    letters = Typography(THEMES[options["theme"]].letters)
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
     flow = outline(model, depth)
@@ -165,7 +160,7 @@ def laid_out(model: RolledProgram, level: Level, options: Options) -> Figure:
     if unroll and boxes > MOST_UNROLLED:
         raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
     head = titles(model, flow, options["title"])
-    scene = page(flow, head, shapes=shapes)
+    scene = page(flow, head, letters, shapes=shapes)
     dense, tried = replace(depth, spacious=False), [flow]
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
@@ -175,15 +170,15 @@ def laid_out(model: RolledProgram, level: Level, options: Options) -> Figure:
         if closed in tried:
             continue
         tried.append(closed)
-        smaller = page(closed, head, shapes=shapes)
+        smaller = page(closed, head, letters, shapes=shapes)
         if excess(smaller, level) < excess(scene, level):
             scene = smaller
     if width and not width.endswith("%") and options["engine"] == "structured":
-        scene = legible(scene, points(width), model, depth, head, shapes=shapes)
+        scene = legible(scene, points(width), model, depth, head, letters, shapes=shapes)
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import laid_out_by_graphviz
 
-        scene = laid_out_by_graphviz(scene)
+        scene = laid_out_by_graphviz(scene, letters)
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
     at = partial(another, folded(model.typed) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
@@ -194,7 +189,9 @@ def another(model: RolledProgram, options: Options, level: Level, opened: Sequen
     return figure(model, level, {**options, "expand": opened})
 
 
-def legible(scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, *, shapes: bool) -> Scene:
+def legible(
+    scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, letters: Typography, *, shapes: bool
+) -> Scene:
     """A drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in one
     column, less deep where it must be.
     """
@@ -202,7 +199,7 @@ def legible(scene: Scene, width: float, model: RolledProgram, depth: Depth, head
     if scene.width <= room:
         return scene
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, shapes=shapes)
+        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, letters, shapes=shapes)
         said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
         cut = any(text.text.endswith("…") for text in said)
         if scene.width <= room and scene.height * width / scene.width <= HIGHEST_PAPER and not cut:

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from composer.draw.style.palette import Hue
-from composer.draw.style.text_metrics import enlarged, letters_width
+from composer.draw.style.text_metrics import text_width
+from composer.draw.style.typography import Font, Role, font
 
 Point: TypeAlias = tuple[float, float]
 """To the right and downwards, in pixels of a page of natural size."""
-Role: TypeAlias = Literal[
-    "heading",
-    "facts",
-    "title",
-    "expert",
-    "detail",
-    "row",
-    "params",
-    "shape",
-    "port",
-    "chip",
-    "tick",
-    "header",
-    "pill",
-    "sign",
-    "badge",
-]
-"""What a text is for, which decides how it looks."""
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "measured", "rewired"]
 """What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state,
@@ -37,39 +19,6 @@ DOTTED: frozenset[Style] = frozenset({"idle", "measured"})
 DASHED: frozenset[Style] = frozenset({"loss", "loop"})
 Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
 """What became of a thing from one model to another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Font:
-    """Size in pixels, and weight."""
-
-    size: float
-    bold: bool = False
-
-
-FONTS: dict[Role, Font] = {
-    "heading": Font(20, True),
-    "facts": Font(11.5),
-    "title": Font(13, True),
-    "expert": Font(11, True),
-    "detail": Font(10.5),
-    "row": Font(10.5, True),
-    "params": Font(10),
-    "shape": Font(10),
-    "port": Font(10),
-    "chip": Font(10),
-    "tick": Font(10),
-    "header": Font(11),
-    "pill": Font(12.5, True),
-    "sign": Font(12, True),
-    "badge": Font(10, True),
-}
-
-
-@cache
-def _font(role: Role, enlarged: float) -> Font:
-    usual = FONTS[role]
-    return replace(usual, size=usual.size * enlarged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +52,21 @@ class Text:
     text: str
     role: Role
     anchor: Anchor = "middle"
-    enlarged: float = field(default_factory=enlarged.get)
+    scale: float = 1.0
+    """How many times larger than usual its letters are."""
 
     @property
     def font(self) -> Font:
         """That of its role, as large as it is here."""
-        return _font(self.role, self.enlarged)
+        return font(self.role, self.scale)
 
     @property
     def area(self) -> Area:
         """What the letters cover."""
-        font = self.font
-        width = letters_width(self.text, font.size, bold=font.bold)
+        own = self.font
+        width = text_width(self.text, own.size, bold=own.bold)
         left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
-        return Area(left, self.y - 0.74 * font.size, left + width, self.y + 0.22 * font.size)
+        return Area(left, self.y - 0.74 * own.size, left + width, self.y + 0.22 * own.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pytest
 from composer.draw.build.levels import Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
-from composer.draw.scene import FONTS
 from composer.draw.style.themes import THEMES
+from composer.draw.style.typography import FONTS
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.recipe import zoo_names

@@ -31,6 +31,7 @@ from composer.draw.figure import NotDrawn, draw
 from composer.draw.layout.graphviz_layout import problem
 from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
 from composer.draw.scene import Area, Scene
+from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
 from tests.draw.cases import CASES, scenes
 from tests.draw.edges import Readers, mixed, place
@@ -339,7 +340,7 @@ def test_a_circle_is_a_rectangle_that_is_all_corners() -> None:
 def test_both_engines_draw_one_graph(case: str) -> None:
     """What Graphviz answers, read anew, has the nodes, the clusters and the edges of our drawing, and of the typed graph."""
     for name, typed, scene in scenes(case, "block"):
-        told = json.loads(graphviz(problem(LinkGraph(scene)), "json", "-Kdot"))
+        told = json.loads(graphviz(problem(LinkGraph(scene), Typography()), "json", "-Kdot"))
         names = [one["name"] for one in told["objects"]]
         assert {key for key in names if not key.startswith("cluster_")} == {node.key for node in LinkGraph(scene).nodes}, name
         assert sum(key.startswith("cluster_") for key in names) == len(scene.frames)

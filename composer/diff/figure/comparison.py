@@ -20,23 +20,8 @@ from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
 from composer.draw.layout.page import MARGIN, lines_of
 from composer.draw.layout.pieces import Pieces
-from composer.draw.scene import (
-    FONTS,
-    ICON,
-    Area,
-    Badge,
-    Box,
-    Dot,
-    Frame,
-    Happened,
-    MergeCircle,
-    Point,
-    Ring,
-    Scene,
-    Text,
-    WirePath,
-)
-from composer.draw.style.text_metrics import text_width
+from composer.draw.scene import ICON, Area, Badge, Box, Dot, Frame, Happened, MergeCircle, Point, Ring, Scene, Text, WirePath
+from composer.draw.style.typography import Typography
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
 LEGEND: dict[Happened, str] = {
@@ -47,6 +32,7 @@ LEGEND: dict[Happened, str] = {
     "rewired": "reads something else",
     "shared": "parameters shared otherwise",
 }
+LETTERS = Typography()
 GAP = 44.0
 """Between a drawing and the notes."""
 
@@ -207,7 +193,7 @@ class _Page:
         title, _, counted = verdict(self.difference).partition(": ")
         changed = [f"{what} {text}" for what, text in figures(self.difference)]
         same = [f"{what} unchanged ({text})" for what, text in unchanged(self.difference) if not self.difference.equal]
-        facts = lines_of([counted.partition(", ")[0], *changed, *same], room)
+        facts = lines_of([counted.partition(", ")[0], *changed, *same], room, LETTERS)
         said = [Text(MARGIN, 34, title, "heading", "start")]
         said += [Text(MARGIN, 54 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
         x, y = MARGIN, 54 + 15 * len(facts) + 12
@@ -218,7 +204,7 @@ class _Page:
             }
         for happened, meaning in LEGEND.items():
             if happened in occurring:
-                width = text_width(meaning, FONTS["facts"].size)
+                width = LETTERS.width(meaning, "facts")
                 if x + 38 + width > MARGIN + room and x > MARGIN:
                     x, y = MARGIN, y + 26
                 badge = Badge(happened, "", Text(x + 14, y, SIGNS[happened], "badge"))
@@ -232,7 +218,7 @@ class _Page:
     def column_head(self, picture: Figure, width: float) -> list[str]:
         """What is said of one of the models."""
         facts = [text.text for text in picture.scene.texts if text.role == "facts"]
-        return lines_of([fact for line in facts for fact in line.split(" · ")], width)
+        return lines_of([fact for line in facts for fact in line.split(" · ")], width, LETTERS)
 
     # -- marks
 

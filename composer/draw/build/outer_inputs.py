@@ -11,6 +11,7 @@ from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
 from composer.draw.layout.references import SIDE_GAP, coming
 from composer.draw.scene import Dot, Point, Text, WirePath
+from composer.draw.style.typography import Typography
 
 CLEAR, CORNER = 12.0, 10.0
 """Between its box and what is around it; from a wire to the corner of the box."""
@@ -22,6 +23,7 @@ class Standing:
 
     leaf: Leaf
     reads: Sequence[DiagramEdge]
+    letters: Typography
     measured: DiagramEdge | None = None
     """What it only measures of the value that goes up beside it."""
     y: float = 0.0
@@ -30,12 +32,12 @@ class Standing:
     @property
     def width(self) -> float:
         """Of the box."""
-        return max(LEAST, needed(self.leaf, narrow=True))
+        return max(LEAST, needed(self.leaf, self.letters, narrow=True))
 
     @property
     def height(self) -> float:
         """Of the box."""
-        return box_height(self.leaf, narrow=True)
+        return box_height(self.leaf, self.letters, narrow=True)
 
     @property
     def top(self) -> float:
@@ -54,7 +56,9 @@ class Standing:
             inner = max(inner, far + CORNER - self.width)
         outer = inner + self.width
         middle = side * (inner + outer) / 2
-        found.pieces.boxes.append(box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, narrow=True))
+        found.pieces.boxes.append(
+            box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, self.letters, narrow=True)
+        )
         path = self.leaf.about.path
         if self.measured is not None:
             read = self.measured
@@ -62,12 +66,19 @@ class Standing:
             found.pieces.wires.append(
                 WirePath(read.source.path, path, ((0, self.y), (side * inner, self.y)), read.port, "measured")
             )
-            said = Text(side * (inner - CLEAR - 4), self.y - 4, "only its size", "shape", "end" if side > 0 else "start")
+            said = Text(
+                side * (inner - CLEAR - 4),
+                self.y - 4,
+                "only its size",
+                "shape",
+                "end" if side > 0 else "start",
+                self.letters.scale,
+            )
             if abs(said.area.left if side > 0 else said.area.right) > 4:
                 found.pieces.texts.append(said)
         reach = outer
         for number, edge in enumerate(chips):
             y = self.y + SLOT * (number - (len(chips) - 1) / 2)
-            reach = max(reach, coming(found, edge, edge.named, side, y, ((side * outer, y),)).reach(side))
+            reach = max(reach, coming(found, edge, edge.named, side, y, ((side * outer, y),), self.letters).reach(side))
         widen(found, side, reach)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)

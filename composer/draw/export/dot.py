@@ -11,8 +11,8 @@ from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.layout.polylines import CORNER, n, shortened
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, MergeCircle, Point, Scene, Strip, Text
 from composer.draw.style.palette import DARK, LIGHT, Palette
-from composer.draw.style.text_metrics import text_width
 from composer.draw.style.themes import THEMES, WIDTHS, wire_colour
+from composer.draw.style.typography import Typography
 
 FONT = "Arial"
 """Not Helvetica, which Graphviz takes to be narrower than it draws it."""
@@ -139,7 +139,7 @@ class _Writer:
         slots = [text for text in box.texts if text.role == "params"]
         rest = [text for text in box.texts if text.role != "params"]
         mask = next((icon.icon for icon in box.icons if isinstance(icon.icon, Cells)), None)
-        wide = max([34.0 if mask else 0.0, *(text_width(text.text, 10) + 2 for text in slots)])
+        wide = max([34.0 if mask else 0.0, *(Typography().width(text.text, "params") + 2 for text in slots)])
         side = f'<TD WIDTH="{wide:.0f}" ALIGN="{{}}">{{}}</TD>' if wide else ""
         left = side.format("LEFT", self.mask(mask, self.palette.hues[box.hue].stroke) if mask else "")
         right = side.format("RIGHT", self.lines(slots)[1:-1] if slots else "")

@@ -35,14 +35,14 @@ def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Origin] = fro
     webs: dict[str, Fragment] = {}
 
     def fits(web: Web) -> bool:
-        found = laid_out(web)
+        found = laid_out(web, shown.letters)
         if found is not None:
             webs[web.about.path] = found
         return found is not None
 
     ordered = in_line(asides.flow)
     flow = ordered if shown.alone else in_line(branched(woven(ordered, asides.beside, fits)))
-    standing = {path: Standing(leaf, reads) for path, (leaf, reads) in asides.standing.items()}
+    standing = {path: Standing(leaf, reads, shown.letters) for path, (leaf, reads) in asides.standing.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
     spine = Spine(flow, width, shown, sent, standing, {path: first_reader(path, flow) for path in standing}, numbers)
     Stations(spine, asides, webs).stand()
@@ -156,20 +156,23 @@ class Stations:
                 if any(side.learned for side in item.look.sides):
                     item = replace(item, about=replace(item.about, parameters=0), params="")
                 if is_circle:
-                    return circle(item, *self.around(own, coming))
+                    return circle(item, self.shown.letters, *self.around(own, coming))
                 lefts: list[Beside] = [*own, *coming.asides, *([] if item.look.sign and own else coming.chips), *coming.far]
                 lefts, rights = self.turned(lefts, coming.lanes)
                 boxed = replace(item, look=item.look.spelled)
-                return block(boxed, self.width, lefts, rights, leaving, narrow=self.shown.narrow)
+                return block(boxed, self.width, self.shown.letters, lefts, rights, leaving, narrow=self.shown.narrow)
             case Fan():
-                return fan(item, self.width, leaving, [*coming.chips, *coming.far, *coming.lanes], self.shown.out)
+                return fan(
+                    item, self.width, leaving, [*coming.chips, *coming.far, *coming.lanes], self.shown.letters, self.shown.out
+                )
             case Group():
                 inside = exits.through(self.flow, item, self.spine.sent)
                 lay = partial(self.inside, sent=inside)
-                return frame(item, self.width, self.shown.narrow, leaving, lay, self.shown.side, inside & self.spine.sent)
+                through = inside & self.spine.sent
+                return frame(item, self.width, self.shown.narrow, leaving, lay, self.shown.side, self.shown.letters, through)
             case Branches():
                 lefts = [*coming.asides, *coming.chips, *coming.far]
-                return side_by_side(item, coming.lanes, lefts, leaving, self.branch)
+                return side_by_side(item, coming.lanes, lefts, leaving, self.branch, self.shown.letters)
             case Web():
                 return self.webs[item.about.path]
 
@@ -194,7 +197,7 @@ class Stations:
         """One of several columns."""
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         narrow = len(leaves) <= FEW
-        width = max([NARROW, *(needed(leaf, narrow=narrow) for leaf in leaves)])
+        width = max([NARROW, *(needed(leaf, self.shown.letters, narrow=narrow) for leaf in leaves)])
         return column(flow, min(width, WIDEST), replace(self.shown, narrow=narrow))
 
 

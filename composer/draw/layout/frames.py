@@ -15,8 +15,9 @@ from composer.draw.layout.parallel_flows import BUS, abreast
 from composer.draw.layout.pieces import straightened
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAPPED
-from composer.draw.scene import FONTS, Frame, Point, Strip, Text, WirePath
-from composer.draw.style.text_metrics import enlarged, fitted, text_width, wrapped
+from composer.draw.scene import Frame, Point, Strip, Text, WirePath
+from composer.draw.style.text_metrics import wrapped
+from composer.draw.style.typography import Typography
 
 PADDING = 16.0
 LINE = 13.0
@@ -29,29 +30,41 @@ Through: TypeAlias = Collection[Origin]
 
 
 def frame(
-    group: Group, width: float, narrow: bool, leaving: Sequence[OutgoingEdges], lay: LayInside, side: int, through: Through = ()
+    group: Group,
+    width: float,
+    narrow: bool,
+    leaving: Sequence[OutgoingEdges],
+    lay: LayInside,
+    side: int,
+    letters: Typography,
+    through: Through = (),
 ) -> Fragment:
     """A group with its border, its header, and the pill that says how often it is passed through; what leaves through the
     border starts where it is made.
     """
-    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay)
+    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay, letters)
     pill = f"× {group.count}" if group.count else ""
-    pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
+    pill_room = letters.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
-    lines = header_lines(group.header, left - 14 - 10)
-    line_height = LINE * enlarged.get()
+    lines = header_lines(group.header, left - 14 - 10, letters)
+    line_height = LINE * letters.scale
     head = 30.0 + line_height * (len(lines) - 1)
     height = inner.height + head
     texts = tuple(
-        Text(14 - left, 19 - height + line_height * number, line, "header", "start") for number, line in enumerate(lines)
+        Text(14 - left, 19 - height + line_height * number, line, "header", "start", letters.scale)
+        for number, line in enumerate(lines)
     )
-    label = Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * enlarged.get() - height, pill, "pill") if pill else None
+    label = (
+        Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * letters.scale - height, pill, "pill", scale=letters.scale)
+        if pill
+        else None
+    )
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAPPED
     out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
-    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()]) if few else None
+    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()], letters) if few else None
     found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
     found.pieces.take(inner.pieces)
     if inner.out:
@@ -63,32 +76,34 @@ def frame(
     taken = -height
     for number, leave in enumerate(begun):
         (x, y) = out[leave.origin][-1]
-        level = max(y, taken + room(leave) / 2)
+        level = max(y, taken + room(leave, letters) / 2)
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        leave_at(found, leave, straightened((*out[leave.origin], *bend)))
-        taken = level + room(leave) / 2 + 8
+        leave_at(found, leave, straightened((*out[leave.origin], *bend)), letters)
+        taken = level + room(leave, letters) / 2 + 8
     rest = [leave for leave in leaving if leave.origin not in out]
-    middle = max(-height / 2, taken + sum(map(room, rest)) / 2) if begun else -height / 2
-    for leave, y in zip(rest, stacked(list(map(room, rest)), middle), strict=True):
-        leave_at(found, leave, ((right, y),))
+    middle = max(-height / 2, taken + sum(room(leave, letters) for leave in rest) / 2) if begun else -height / 2
+    for leave, y in zip(rest, stacked([room(leave, letters) for leave in rest], middle), strict=True):
+        leave_at(found, leave, ((right, y),), letters)
     return found
 
 
-def header_lines(parts: Sequence[str], room: float) -> list[str]:
+def header_lines(parts: Sequence[str], room: float, letters: Typography) -> list[str]:
     """Parts of a header in as few lines as have room for them."""
-    size = FONTS["header"].size
-    return [fitted(line, size, room) for line in wrapped(parts, " · ", lambda said: text_width(said, size) <= room)]
+    lines = wrapped(parts, " · ", lambda line: letters.width(line, "header") <= room)
+    return [letters.fitted(line, "header", room) for line in lines]
 
 
-def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point] = ()) -> Strip:
+def layer_strip(
+    group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point], letters: Typography
+) -> Strip:
     """A cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
     crossing = [*(points[0] for points in found.ends.values()), *out]
     lefts = [y for x, y in crossing if x < 0]
     rights = [y for x, y in crossing if x > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
-    gap = max(STRIP_GAP, (text_width(FIRST, FONTS["tick"].size) - STRIP) / 2 + 1)
+    gap = max(STRIP_GAP, (letters.width(FIRST, "tick") - STRIP) / 2 + 1)
     x = right + gap if side > 0 else -left - gap - STRIP
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
@@ -98,29 +113,29 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
-    ticks = [Text(x + STRIP / 2, foot + 7 + 4 * enlarged.get(), FIRST, "tick")]
+    ticks = [Text(x + STRIP / 2, foot + 7 + 4 * letters.scale, FIRST, "tick", scale=letters.scale)]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = x + STRIP + 5 if side > 0 else x - 5
-            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end"))
+            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", letters.scale))
     widen(found, side, max([abs(x) + STRIP, *(text.area.reach(side) for text in ticks)]))
     return Strip(x, foot - high, STRIP, high, group.kinds, tuple(ticks))
 
 
-def alternatives(group: Group, lay: LayInside) -> Fragment:
+def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
     """Flows of which each pass takes one."""
     found = Fragment()
     columns = []
     for flow, header in zip(group.flows, group.headers, strict=True):
         far = replace(flow, edges=tuple(by_name(edge, flow) for edge in flow.edges))
-        width = max([NARROW, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        width = max([NARROW, *(needed(leaf, letters) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
-            one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1)
+            one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1, letters)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         else:
             one = lay(far, width, False, 1)
-            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start"))
+            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start", letters.scale))
             inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
             one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False))
         columns.append(one)

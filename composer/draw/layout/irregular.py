@@ -14,6 +14,7 @@ from composer.draw.layout.pieces import straightened
 from composer.draw.layout.stations import Named, block, circle
 from composer.draw.passes.series_parallel import ranks
 from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.style.typography import Typography
 
 TRACK, ARROW, RISE = 9.0, 15.0, 12.0
 """From one horizontal wire to the next; from the highest to the blocks above; from the blocks below to the lowest."""
@@ -57,19 +58,19 @@ class Pin:
     """How it goes on from the height of the block's foot, seen from there."""
 
 
-def laid_out(item: Web) -> Fragment | None:
+def laid_out(item: Web, letters: Typography) -> Fragment | None:
     """The part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz is not
     there, since any other would draw other bytes."""
     try:
-        found = _Layout(item).fragment() if pure() else None
+        found = _Layout(item, letters).fragment() if pure() else None
     except Missing:
         return None
     return found if found is not None and found.left + found.right <= WIDEST_WEB else None
 
 
 class _Layout:
-    def __init__(self, item: Web) -> None:
-        self.item = item
+    def __init__(self, item: Web, letters: Typography) -> None:
+        self.item, self.letters = item, letters
         paths = [item.fork.path, *(one.about.path for one in item.flow.items)]
         place = {path: number for number, path in enumerate(paths)}
         self.edges = [e for e in dict.fromkeys(item.flow.edges) if e.upward]
@@ -97,9 +98,10 @@ class _Layout:
         chips = [Named(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.chip]
         count = len(self.reading(leaf.about.path))
         if leaf.look.sign and count <= 3 and not chips:
-            return circle(leaf, (), ())
+            return circle(leaf, self.letters)
         leaf = replace(leaf, look=leaf.look.spelled)
-        return block(leaf, max(NARROW, needed(leaf, narrow=True), (count + 1) * 2 * APART), chips, narrow=True)
+        width = max(NARROW, needed(leaf, self.letters, narrow=True), (count + 1) * 2 * APART)
+        return block(leaf, width, self.letters, chips, narrow=True)
 
     # -- where everything stands
 

@@ -11,6 +11,7 @@ from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.references import SIDE_GAP, coming, going
 from composer.draw.paths import output_path
 from composer.draw.scene import Area, Point, Text, WirePath
+from composer.draw.style.typography import Typography
 
 SLOT = 14.0
 """From one wire at a side of a box to the next."""
@@ -38,53 +39,53 @@ class Tap:
 OutgoingEdges: TypeAlias = Output | Tap | Sink
 
 
-def room(leave: OutgoingEdges) -> float:
+def room(leave: OutgoingEdges, letters: Typography) -> float:
     """How much of the side it takes."""
-    return box_height(leave.leaf, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
+    return box_height(leave.leaf, letters, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
 
 
-def leave_at(found: Fragment, leave: OutgoingEdges, start: tuple[Point, ...]) -> None:
+def leave_at(found: Fragment, leave: OutgoingEdges, start: tuple[Point, ...], letters: Typography) -> None:
     """Lets it go on from where it is made, on whichever side of the spine that is."""
     side = 1 if start[-1][0] > 0 else -1
     match leave:
         case Output():
-            widen(found, side, output_at(found, leave, start, side).reach(side))
+            widen(found, side, output_at(found, leave, start, side, letters).reach(side))
         case Tap():
-            _tap_at(found, leave, start, side)
+            _tap_at(found, leave, start, side, letters)
         case Sink():
-            sink_at(found, leave, start, side)
+            sink_at(found, leave, start, letters, side)
 
 
-def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int) -> Area:
+def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int, letters: Typography) -> Area:
     """An arrow to the name of an output; gives what the name covers."""
     x, y = start[-1]
     wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
-    return going(found, wire, output.name, f"the model's output {output.name}")
+    return going(found, wire, output.name, f"the model's output {output.name}", letters)
 
 
-def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int) -> None:
+def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, letters: Typography) -> None:
     """The start of a wire, up to the border of all that is here."""
     x, y = start[-1]
     reach = abs(x)
     if tap.said:
-        label = Text(x + side * 6, y - 3, tap.origin.port, "port", "start" if side > 0 else "end")
+        label = Text(x + side * 6, y - 3, tap.origin.port, "port", "start" if side > 0 else "end", letters.scale)
         found.pieces.texts.append(label)
         reach = label.area.reach(side)
     widen(found, side, reach)
     found.taps[tap.origin] = (*start, (side * (found.right if side > 0 else found.left), y))
 
 
-def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1) -> None:
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], letters: Typography, side: int = 1) -> None:
     """An arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
     (x, y), first = start[-1], sink.edges[0]
     near = x + side * SIDE_GAP
     wire = WirePath(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
     if sink.leaf is None:
-        widen(found, side, going(found, wire, sink.name, sink.name).reach(side))
+        widen(found, side, going(found, wire, sink.name, sink.name, letters).reach(side))
         return
-    width = max(0.0 if sink.leaf.lines else LEAST, needed(sink.leaf, narrow=True))
-    height = box_height(sink.leaf, narrow=True)
-    drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, narrow=True)
+    width = max(0.0 if sink.leaf.lines else LEAST, needed(sink.leaf, letters, narrow=True))
+    height = box_height(sink.leaf, letters, narrow=True)
+    drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, letters, narrow=True)
     found.pieces.boxes.append(replace(drawn, dashed=True))
     found.pieces.wires.append(wire)
     far, reach = near + side * width, abs(near) + width
@@ -93,5 +94,5 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1
         if edge.trains:
             found.ends[edge] = ((far, at),)
         else:
-            reach = max(reach, coming(found, edge, edge.named, side, at, ((far, at),)).reach(side))
+            reach = max(reach, coming(found, edge, edge.named, side, at, ((far, at),), letters).reach(side))
     widen(found, side, reach)

@@ -17,9 +17,10 @@ from composer.draw.passes.order import bent, in_line
 from composer.draw.passes.side_inputs import aside
 from composer.draw.passes.split_columns import by_name_where_needed, parts, sent_from
 from composer.draw.paths import output_path
-from composer.draw.scene import FONTS, About, Scene, Text
+from composer.draw.scene import About, Scene, Text
 from composer.draw.style.looks import Look
-from composer.draw.style.text_metrics import enlarged, fitted, text_width, wrapped
+from composer.draw.style.text_metrics import wrapped
+from composer.draw.style.typography import Typography
 
 MARGIN, HEADING = 24.0, 25.0
 """Around everything; from one line of the title to the next."""
@@ -44,7 +45,7 @@ class Titles:
     description: str = ""
 
 
-def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
+def page(flow: Flow, titles: Titles, letters: Typography, *, shapes: bool = True) -> Scene:
     """The scene of a model."""
     columns = by_name_where_needed(parts(with_ends(flow, titles)))
     halves = bent(in_line(columns[0])) if len(columns) == 1 else None
@@ -53,31 +54,31 @@ def page(flow: Flow, titles: Titles, *, shapes: bool = True) -> Scene:
     laid: list[Fragment] = []
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
-        width = min(max([usual, *map(needed, leaves)]), WIDEST)
+        width = min(max([usual, *(needed(leaf, letters) for leaf in leaves)]), WIDEST)
         ports = any(e.source.port and not e.source.chip for e in one.edges)  # these leave at the right
         side = -1 if number < len(columns) - 1 and not ports else 1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        laid.append(column(one, width, Shown(shapes, side=side, out=out), sent_from(one, columns)))
+        laid.append(column(one, width, Shown(letters, shapes, side=side, out=out), sent_from(one, columns)))
     if halves:
         turn_over(laid[0])
         level(*laid)
-    whole = beside_each_other(laid, halves[1].items[0].about.path if halves else "")
-    return with_head(whole, titles)
+    whole = beside_each_other(laid, letters, halves[1].items[0].about.path if halves else "")
+    return with_head(whole, titles, letters)
 
 
-def narrow_page(flow: Flow, titles: Titles, room: float, *, shapes: bool = True) -> Scene:
+def narrow_page(flow: Flow, titles: Titles, room: float, letters: Typography, *, shapes: bool = True) -> Scene:
     """The scene of a model in one column, so that it is no wider than there is room, or as narrow as it can be."""
     ends = with_ends(flow, titles)
     found: list[Scene] = []
     for width in NARROWER:
-        slim = narrowed(ends, width)
-        if found and any(needed(leaf) > width for leaf in slim.leaves() if isinstance(leaf, Leaf)):
+        slim = narrowed(ends, width, letters)
+        if found and any(needed(leaf, letters) > width for leaf in slim.leaves() if isinstance(leaf, Leaf)):
             break  # a word is longer
         for one in (slim, without_losses(slim)):
-            whole = column(one, width, Shown(shapes, narrow=True, alone=True))
+            whole = column(one, width, Shown(letters, shapes, narrow=True, alone=True))
             shift(whole, whole.left, 0)
             whole.right += whole.left
-            found.append(with_head(whole, titles, SLIM, room - 2 * SLIM))
+            found.append(with_head(whole, titles, letters, SLIM, room - 2 * SLIM))
             if found[-1].width <= room:
                 return found[-1]
             if width > NARROWER[-1] or not slim.sinks:
@@ -117,15 +118,15 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     return replace(flow, items=(*ins, *flow.items, *outs), edges=tuple(edges), outlet=None, exits=flow.exits[1:])
 
 
-def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: float = FACTS) -> Scene:
+def with_head(whole: Fragment, titles: Titles, letters: Typography, margin: float = MARGIN, room: float = FACTS) -> Scene:
     """The page around everything, with its title."""
     room = max(whole.right, room)
-    facts = lines_of(titles.facts, room)
-    named = [fitted(line, 20, room, bold=True) for _, line in lines("heading", titles.title, room)][:MOST_HEADINGS]
-    size = enlarged.get()
-    said = [Text(margin, 34 + HEADING * size * number, line, "heading", "start") for number, line in enumerate(named)]
+    facts = lines_of(titles.facts, room, letters)
+    named = [letters.fitted(line, "heading", room) for _, line in lines("heading", titles.title, room, letters)][:MOST_HEADINGS]
+    size = letters.scale
+    said = [Text(margin, 34 + HEADING * size * number, line, "heading", "start", size) for number, line in enumerate(named)]
     under = 34 + HEADING * size * (len(named) - 1)
-    said += [Text(margin, under + (19 + 15 * number) * size, line, "facts", "start") for number, line in enumerate(facts)]
+    said += [Text(margin, under + (19 + 15 * number) * size, line, "facts", "start", size) for number, line in enumerate(facts)]
     head = under + ((19 + 15 * (len(facts) - 1)) * size + 19 if facts else 22)
     areas = [t.area for t in whole.pieces.texts] + [chip.text.area for chip in whole.pieces.chips]
     high = min([-whole.height, *(area.top for area in areas), *(y for wire in whole.pieces.wires for _, y in wire.points)])
@@ -149,6 +150,6 @@ def with_head(whole: Fragment, titles: Titles, margin: float = MARGIN, room: flo
     )
 
 
-def lines_of(facts: Sequence[str], room: float) -> list[str]:
+def lines_of(facts: Sequence[str], room: float, letters: Typography) -> list[str]:
     """Facts in lines as long as the drawing is wide."""
-    return wrapped(facts, " · ", lambda said: text_width(said, FONTS["facts"].size) <= room)
+    return wrapped(facts, " · ", lambda said: letters.width(said, "facts") <= room)

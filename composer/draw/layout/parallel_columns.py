@@ -10,7 +10,7 @@ from composer.draw.diagram import DiagramEdge, DiagramSource, Origin
 from composer.draw.layout.fragment import Fragment, areas, extent, shift, stretch
 from composer.draw.layout.pieces import straightened
 from composer.draw.scene import Dot, Point, Style, Text, WirePath
-from composer.draw.style.text_metrics import text_width
+from composer.draw.style.typography import Typography
 
 COLUMN_GAP, NEAREST = 56.0, 28.0
 """Between columns where wires go between them, and elsewhere."""
@@ -24,9 +24,9 @@ def level(down: Fragment, up: Fragment) -> None:
             stretch(down, tap + 0.1, tap - points[0][1])
 
 
-def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
+def beside_each_other(laid: Sequence[Fragment], letters: Typography, turn: str = "") -> Fragment:
     """Columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
-    return _Abreast(laid, turn).whole_page()
+    return _Abreast(laid, letters, turn).whole_page()
 
 
 End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
@@ -36,8 +36,8 @@ End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 class _Abreast:
     """Columns while they come to stand beside each other, from the left."""
 
-    def __init__(self, laid: Sequence[Fragment], turn: str) -> None:
-        self.laid, self.turn = laid, turn
+    def __init__(self, laid: Sequence[Fragment], letters: Typography, turn: str) -> None:
+        self.laid, self.letters, self.turn = laid, letters, turn
         self.whole = Fragment(height=max(one.height for one in laid))
         self.taps: dict[Origin, tuple[int, tuple[Point, ...]]] = {}
         """Of each value that others read, its column and how it leaves."""
@@ -83,7 +83,7 @@ class _Abreast:
         start = self.taps[source.origin][1][-1]
         name = spoken(source.path.partition(".")[0]).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
-            if label_above(self.whole, said, start, gutter):
+            if label_above(self.whole, said, start, gutter, self.letters):
                 return
 
     def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
@@ -123,11 +123,11 @@ def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[P
     return apart - after.left, near + (apart - near - far) / 2
 
 
-def label_above(whole: Fragment, said: str, start: Point, gutter: float) -> bool:
+def label_above(whole: Fragment, said: str, start: Point, gutter: float, letters: Typography) -> bool:
     """Writes above a wire to a gutter; whether there is room."""
-    if gutter - start[0] < text_width(said, 10) + 24:
+    if gutter - start[0] < letters.width(said, "shape") + 24:
         return False
-    text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape")
+    text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape", scale=letters.scale)
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
     if any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
         return False

@@ -12,6 +12,7 @@ from composer.draw.layout.outgoing_edges import OutgoingEdges
 from composer.draw.layout.pieces import moved, straightened
 from composer.draw.layout.stations import Beside, block, circle
 from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.style.typography import Typography
 
 BUS, APART = 14.0, 22.0
 """From a fork to what it leads to; between the flows."""
@@ -29,6 +30,7 @@ def side_by_side(
     lefts: Sequence[Beside],
     leaving: Sequence[OutgoingEdges],
     lay: Callable[[Flow], Fragment],
+    letters: Typography,
 ) -> Fragment:
     """Columns from a fork to a join: a circle where there is room for it, else a wide box."""
     columns = [lay(flow) for flow in item.flows]
@@ -50,12 +52,12 @@ def side_by_side(
     beside = lanes or lefts or leaving or item.join.look.sides
     y = base - max(one.height for one in columns) - RISE
     if item.join.look.sign and len(columns) <= free and not beside:
-        end = circle(item.join, (), ())
+        end = circle(item.join, letters)
         ways = [_into_circle(middle, y) for middle in places]
     else:
         join = replace(item.join, look=item.join.look.spelled)
-        width = max(needed(join), 2 * max(map(abs, places)) + 60, total if total < WIDE else 0)
-        end = block(join, width, lefts, lanes, leaving)
+        width = max(needed(join, letters), 2 * max(map(abs, places)) + 60, total if total < WIDE else 0)
+        end = block(join, width, letters, lefts, lanes, leaving)
         ways = [((middle, y + end.foot),) for middle in places]
     for flow, one, middle, port, way in zip(item.flows, columns, places, item.ports, ways, strict=True):
         assert flow.outlet is not None  # a branch is known by where it ends

@@ -53,7 +53,7 @@ def _in_line(a: Point, b: Point, c: Point) -> bool:
 
 
 def _text(text: Text, dx: float, dy: float) -> Text:
-    return Text(text.x + dx, text.y + dy, text.text, text.role, text.anchor, text.enlarged)
+    return Text(text.x + dx, text.y + dy, text.text, text.role, text.anchor, text.scale)
 
 
 def _texts(texts: Sequence[Text], dx: float, dy: float) -> tuple[Text, ...]:

@@ -97,7 +97,7 @@ class Gap:
 
     def write(self, label: str) -> None:
         """Writes it."""
-        text = Text(8, self.top - 9, label, "shape", "start")
+        text = Text(8, self.top - 9, label, "shape", "start", self.spine.shown.letters.scale)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
         self.offset = 18.0
@@ -119,7 +119,7 @@ class Gap:
             self.offset = max(self.offset + STUB, TAP)
             self.name_exit(name, self.top - self.offset)
         for sink in sinks:
-            high = room(sink)
+            high = room(sink, self.spine.shown.letters)
             self.offset = max(self.offset + high / 2 + 4, TAP)
             self.sink_exit(sink, high, self.top - self.offset)
             self.offset += high / 2 - 6
@@ -128,7 +128,9 @@ class Gap:
         """An arrow to the name of an output."""
         assert self.below.gives is not None
         output = Output(self.below.gives, name)
-        self.spine.keep(output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.shown.side))
+        self.spine.keep(
+            output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.shown.side, self.spine.shown.letters)
+        )
         self.below.exit_y.append(y)
 
     def sink_exit(self, sink: Sink, high: float, y: float) -> None:
@@ -136,9 +138,9 @@ class Gap:
         drawn = Fragment()
         if any(e.source.path == self.below.path and not e.source.chip for e in self.spine.flow.edges):
             drawn.pieces.dots.append(Dot(0, y))
-            sink_at(drawn, sink, ((0, y),))
+            sink_at(drawn, sink, ((0, y),), self.spine.shown.letters)
         else:
-            sink_at(drawn, sink, ((0, self.top), (0, y)))
+            sink_at(drawn, sink, ((0, self.top), (0, y)), self.spine.shown.letters)
         self.spine.found.pieces.take(drawn.pieces)
         self.spine.keep(Area(0, y - high / 2, drawn.right, y + high / 2))
         self.below.exit_y.append(y)

@@ -9,12 +9,14 @@ from composer.draw.build.outer_inputs import Standing
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Item, Origin
 from composer.draw.layout.fragment import Fragment
 from composer.draw.scene import Area
+from composer.draw.style.typography import Typography
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What is written beside wires, and where these go."""
 
+    letters: Typography
     shapes: bool = True
     narrow: bool = False
     """Whether blocks stand in one of several columns."""
