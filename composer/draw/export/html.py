@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+from base64 import b64encode
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -16,7 +18,6 @@ from composer.draw.build.source_files import File, elsewhere, files, source
 from composer.draw.export.formats import ThemeName
 from composer.draw.export.node_facts import facts, implied
 from composer.draw.export.node_links import LinkGraph
-from composer.draw.export.packed import packed
 from composer.draw.paths import above
 from composer.draw.scene import Box, Scene, WirePath
 from composer.draw.style.palette import DARK
@@ -101,20 +102,13 @@ def document(
     sources = files(list(models.values()))
     where = [(side, *one) for side, model in models.items() for one in elsewhere(model).items()]
     views, first = pictures.views, pictures.first
-    svgs = packed([svg for view in views for svg in (view.figure.svg(), view.copied)])
     data = {
         **told,
         "files": [one.name for one in sources],
         "own": [sources.index(source(model.typed)) for model in models.values()],
         "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
         "first": first,
-        "words": svgs.words,
-        "phrases": svgs.phrases,
-        "things": svgs.things,
-        "views": {
-            view.key: {"picture": shown, "copied": copied, **view_data(view, pictures.unwritten)}
-            for view, shown, copied in zip(views, svgs.pictures[::2], svgs.pictures[1::2], strict=True)
-        },
+        "views": compressed({view.key: view_data(view, pictures.unwritten) for view in views}),
     }
     parts = {
         "title": escape(title),
@@ -149,6 +143,11 @@ def recipe(file: File, changed: Container[int]) -> str:
 def as_json(told: Any) -> str:
     """JSON that a script may hold: it neither ends there nor turns into a comment."""
     return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(told, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
+
+
+def compressed(told: Any) -> str:
+    """Return data as JSON in gzip in base64, which `DecompressionStream` reads: pictures of a model have most text in common."""
+    return b64encode(gzip.compress(json.dumps(told, ensure_ascii=False).encode(), mtime=0)).decode()
 
 
 def all_views(figure: Figure) -> list[View]:
@@ -218,7 +217,9 @@ def unsaid(wire: WirePath, graph: LinkGraph, unwritten: Mapping[str, Sequence[st
 
 
 def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What the script has to know of a picture: which wires each link goes through, and which wires the recipe does not write."""
+    """A picture, and what the script has to know of it: which wires each link goes through, and which wires the recipe does not
+    write.
+    """
     scene = view.figure.scene
     graph = LinkGraph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
@@ -226,6 +227,8 @@ def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, A
     names = {node.key: number for number, node in enumerate(merges_first)}
     links = [[names[one.source], names[one.target], [numbers[id(wire)] for wire in one.wires]] for one in graph.links]
     return {
+        "picture": view.figure.svg(),
+        "copied": view.copied,
         "level": view.level,
         "named": [node.about.path for node in merges_first if node.thing is None],
         "links": links,
