@@ -24,9 +24,12 @@ import composer
 from composer.cli import main
 from composer.draw.export.dot import dot
 from composer.draw.export.formats import written
+from composer.draw.export.marks import ArcBy, MoveTo
+from composer.draw.export.marks import Path as Drawn
 from composer.draw.export.mermaid import mermaid
 from composer.draw.export.node_links import LinkGraph
-from composer.draw.export.vector_paths import CurveSegment, path, rectangle
+from composer.draw.export.outlines import Outline, path, rectangle
+from composer.draw.export.polylines import curve
 from composer.draw.figure import NotDrawn, draw
 from composer.draw.layout.graphviz_layout import problem
 from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
@@ -311,14 +314,14 @@ def test_command_pipes_any_format(format: str) -> None:
 
 def test_arcs_of_a_path_are_round() -> None:
     """Three quarters of a circle, as the icon of recurrence has it: every point is as far from the middle."""
-    (curve,) = path("M6 -7a9 9 0 1 0 3 8")
+    (curve,) = path(Drawn((MoveTo(6, -7), ArcBy(9, large=True, clockwise=False, end=(3, 8)))))
     middle = centre(curve)
     far = [((x - middle[0]) ** 2 + (y - middle[1]) ** 2) ** 0.5 for x, y in curve.points[::3]]
     assert far == pytest.approx([9] * len(far))
     assert len(far) == 5
 
 
-def centre(curve: CurveSegment) -> tuple[float, float]:
+def centre(curve: Outline) -> tuple[float, float]:
     """The middle of the circle through three points of a curve."""
     (ax, ay), (bx, by), (cx, cy) = curve.points[0], curve.points[3], curve.points[6]
     d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))
@@ -388,3 +391,13 @@ def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert main(["draw", "gpt2", "--engine", "dot", "-o", "-"]) == 2
     assert capsys.readouterr().err.splitlines() == ["arco draw: there is no Graphviz", "  = pip install graphviz-pure"]
+
+
+@needs_pure
+def test_every_piece_of_a_curved_wire_goes_on_where_the_one_before_ends() -> None:
+    """The wires of Graphviz consist of several curves, and the pen ends where the wire does."""
+    wires = [wire for wire in draw(composer.load("llama3").typed, engine="dot").scene.wires if len(wire.points) > 4]
+    assert wires
+    for wire in wires:
+        (outline,) = path(curve(wire.points))
+        assert outline.points[-1] == pytest.approx(wire.points[-1], abs=0.5)

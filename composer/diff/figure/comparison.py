@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import ClassVar
 
 from composer.diff.difference import Difference
 from composer.diff.figure.geometry import along, area_of, around, content, shifted
@@ -47,6 +48,8 @@ class Comparison:
     level: Level
     theme: ThemeName = "light"
     width: str = ""
+    highlight: ClassVar[tuple[str, ...]] = ()
+    """Nothing: what is the same in both fades as it is."""
 
     @property
     def formats(self) -> tuple[Format, ...]:

@@ -8,7 +8,8 @@ from html import escape
 import graphviz
 
 from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.layout.polylines import CORNER, n, shortened
+from composer.draw.export.polylines import CORNER, shortened
+from composer.draw.export.svg import n
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, MergeCircle, Point, Scene, Strip, Text
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import THEMES, WIDTHS, wire_colour

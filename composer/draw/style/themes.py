@@ -21,13 +21,13 @@ WIDTHS: dict[Style, float] = {
     "measured": 1.2,
     "rewired": 2.6,
 }
-CHANGES: dict[Happened, tuple[Hue, str]] = {
-    "added": ("ffn", ""),
-    "removed": ("loss", "7 4"),
-    "replaced": ("embed", "12 3 2 3"),
-    "altered": ("attn", "2 2.5"),
-    "rewired": ("pos", ""),
-    "shared": ("rec", "5 2"),
+CHANGES: dict[Happened, tuple[Hue, tuple[float, ...]]] = {
+    "added": ("ffn", ()),
+    "removed": ("loss", (7, 4)),
+    "replaced": ("embed", (12, 3, 2, 3)),
+    "altered": ("attn", (2, 2.5)),
+    "rewired": ("pos", ()),
+    "shared": ("rec", (5, 2)),
 }
 """The colour of a change, and the dashes of a ring by which it is told apart without colours."""
 WIRES: dict[Style, Hue] = {
