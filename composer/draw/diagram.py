@@ -62,7 +62,7 @@ class DiagramSource:
     shape: str = ""
     word: str = ""
     """What is said behind its name: that it is an input, and may be left out."""
-    chip: str = ""
+    reference: str = ""
     """What it is called where no wire leads to it."""
 
     @property
@@ -104,12 +104,12 @@ class DiagramEdge:
     @property
     def upward(self) -> bool:
         """Whether it is drawn as a wire that goes on from below."""
-        return not self.source.chip and not self.back
+        return not self.source.reference and not self.back
 
     @property
     def named(self) -> str:
         """What it is called where no wire leads to its source."""
-        name = self.source.chip or self.source.path
+        name = self.source.reference or self.source.path
         return f"sizes of {name}" if self.measured else name
 
 
@@ -146,7 +146,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Fan:
+class OpenMixture:
     """A mixture of experts, opened."""
 
     about: About
@@ -224,7 +224,7 @@ class Branches:
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
+class IrregularSubgraph:
     """Blocks from a fork to a join that stand neither in line nor side by side."""
 
     flow: Flow
@@ -243,7 +243,7 @@ class Web:
         return self.join.about
 
 
-Item: TypeAlias = Leaf | Fan | Group | Branches | Web
+Item: TypeAlias = Leaf | OpenMixture | Group | Branches | IrregularSubgraph
 
 
 def output_of(item: Item) -> Origin:
@@ -275,14 +275,14 @@ class Flow:
         """Its edges and those of all that it holds."""
         yield from self.edges
         for item in self.items:
-            if isinstance(item, Group | Branches | Web):
+            if isinstance(item, Group | Branches | IrregularSubgraph):
                 for flow in item.flows:
                     yield from flow.all_edges()
 
-    def leaves(self) -> Iterator[Leaf | Fan]:
+    def leaves(self) -> Iterator[Leaf | OpenMixture]:
         """Every block in it and in what it holds."""
         for item in self.items:
-            if isinstance(item, Leaf | Fan):
+            if isinstance(item, Leaf | OpenMixture):
                 yield item
                 continue
             for flow in item.flows:

@@ -26,15 +26,15 @@ from composer.language.suggestions import near
 
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
-WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
+MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
-FULL = 10 / 9
+FULL_DETAIL_FACTOR = 10 / 9
 """How much larger it may be in full detail: shrunk to the page, its smallest letters are 9 pixels high instead of 10."""
-SMALLEST, LEAST = 10, 7
+SMALLEST_LETTERS, MIN_LETTER_POINTS = 10, 7
 """Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
-HIGHEST_PAPER = 720
+MAX_PAPER_HEIGHT = 720
 """Points of what stands in a column of paper."""
-MOST_UNROLLED = 60
+MAX_UNROLLED_BOXES = 60
 """Boxes of a drawing in which every pass is drawn."""
 
 
@@ -157,8 +157,8 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
     flow = outline(model, depth)
     boxes = sum(1 for _ in flow.leaves())
-    if unroll and boxes > MOST_UNROLLED:
-        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
+    if unroll and boxes > MAX_UNROLLED_BOXES:
+        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MAX_UNROLLED_BOXES} are drawn", "set fewer layers")
     head = titles(model, flow, options["title"])
     scene = page(flow, head, letters, shapes=shapes)
     dense, tried = replace(depth, spacious=False), [flow]
@@ -195,22 +195,22 @@ def legible(
     """A drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in one
     column, less deep where it must be.
     """
-    room = width * SMALLEST / LEAST
+    room = width * SMALLEST_LETTERS / MIN_LETTER_POINTS
     if scene.width <= room:
         return scene
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
         scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, letters, shapes=shapes)
         said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
         cut = any(text.text.endswith("…") for text in said)
-        if scene.width <= room and scene.height * width / scene.width <= HIGHEST_PAPER and not cut:
+        if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:
             break
     return scene
 
 
 def excess(scene: Scene, level: Level) -> float:
     """How many times larger than it may be a drawing is."""
-    room = FULL if level == "full" else 1.0
-    return max(scene.width / WIDEST_PAGE, scene.height / HIGHEST_PAGE) / room
+    room = FULL_DETAIL_FACTOR if level == "full" else 1.0
+    return max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT) / room
 
 
 def paths(flow: Flow) -> set[str]:

@@ -247,7 +247,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class Reference:
     """The name of a value that comes from far away, or goes there, in place of a long wire."""
 
     about: About
@@ -298,7 +298,7 @@ class Scene:
     dots: tuple[Dot, ...] = ()
     boxes: tuple[Box, ...] = ()
     merges: tuple[MergeCircle, ...] = ()
-    chips: tuple[Chip, ...] = ()
+    references: tuple[Reference, ...] = ()
     rings: tuple[Ring, ...] = ()
     badges: tuple[Badge, ...] = ()
     faint: frozenset[str] = frozenset()

@@ -74,7 +74,7 @@ def picture(scene: Scene) -> tuple[object, ...]:
     frames = [(f.x, f.y, f.width, f.height, f.texts, f.pill, f.strip) for f in scene.frames]
     wires = [(w.points, w.style, w.arrow, w.partial) for w in scene.wires]
     merges = [(m.x, m.y, m.sign) for m in scene.merges]
-    return scene.texts, boxes, frames, wires, merges, [chip.text for chip in scene.chips], scene.dots
+    return scene.texts, boxes, frames, wires, merges, [reference.text for reference in scene.references], scene.dots
 
 
 def drawn(text: str, level: Level = "block") -> Scene:

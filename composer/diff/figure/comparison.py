@@ -170,7 +170,7 @@ class _Page:
             tuple(replace(dot, faint=self.fades(dot, faint)) for dot in pieces.dots),
             tuple(pieces.boxes),
             tuple(pieces.merges),
-            tuple(pieces.chips),
+            tuple(pieces.references),
             tuple(self.rings),
             tuple(self.badges),
             faint,
@@ -179,7 +179,7 @@ class _Page:
     def faint(self) -> Iterator[str]:
         """Paths of what is the same in both."""
         whole = tuple(f"{path}." for path in self.ringed)
-        things: tuple[DrawnThing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.chips, *self.pieces.frames)
+        things: tuple[DrawnThing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.references, *self.pieces.frames)
         for one in things:
             if one.about.path not in self.ringed and not one.about.path.startswith(whole):
                 yield one.about.path
@@ -275,7 +275,7 @@ class _Page:
             yield from box.texts
         for frame in self.pieces.frames:
             yield from (*frame.texts, *([frame.pill] if frame.pill else ()), *(frame.strip.ticks if frame.strip else ()))
-        yield from (chip.text for chip in self.pieces.chips)
+        yield from (reference.text for reference in self.pieces.references)
 
     def free(
         self, happened: Happened, path: str, text: str, spots: Sequence[Point], taken: Sequence[Area], solid: Sequence[Area]

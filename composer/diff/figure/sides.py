@@ -27,7 +27,7 @@ def sided(scene: Scene, side: str) -> Pieces:
                 source=of(side, one.source),
                 target=of(side, one.target),
             )
-            for one in scene.chips
+            for one in scene.references
         ],
         texts,
     )

@@ -17,7 +17,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.language.recipe.ast import InputDecl
 
 
-class Caption:
+class Captions:
     """Words about the nodes of a model. Paths are those of the recipe, without the passes of folded repeats; `places` are the
     paths of all places that a drawn thing stands for, with their passes.
     """

@@ -6,34 +6,34 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from blocks.experts.moe import MixtureOfExperts
-from composer.draw.build.captions import Caption
+from composer.draw.build.captions import Captions
 from composer.draw.build.expert_visits import visited
 from composer.draw.build.value_sources import Sources, gathered
 from composer.draw.build.wording import counted, shape
-from composer.draw.diagram import DiagramEdge, Fan, Leaf, Sink
+from composer.draw.diagram import DiagramEdge, Leaf, OpenMixture, Sink
 from composer.draw.style.looks import Look, look, router_facts
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
 
-MANY, FEW = 6, 4
+SPACIOUS_EXPERTS, DENSE_EXPERTS = 6, 4
 """Experts of which all are drawn; of more, all but the middle ones, and one less."""
 
 
-def leaf(told: Caption, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
+def leaf(captions: Captions, node: TypedBlock, seen: Look, path: str, places: Sequence[str]) -> Leaf:
     """A block as a box."""
-    if partner := told.partner(places[0]):
+    if partner := captions.partner(places[0]):
         seen = replace(seen, facts=(*seen.facts, partner))
     stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
     came = shape(stream[0] if isinstance(stream, tuple) and stream else stream)
     gives = shape(next(iter(node.outputs.values()), ()))
-    about = told.about(node, path, places, (seen.title, seen.detail, seen.mask))
-    about = replace(about, description=told.description(node, places))
-    after = "" if told.depth.level == "overview" else seen.after
-    return Leaf(about, seen, told.counts.shown(places[0]), gives if gives != came else "", after=after)
+    about = captions.about(node, path, places, (seen.title, seen.detail, seen.mask))
+    about = replace(about, description=captions.description(node, places))
+    after = "" if captions.depth.level == "overview" else seen.after
+    return Leaf(about, seen, captions.counts.shown(places[0]), gives if gives != came else "", after=after)
 
 
 def sink(
-    told: Caption,
+    captions: Captions,
     node: TypedBlock,
     seen: Look,
     given: Mapping[str, Sources],
@@ -46,46 +46,46 @@ def sink(
     if is_renewal(node):
         return Sink(None, path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
     if edges[0].source.path in routed:
-        seen = replace(seen, facts=("from each router" if edges[0].source.chip else "from the router", *seen.facts))
-    return Sink(leaf(told, node, seen, path, places), path, node.name, edges)
+        seen = replace(seen, facts=("from each router" if edges[0].source.reference else "from the router", *seen.facts))
+    return Sink(leaf(captions, node, seen, path, places), path, node.name, edges)
 
 
-def fan(told: Caption, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Fan:
+def mixture(captions: Captions, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> OpenMixture:
     """A mixture of experts with its router, its experts and what all visit."""
     expert, shared = node.slots["expert"], node.slots.get("shared")
     assert isinstance(expert, TypedBlock)
     seen, count = look(expert), visited(part)
-    all_experts = told.counts.total([f"{places[0]}.expert"])
+    all_experts = captions.counts.total([f"{places[0]}.expert"])
     each = [f"{counted(all_experts // part.experts)} each"] if all_experts else []
     header = (f"{part.experts} × {seen.short or seen.title}", *each, *seen.facts)
-    about = told.about(node, path, places, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
-    own = told.counts.total(f"{place}.expert" for place in places)
-    some = ", for example these" if count < part.experts and told.depth.spacious else ""
-    return Fan(
-        replace(about, parameters=own, description=told.description(node, places)),
-        _router(told, node, part, path, places),
+    about = captions.about(node, path, places, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
+    own = captions.counts.total(f"{place}.expert" for place in places)
+    some = ", for example these" if count < part.experts and captions.depth.spacious else ""
+    return OpenMixture(
+        replace(about, parameters=own, description=captions.description(node, places)),
+        _router(captions, node, part, path, places),
         seen,
         ("Sparse MoE", *header, f"{count} of {part.experts} active{some}"),
         part.experts,
         min(count, part.experts),
-        MANY if told.depth.spacious else FEW,
-        _shared(told, shared, f"{path}.shared", [f"{place}.shared" for place in places]) if shared else None,
+        SPACIOUS_EXPERTS if captions.depth.spacious else DENSE_EXPERTS,
+        _shared(captions, shared, f"{path}.shared", [f"{place}.shared" for place in places]) if shared else None,
         tuple(node.node.wanted),
     )
 
 
-def _router(told: Caption, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Leaf:
+def _router(captions: Captions, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Leaf:
     """What chooses the experts."""
     facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
     gates = [f"{place}.{name}" for place in places for name in part.router.maps]
-    about = told.about(node, f"{path}.router", places, ("Router", *facts))
-    about = replace(about, parameters=told.counts.total(gates))
-    return Leaf(about, Look("Router", facts, "moe"), told.counts.shown_of(gates[: len(part.router.maps)]))
+    about = captions.about(node, f"{path}.router", places, ("Router", *facts))
+    about = replace(about, parameters=captions.counts.total(gates))
+    return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(gates[: len(part.router.maps)]))
 
 
-def _shared(told: Caption, shared: TypedNode, path: str, places: Sequence[str]) -> Leaf:
+def _shared(captions: Captions, shared: TypedNode, path: str, places: Sequence[str]) -> Leaf:
     """What every token visits."""
     if isinstance(shared, TypedBlock):
-        return leaf(told, shared, look(shared), path, places)
-    about = replace(told.about(shared, path, places, ("Shared expert",)), description=told.description(shared, places))
-    return Leaf(about, Look("Shared expert", hue="moe"), told.counts.shown(places[0]))
+        return leaf(captions, shared, look(shared), path, places)
+    about = replace(captions.about(shared, path, places, ("Shared expert",)), description=captions.description(shared, places))
+    return Leaf(about, Look("Shared expert", hue="moe"), captions.counts.shown(places[0]))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from composer.draw.diagram import DiagramEdge, Leaf
-from composer.draw.layout.boxes import LEAST, box, box_height, needed
+from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
-from composer.draw.layout.references import SIDE_GAP, coming
+from composer.draw.layout.references import SIDE_GAP, incoming_reference
 from composer.draw.scene import Dot, Point, Text, WirePath
 from composer.draw.style.typography import Typography
 
@@ -18,7 +18,7 @@ CLEAR, CORNER = 12.0, 10.0
 
 
 @dataclass(slots=True)
-class Standing:
+class OuterInput:
     """A box at one side of the spine, below the first block that reads it."""
 
     leaf: Leaf
@@ -32,7 +32,7 @@ class Standing:
     @property
     def width(self) -> float:
         """Of the box."""
-        return max(LEAST, needed(self.leaf, self.letters, narrow=True))
+        return max(MIN_SIDE_WIDTH, needed(self.leaf, self.letters, narrow=True))
 
     @property
     def height(self) -> float:
@@ -49,9 +49,9 @@ class Standing:
         side where there is room, else straight up.
         """
         side, far = (1 if lane > 0 else -1), abs(lane)
-        chips = [edge for edge in self.reads if edge is not self.measured]
+        references = [edge for edge in self.reads if edge is not self.measured]
         inner = max(near, min(near + SIDE_GAP - CLEAR, far - CLEAR))
-        beside = far > inner + self.width + CORNER and not chips
+        beside = far > inner + self.width + CORNER and not references
         if not beside:
             inner = max(inner, far + CORNER - self.width)
         outer = inner + self.width
@@ -77,8 +77,10 @@ class Standing:
             if abs(said.area.left if side > 0 else said.area.right) > 4:
                 found.pieces.texts.append(said)
         reach = outer
-        for number, edge in enumerate(chips):
-            y = self.y + SLOT * (number - (len(chips) - 1) / 2)
-            reach = max(reach, coming(found, edge, edge.named, side, y, ((side * outer, y),), self.letters).reach(side))
+        for number, edge in enumerate(references):
+            y = self.y + SLOT * (number - (len(references) - 1) / 2)
+            reach = max(
+                reach, incoming_reference(found, edge, edge.named, side, y, ((side * outer, y),), self.letters).reach(side)
+            )
         widen(found, side, reach)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)

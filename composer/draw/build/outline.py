@@ -11,8 +11,8 @@ from blocks.primitives.pointwise import Dropout
 from blocks.residual.residual import Residual
 from composer.draw.build import repeats
 from composer.draw.build.block_internals import Piece, inside
-from composer.draw.build.captions import Caption
-from composer.draw.build.leaves import fan, leaf, sink
+from composer.draw.build.captions import Captions
+from composer.draw.build.leaves import leaf, mixture, sink
 from composer.draw.build.levels import Depth
 from composer.draw.build.pass_references import with_earlier, without_parameters
 from composer.draw.build.value_sources import (
@@ -37,17 +37,17 @@ from composer.draw.diagram import (
     Flow,
     FrameInput,
     Group,
+    IrregularSubgraph,
     Item,
     Leaf,
     ModelInput,
     NodeOutput,
     PreviousPass,
     Sink,
-    Web,
     output_of,
 )
-from composer.draw.passes.merge_kinds import merged
-from composer.draw.passes.overview import of_group, without_norms
+from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
@@ -66,11 +66,11 @@ class DrawnNode:
     edges: list[DiagramEdge] = field(default_factory=list)
     sinks: list[Sink] = field(default_factory=list)
 
-    def say_after(self, read: Sources, said: str) -> bool:
+    def note_dropout(self, read: Sources, said: str) -> bool:
         """Says above an item what happens to what it gives, if that is what is read."""
         for index, item in enumerate(self.items):
-            same = [(output_of(item), "")] == [(one.origin, one.chip) for one in read]
-            if same and not isinstance(item, Branches | Web):
+            same = [(output_of(item), "")] == [(one.origin, one.reference) for one in read]
+            if same and not isinstance(item, Branches | IrregularSubgraph):
                 self.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
                 return True
         return False
@@ -83,8 +83,8 @@ class Outline:
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.typed, self.depth = model.typed, depth
-        self.told = Caption(model, depth)
-        self.counts = self.told.counts
+        self.captions = Captions(model, depth)
+        self.counts = self.captions.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
         self.mixed: set[str] = set()
@@ -96,7 +96,9 @@ class Outline:
         """The whole model."""
         root = self.typed.root
         values: ValueSources = {
-            one.name: only_first((DiagramSource(ModelInput(one.name), shape(self.typed.inputs[one.name]), self.told.word(one)),))
+            one.name: only_first(
+                (DiagramSource(ModelInput(one.name), shape(self.typed.inputs[one.name]), self.captions.word(one)),)
+            )
             for one in self.typed.program.inputs
         }
         drawn = DrawnNode()
@@ -104,7 +106,7 @@ class Outline:
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in drawn.sinks)
         flow = Flow(None, tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs), sinks)
-        return without_norms(flow) if self.depth.level == "overview" else flow
+        return fold_norms(flow) if self.depth.level == "overview" else flow
 
     # -- graphs
 
@@ -125,7 +127,7 @@ class Outline:
         """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
         if not part.p or self.depth.level == "overview":
             return True
-        return read_once(node.node.wires[0].refs[0], graph) and drawn.say_after(given, f"dropout {part.p:g}")
+        return read_once(node.node.wires[0].refs[0], graph) and drawn.note_dropout(given, f"dropout {part.p:g}")
 
     def node(self, node: TypedNode, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode) -> NodeSources:
         """Adds a node, and gives what can be read of it."""
@@ -154,16 +156,16 @@ class Outline:
         self, node: TypedBlock, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
     ) -> NodeSources:
         """Adds a block as one box."""
-        seen = look(node, self.told.head(path))
+        seen = look(node, self.captions.head(path))
         if is_renewal(node) or isinstance(node.part, Loss):
-            drawn.sinks.append(sink(self.told, node, seen, given, path, places, self.routed))
+            drawn.sinks.append(sink(self.captions, node, seen, given, path, places, self.routed))
             return of_block(node, path)
         shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
         if isinstance(node.part, MixtureOfExperts) and shown:
-            drawn.items.append(fan(self.told, node, node.part, path, places))
+            drawn.items.append(mixture(self.captions, node, node.part, path, places))
             self.routed.add(path)
         else:
-            drawn.items.append(leaf(self.told, node, seen, path, places))
+            drawn.items.append(leaf(self.captions, node, seen, path, places))
         first = next(iter(node.part.inputs), "").rstrip("?*")
         mixes = any(name.endswith("*") for name in node.part.inputs)
         for port, read_there in given.items():
@@ -187,12 +189,12 @@ class Outline:
             below = f"{path}.{piece.name}"
             if piece.look.quiet:
                 values[piece.name] = values[piece.reads[0][0]]
-                drawn.say_after(values[piece.name], piece.look.title.lower())
+                drawn.note_dropout(values[piece.name], piece.look.title.lower())
                 continue
             names = [f"{place}.{name}" for place in places for name in piece.parameters]
             params = self.counts.shown_of(names[: len(piece.parameters)])
-            about = self.told.about(node, below, names, (piece.look.title, piece.look.detail))
-            about = replace(about, description=self.told.description(node, places) if piece is pieces[0] else "")
+            about = self.captions.about(node, below, names, (piece.look.title, piece.look.detail))
+            about = replace(about, description=self.captions.description(node, places) if piece is pieces[0] else "")
             drawn.items.append(Leaf(about, piece.look, params))
             for name, port in piece.reads:
                 drawn.edges += [DiagramEdge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
@@ -228,7 +230,7 @@ class Outline:
     ) -> NodeSources:
         """Adds the nodes of a group."""
         values: ValueSources = {name: only_first(ours) for name, ours in given.items()}
-        with self.told.written_in(node):
+        with self.captions.written_in(node):
             self.graph(node.graph, values, f"{path}.", below, drawn)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
         return NodeSources({"": next(iter(outputs.values())), **outputs})
@@ -239,7 +241,7 @@ class Outline:
         """Adds a scan: a frame around one step, or one box."""
         title, steps = spoken(node.name), size(node.axis.size)
         before = {
-            name: (DiagramSource(PreviousPass(path, port, immediate=True), chip="previous step"),)
+            name: (DiagramSource(PreviousPass(path, port, immediate=True), reference="previous step"),)
             for name, port in node.carried.items()
         }
         both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
@@ -259,7 +261,7 @@ class Outline:
     def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flow: Flow) -> Group:
         """A frame around a flow."""
         each = self.counts.shown(places[0])
-        about = replace(self.told.about(node, path, places, (title, each)), parameters=0)
+        about = replace(self.captions.about(node, path, places, (title, each)), parameters=0)
         return Group(about, (title, each) if each else (title,), (flow,))
 
     def closed(
@@ -273,8 +275,8 @@ class Outline:
         places: Sequence[str],
     ) -> Leaf:
         """One box in place of flows."""
-        about = self.told.about(node, path, places, tip)
-        about = replace(about, parameters=self.counts.total(places), description=self.told.description(node, places))
+        about = self.captions.about(node, path, places, tip)
+        about = replace(about, parameters=self.counts.total(places), description=self.captions.description(node, places))
         return of_group(flows, about, name, params)
 
     def flow(
@@ -313,9 +315,9 @@ class Outline:
         if closed:
             drawn.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(places), path, places))
         else:
-            about = replace(self.told.about(node, path, places, tip), parameters=0)
+            about = replace(self.captions.about(node, path, places, tip), parameters=0)
             header = (title, *repeats.said_of_parameters(node, each, kinds, flows, len(places)))
-            one = merged(flows, [len(passes) for passes in kinds])
+            one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
             frames = tuple(flows) if one is None else (one,)
             drawn.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf, PreviousPass
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, OpenMixture, PreviousPass
 from composer.graph.ir import Ref
 
 
@@ -39,7 +39,7 @@ def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
     several = len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index)
     immediate = not several and first.index == index - 1
     which = "earlier passes" if several else "previous pass" if immediate else f"pass {first.index}"
-    return DiagramSource(PreviousPass(path, first.port, immediate), chip=f"{which}{port}")
+    return DiagramSource(PreviousPass(path, first.port, immediate), reference=f"{which}{port}")
 
 
 def without_parameters(flow: Flow) -> Flow:
@@ -54,7 +54,7 @@ def _without_parameters(item: Item) -> Item:
             return replace(item, about=about)
         case Group():
             return replace(item, about=about, flows=tuple(map(without_parameters, item.flows)))
-        case Fan(router=router, shared=shared):
+        case OpenMixture(router=router, shared=shared):
             one = replace(router, about=replace(router.about, parameters=0))
             every = shared and replace(shared, about=replace(shared.about, parameters=0))
             return replace(item, about=about, router=one, shared=every)
@@ -79,7 +79,7 @@ def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource,
             edges.append(edge)
             continue
         for one in ports.get(origin.port, ()):
-            back = origin.immediate and one.path in own and not one.port and not one.chip
-            source = one if back else replace(one, chip=edge.source.chip)
+            back = origin.immediate and one.path in own and not one.port and not one.reference
+            source = one if back else replace(one, reference=edge.source.reference)
             edges.append(replace(edge, source=source, back=back))
     return replace(flow, items=items, edges=tuple(edges))

@@ -9,7 +9,7 @@ from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
 from composer.draw.build.value_sources import NodeSources, Sources, sources
 from composer.draw.build.wording import counted, spoken
-from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
 
 
@@ -111,5 +111,5 @@ def said_of_parameters(
 
 def unvisited(flow: Flow) -> int:
     """How many parameters a token does not meet, in experts that it does not visit."""
-    fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
-    return sum(fan.pool * (fan.experts - fan.visited) // fan.experts for fan in fans)
+    mixtures = [leaf for leaf in flow.leaves() if isinstance(leaf, OpenMixture)]
+    return sum(mixture.pool * (mixture.experts - mixture.visited) // mixture.experts for mixture in mixtures)

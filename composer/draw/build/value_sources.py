@@ -53,11 +53,11 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
             found += [source for one in same for source in node.passes[one.index, one.port]]
         elif not ref.port and len(same) == 1 and (ref.index is None or ref.index == node.last_pass):
             found += node.first
-        elif not folded and ref.port in node.ports and not node.ports[ref.port][0].chip:
+        elif not folded and ref.port in node.ports and not node.ports[ref.port][0].reference:
             found += node.ports[ref.port]
         else:
             inner = node.inner.get(ref.port, node.first)
-            found += [replace(source, chip=named(same)) for source in inner]
+            found += [replace(source, reference=named(same)) for source in inner]
     return tuple(found)
 
 
@@ -90,7 +90,7 @@ def gathered(given: Sources) -> Sources:
     for source in given:
         found.setdefault(source.origin, []).append(source)
     return tuple(
-        same[0] if len(same) == 1 else replace(same[0], chip=f"{origin.path}.{origin.port}" if origin.port else origin.path)
+        same[0] if len(same) == 1 else replace(same[0], reference=f"{origin.path}.{origin.port}" if origin.port else origin.path)
         for origin, same in found.items()
     )
 
@@ -114,4 +114,4 @@ def by_input_name(edge: DiagramEdge) -> DiagramEdge:
 
 def from_far(source: DiagramSource) -> DiagramSource:
     """A value as it is called behind a border: an input of the model by its name."""
-    return replace(source, chip=source.path) if source.given and not source.chip else source
+    return replace(source, reference=source.path) if source.given and not source.reference else source

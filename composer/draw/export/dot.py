@@ -57,9 +57,9 @@ class _Writer:
             size = {"width": f"{5.2 / INCH:.3f}", "height": f"{5.2 / INCH:.3f}"}
             look = {"shape": "circle", "style": "filled", "color": self.palette.wire}
             self.mark(f"dot {number}", {"pos": self.at(spot.x, spot.y)} | size | look)
-        chips = [chip.text for chip in self.scene.chips if not self.is_node(chip.text)]
+        references = [reference.text for reference in self.scene.references if not self.is_node(reference.text)]
         strips = [tick for frame in self.scene.frames if frame.strip for tick in frame.strip.ticks]
-        for number, text in enumerate([*self.scene.texts, *chips, *strips]):
+        for number, text in enumerate([*self.scene.texts, *references, *strips]):
             self.free(f"text {number}", text)
         return str(self.out.source)
 
@@ -187,14 +187,19 @@ class _Writer:
 
     def by_name(self, node: LinkNode) -> None:
         """An input or output that is only a name on the page."""
-        chip = next(chip for chip in self.scene.chips if node.about.path in (chip.source, chip.target))
-        self.out.node(quoted(node.key), **self.placed(chip.text), label=self.lines([chip.text]), shape="plaintext")
+        reference = next(
+            reference for reference in self.scene.references if node.about.path in (reference.source, reference.target)
+        )
+        self.out.node(quoted(node.key), **self.placed(reference.text), label=self.lines([reference.text]), shape="plaintext")
 
     def is_node(self, text: Text) -> bool:
         """Whether a name on the page stands for an input or an output."""
         names = [node.about.path for node in self.graph.nodes if node.thing is None]
-        firsts = [next(chip for chip in self.scene.chips if name in (chip.source, chip.target)) for name in names]
-        return any(chip.text is text for chip in firsts)
+        firsts = [
+            next(reference for reference in self.scene.references if name in (reference.source, reference.target))
+            for name in names
+        ]
+        return any(reference.text is text for reference in firsts)
 
     # -- wires and what else is on the page
 

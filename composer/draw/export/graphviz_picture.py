@@ -9,8 +9,8 @@ from composer.draw.export.outlines import Outline, OutlinedShape, Printed
 from composer.draw.scene import Point
 
 FONT = "Arial"
-CLEAR = "#ffffff00"
-LONGEST = 4000
+TRANSPARENT = "#ffffff00"
+MAX_STRING_LENGTH = 4000
 """Signs of a string."""
 
 
@@ -27,7 +27,7 @@ def xdot(width: float, height: float, marks: Iterable[Printed], scale: float = 1
 
 def _quoted(text: str) -> str:
     """A string of DOT in pieces, of which older programs take no long ones."""
-    pieces = [text[start : start + LONGEST] for start in range(0, len(text), LONGEST)]
+    pieces = [text[start : start + MAX_STRING_LENGTH] for start in range(0, len(text), MAX_STRING_LENGTH)]
     return " + ".join('"' + piece.replace("\\", "\\\\").replace('"', '\\"') + '"' for piece in pieces)
 
 
@@ -71,7 +71,7 @@ def _points(points: Sequence[Point]) -> str:
 
 
 def _color(ink: Ink | None) -> str:
-    return CLEAR if ink is None else f"{ink.color}{round(ink.cover * 255):02x}"
+    return TRANSPARENT if ink is None else f"{ink.color}{round(ink.cover * 255):02x}"
 
 
 def _counted(text: str) -> str:

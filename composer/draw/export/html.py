@@ -27,8 +27,8 @@ from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 if TYPE_CHECKING:
     from composer.draw.figure import Figure
 
-WEB = Path(__file__).parent / "web"
-MOST_VIEWS = 16
+PAGE_FILES = Path(__file__).parent / "web"
+MAX_VIEWS = 16
 """Pictures in a page: what lies deeper than so many is not opened."""
 
 
@@ -79,16 +79,16 @@ class Pictures:
 
 def html(figure: Figure) -> str:
     """The page; the figure's own level is what it shows first."""
-    told = {"sides": [""], "facts": facts(figure.model)}
+    data = {"sides": [""], "facts": facts(figure.model)}
     pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
-    return document(figure.scene.name, pictures, {"": figure.model}, told)
+    return document(figure.scene.name, pictures, {"": figure.model}, data)
 
 
 def document(
     title: str,
     pictures: Pictures,
     models: Mapping[str, RolledProgram],
-    told: Mapping[str, Any],
+    data: Mapping[str, Any],
     *,
     changed: Mapping[File, Container[int]] = MappingProxyType({}),
     panel: str = "",
@@ -103,7 +103,7 @@ def document(
     where = [(side, *one) for side, model in models.items() for one in elsewhere(model).items()]
     views, first = pictures.views, pictures.first
     data = {
-        **told,
+        **data,
         "files": [one.name for one in sources],
         "own": [sources.index(source(model.typed)) for model in models.values()],
         "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
@@ -112,22 +112,22 @@ def document(
     }
     parts = {
         "title": escape(title),
-        "style": web("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
+        "style": page_file("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
         "panel": panel,
         "hint": hint,
         "recipes": "".join(recipe(one, changed.get(one, ())) for one in sources),
         "picture": next(view for view in views if view.key == first).figure.svg(),
         "data": as_json(data),
-        "script": "".join(map(web, scripts)),
+        "script": "".join(map(page_file, scripts)),
         "theme": "dark" if pictures.theme == "dark" else "",
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], web("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page_file("page.html"))
 
 
-def web(name: str) -> str:
+def page_file(name: str) -> str:
     """A file of the page."""
-    return (WEB / name).read_text(encoding="utf-8")
+    return (PAGE_FILES / name).read_text(encoding="utf-8")
 
 
 def recipe(file: File, changed: Container[int]) -> str:
@@ -140,14 +140,14 @@ def recipe(file: File, changed: Container[int]) -> str:
     return f'<h2>{name}</h2><ol class="recipe" tabindex="0" aria-label="{name}">{items}</ol>'
 
 
-def as_json(told: Any) -> str:
+def as_json(data: Any) -> str:
     """JSON that a script may hold: it neither ends there nor turns into a comment."""
-    return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(told, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
+    return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(data, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
 
 
-def compressed(told: Any) -> str:
+def compressed(data: Any) -> str:
     """Return data as JSON in gzip in base64, which `DecompressionStream` reads: pictures of a model have most text in common."""
-    return b64encode(gzip.compress(json.dumps(told, ensure_ascii=False).encode(), mtime=0)).decode()
+    return b64encode(gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)).decode()
 
 
 def all_views(figure: Figure) -> list[View]:
@@ -163,7 +163,7 @@ def all_views(figure: Figure) -> list[View]:
             if (key := "+".join((view.level, *opened))) in found:
                 view.opens[path] = key
                 continue
-            if len(found) >= MOST_VIEWS and view.opened:
+            if len(found) >= MAX_VIEWS and view.opened:
                 continue
             deeper = View(view.level, opened, figure.at(view.level, opened))
             if path in {box.about.path for box in deeper.figure.scene.boxes}:
@@ -171,7 +171,7 @@ def all_views(figure: Figure) -> list[View]:
             if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
                 view.opens[path] = "block"
                 continue
-            if len(found) < MOST_VIEWS:
+            if len(found) < MAX_VIEWS:
                 found[key] = deeper
                 waiting.append(deeper)
                 view.opens[path] = key

@@ -77,8 +77,8 @@ class LinkGraph:
             found.append(LinkNode(key, thing.about, thing, lines))
         known = {node.about.path for node in found} | {frame.about.path for frame in self.scene.frames}
         named: dict[str, LinkNode] = {}
-        for chip in self.scene.chips:
-            for path in (chip.source, chip.target):
+        for reference in self.scene.references:
+            for path in (reference.source, reference.target):
                 if path and not _nearest(path, known):
                     title = title_of(path)
                     named.setdefault(path, LinkNode(path, About(path, title), None, (title,)))

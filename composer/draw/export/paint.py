@@ -35,13 +35,13 @@ from composer.draw.scene import (
     Badge,
     Box,
     Cells,
-    Chip,
     Curve,
     Dot,
     Frame,
     LoopIcon,
     MergeCircle,
     PlacedIcon,
+    Reference,
     Ring,
     Scene,
     Strip,
@@ -80,7 +80,7 @@ class _Painter:
         yield from map(self.dot, scene.dots)
         yield from map(self.merge, scene.merges)
         yield from map(self.box, scene.boxes)
-        yield from map(self.chip, scene.chips)
+        yield from map(self.reference, scene.references)
         yield from map(self.text, scene.texts)
         yield from map(self.ring, scene.rings)
         yield from map(self.badge, scene.badges)
@@ -131,8 +131,8 @@ class _Painter:
         border = Shape(circle, Ink(paint.fill), self.stroke(paint.stroke, 1.4), "s")
         return self.group("node k-merge", merge.about, [border, Shape(sign, None, self.stroke(paint.stroke, 1.6), "i")])
 
-    def chip(self, chip: Chip) -> MarkGroup:
-        return self.group("chip", chip.about, [self.text(chip.text)])
+    def reference(self, reference: Reference) -> MarkGroup:
+        return self.group("chip", reference.about, [self.text(reference.text)])
 
     def dot(self, dot: Dot) -> Shape:
         circle = Circle(tenth(dot.x), tenth(dot.y), 2.6)

@@ -6,11 +6,11 @@ from composer.draw.diagram import Leaf, Row
 from composer.draw.scene import ICON, SWATCH, Box, PlacedIcon, Swatch, Text
 from composer.draw.style.typography import Typography
 
-WIDTH, WIDEST = 268.0, 430.0
+WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
 """Of the boxes of a column: usually, and at most."""
-NARROW = 132.0
+MIN_COLUMN_WIDTH = 132.0
 """The least width of boxes that stand side by side."""
-LEAST = 104.0
+MIN_SIDE_WIDTH = 104.0
 """The least width of a box beside another."""
 PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
 LINE = 14.0
@@ -32,7 +32,7 @@ def needed(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
     detail = letters.width(detail_of(leaf, narrow=narrow), "detail") + icon + PAD
     rows = [ICON_ROOM + 6 + swatches(row) + letters.width(row.share, "row") + PAD for row in leaf.rows]
     rows += [ICON_ROOM + 6 + swatches(row) + letters.width(row.look.detail, "detail") + PAD for row in leaf.rows]
-    return min(max(title, detail, *rows) + 1, WIDEST)
+    return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
@@ -131,8 +131,8 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
     if detail:
         free = width - icon - PAD
         said = letters.fitted(with_mask(leaf, detail, free, letters), "detail", free)
-        aside = max(0.0, letters.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
-        texts.append(Text(x + aside, middle + 9 + 3.5 * size, said, "detail", scale=size))
+        offset = max(0.0, letters.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
+        texts.append(Text(x + offset, middle + 9 + 3.5 * size, said, "detail", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end", size))
     return texts

@@ -6,22 +6,22 @@ from collections.abc import Collection
 from operator import attrgetter
 
 from composer.draw.diagram import DiagramSource, Flow, Group, Item, NodeOutput, Origin, Sink
-from composer.draw.layout.outgoing_edges import OutgoingEdges, Output, Tap
+from composer.draw.layout.outgoing_edges import OutgoingEdge, Output, Tap
 from composer.draw.paths import lies_in
 
 path_and_port = attrgetter("path", "port")
 
 
-def at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[OutgoingEdges]:
+def at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[OutgoingEdge]:
     """What leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
     path = item.about.path
     names = [
-        Output(source.origin, name, source.port or source.chip)
+        Output(source.origin, name, source.port or source.reference)
         for name, source in outputs(flow, item)
         if not is_first(source, path)
     ]
     read = [*(e.source for e in flow.edges), *([flow.outlet] if flow.outlet else [])]
-    ports = {one.port for one in read if one.path == path and one.port and not one.chip}
+    ports = {one.port for one in read if one.path == path and one.port and not one.reference}
     further = {origin.port for origin in sent if origin.path == path and origin.port} - ports
     inner = () if isinstance(item, Group) else sorted((o for o in sent if o.path.startswith(f"{path}.")), key=path_and_port)
     return [
@@ -58,4 +58,4 @@ def sinks(flow: Flow, item: Item) -> list[Sink]:
 
 def is_first(source: DiagramSource, path: str) -> bool:
     """Whether a value is what an item gives first."""
-    return source.path == path and not source.port and not source.chip
+    return source.path == path and not source.port and not source.reference

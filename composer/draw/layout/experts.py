@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import Fan, Leaf
-from composer.draw.layout.boxes import LEAST, box, needed, swatches
+from composer.draw.diagram import Leaf, OpenMixture
+from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, needed, swatches
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.frames import LINE, PADDING, header_lines
-from composer.draw.layout.outgoing_edges import OutgoingEdges, leave_at, room
+from composer.draw.layout.outgoing_edges import OutgoingEdge, leave_at, room
 from composer.draw.layout.pieces import moved, straightened
 from composer.draw.layout.stations import Beside, block, stacked
 from composer.draw.scene import RADIUS, About, Box, Dot, Frame, MergeCircle, PlacedIcon, Point, Style, Swatch, Text, WirePath
 from composer.draw.style.looks import Look
 from composer.draw.style.typography import Role, Typography
 
-MANY = 3
+MAX_DRAWN_VISITS = 3
 """Visits that are drawn where not all experts are."""
-EXPERT, HIGH, GAP = 62.0, 34.0, 8.0
+EXPERT_WIDTH, EXPERT_HEIGHT, EXPERT_GAP = 62.0, 34.0, 8.0
 
 
-def fan(
-    item: Fan, width: float, leaving: Sequence[OutgoingEdges], lefts: Sequence[Beside], letters: Typography, out: int = 1
+def open_mixture(
+    item: OpenMixture, width: float, outgoing: Sequence[OutgoingEdge], lefts: Sequence[Beside], letters: Typography, out: int = 1
 ) -> Fragment:
     """The mixture in a frame of its own; what the router tells leaves at the side `out`."""
     path = item.about.path
@@ -36,26 +36,28 @@ def fan(
     fork = entry + router.top
     row = min(fork - 28.0, entry - router.height - 8.0)
     numbers = shown(item.experts, item.most)
-    chosen = visited_among(numbers, item.visited if len(numbers) == item.experts else min(item.visited, MANY))
-    wide = EXPERT * letters.scale
+    chosen = visited_among(numbers, item.visited if len(numbers) == item.experts else min(item.visited, MAX_DRAWN_VISITS))
+    wide = EXPERT_WIDTH * letters.scale
     places, dots, half = spread(numbers, wide)
-    sum_y = row - HIGH - 30.0 - RADIUS
+    sum_y = row - EXPERT_HEIGHT - 30.0 - RADIUS
     foot = sum_y + RADIUS
     for number in numbers:
         x, hot = places[number], number in chosen
         about = About(f"{path}.expert.{number - 1}", f"expert {number} of {item.experts} — {item.expert.title}", item.about.lines)
-        named = (Text(x, row - HIGH / 2 + 4, f"Expert {number}", "expert", scale=letters.scale),)
-        found.pieces.boxes.append(Box(about, "moe", x - wide / 2, row - HIGH, wide, HIGH, named, dashed=not hot))
+        named = (Text(x, row - EXPERT_HEIGHT / 2 + 4, f"Expert {number}", "expert", scale=letters.scale),)
+        found.pieces.boxes.append(
+            Box(about, "moe", x - wide / 2, row - EXPERT_HEIGHT, wide, EXPERT_HEIGHT, named, dashed=not hot)
+        )
         style: Style = "expert" if hot else "idle"
         found.pieces.wires.append(
             WirePath(item.router.about.path, about.path, _curve(0, fork, x, row), style=style, arrow=hot, curved=True)
         )
         if hot:
             found.pieces.wires.append(
-                WirePath(about.path, f"{path}.sum", _curve(x, row - HIGH, 0, foot), style="expert", curved=True)
+                WirePath(about.path, f"{path}.sum", _curve(x, row - EXPERT_HEIGHT, 0, foot), style="expert", curved=True)
             )
     if dots is not None:
-        found.pieces.dots += [Dot(dots + step, row - HIGH / 2) for step in (-8.0, 0.0, 8.0)]
+        found.pieces.dots += [Dot(dots + step, row - EXPERT_HEIGHT / 2) for step in (-8.0, 0.0, 8.0)]
     found.pieces.merges.append(MergeCircle(About(f"{path}.sum", "weighed sum of what the visited experts give"), 0, sum_y, "Σ"))
     weighed = Text(-RADIUS - 6, sum_y + 3.5, "router weight × expert(x)", "shape", "end", letters.scale)
     found.pieces.texts.append(weighed)
@@ -79,7 +81,7 @@ def fan(
         inner = moved(points, 0, entry)
         found.ends[edge] = straightened(((-left, inner[0][1]), *inner))
     middle = entry - (router.height - router.foot) / 2
-    for leave, y in zip(leaving, stacked([room(leave, letters) for leave in leaving], middle), strict=True):
+    for leave, y in zip(outgoing, stacked([room(leave, letters) for leave in outgoing], middle), strict=True):
         side = router_wide / 2 * out, right if out > 0 else -left
         leave_at(found, leave, ((side[0], y), (side[1], y)), letters)
     return found
@@ -95,7 +97,7 @@ class Line:
     indent: float = 0.0
 
 
-def header(item: Fan, room: float, letters: Typography) -> list[Line]:
+def header(item: OpenMixture, room: float, letters: Typography) -> list[Line]:
     """What the mixture is; where only some passes have it, after what the others have."""
     if item.row is None:
         return [Line(text) for text in header_lines(item.header, room, letters)]
@@ -108,7 +110,7 @@ def header(item: Fan, room: float, letters: Typography) -> list[Line]:
     return lines
 
 
-def header_room(item: Fan, letters: Typography) -> float:
+def header_room(item: OpenMixture, letters: Typography) -> float:
     """How far left of the spine the header reaches where there are rows in it, nothing broken."""
     if item.row is None:
         return 0.0
@@ -122,14 +124,14 @@ def header_room(item: Fan, letters: Typography) -> float:
 
 
 def _shared(
-    found: Fragment, item: Fan, shared: Leaf, reach: float, entry: float, row: float, sum_y: float, letters: Typography
+    found: Fragment, item: OpenMixture, shared: Leaf, reach: float, entry: float, row: float, sum_y: float, letters: Typography
 ) -> float:
     """What every token visits, right of the experts; gives how far it reaches."""
     path = item.about.path
     seen = replace(
         shared, look=Look("Shared expert", (shared.look.title,) if shared.look.title != "Shared expert" else (), "moe")
     )
-    wide = max(LEAST, needed(seen, letters, narrow=True))
+    wide = max(MIN_SIDE_WIDTH, needed(seen, letters, narrow=True))
     x = reach + 24 + wide / 2
     found.pieces.boxes.append(box(seen, x, row, wide, 42, letters, narrow=True))
     tap = -18.0
@@ -154,14 +156,14 @@ def visited_among(numbers: Sequence[int], count: int) -> set[int]:
 def spread(numbers: Sequence[int], wide: float) -> tuple[dict[int, float], float | None, float]:
     """Where each expert stands, where the dots for the others are, and half of the width."""
     gap = next((index for index in range(1, len(numbers)) if numbers[index] != numbers[index - 1] + 1), None)
-    total = len(numbers) * wide + (len(numbers) - 1) * GAP + (44 if gap else 0)
+    total = len(numbers) * wide + (len(numbers) - 1) * EXPERT_GAP + (44 if gap else 0)
     x, places, dots = -total / 2, {}, None
     for index, number in enumerate(numbers):
         if index == gap:
-            dots = x + 22 - GAP / 2
+            dots = x + 22 - EXPERT_GAP / 2
             x += 44
         places[number] = x + wide / 2
-        x += wide + GAP
+        x += wide + EXPERT_GAP
     return places, dots, total / 2
 
 

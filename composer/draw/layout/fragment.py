@@ -45,7 +45,7 @@ def widen(found: Fragment, side: int, reach: float) -> None:
 def upright(found: Fragment) -> None:
     """Moves a fragment so that nothing of it lies below its lower end, and its height covers all."""
     areas = [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
-    areas += [chip.text.area for chip in found.pieces.chips]
+    areas += [reference.text.area for reference in found.pieces.references]
     low, high = max(area.bottom for area in areas), min(area.top for area in areas)
     found.height = max(found.height, -high)
     if low > 0:
@@ -68,7 +68,7 @@ def areas(found: Fragment) -> list[Area]:
     """What a fragment covers, piece by piece."""
     pieces = found.pieces
     solid: list[Box | MergeCircle | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
-    solid += [chip.text for chip in pieces.chips]
+    solid += [reference.text for reference in pieces.references]
     strips = [frame.strip for frame in pieces.frames if frame.strip]
     solid += [tick for strip in strips for tick in strip.ticks]
     covered = [thing.area for thing in solid]
@@ -109,7 +109,7 @@ def turn_over(found: Fragment) -> None:
     pieces.dots = [replace(one, y=over(one.y)) for one in pieces.dots]
     pieces.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
     pieces.texts = [text(one) for one in pieces.texts]
-    pieces.chips = [replace(one, text=text(one.text)) for one in pieces.chips]
+    pieces.references = [replace(one, text=text(one.text)) for one in pieces.references]
     found.ends = {edge: points(old) for edge, old in found.ends.items()}
     found.taps = {key: points(old) for key, old in found.taps.items()}
 
@@ -132,7 +132,7 @@ def stretch(found: Fragment, y: float, by: float) -> None:
     rest.dots = [replace(one, y=moved(one.y)) for one in pieces.dots]
     rest.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
     rest.texts = [replace(one, y=moved(one.y)) for one in pieces.texts]
-    rest.chips = [replace(one, text=replace(one.text, y=moved(one.text.y))) for one in pieces.chips]
+    rest.references = [replace(one, text=replace(one.text, y=moved(one.text.y))) for one in pieces.references]
     found.pieces = rest
     found.taps = {key: points(old) for key, old in found.taps.items()}
     found.height += by

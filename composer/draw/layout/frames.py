@@ -8,21 +8,21 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Origin
-from composer.draw.layout.boxes import NARROW, needed
+from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, widen
-from composer.draw.layout.outgoing_edges import OutgoingEdges, leave_at, room
-from composer.draw.layout.parallel_flows import BUS, abreast
+from composer.draw.layout.outgoing_edges import OutgoingEdge, leave_at, room
+from composer.draw.layout.parallel_flows import BUS, column_positions
 from composer.draw.layout.pieces import straightened
 from composer.draw.layout.stations import stacked
-from composer.draw.passes.merge_kinds import MAPPED
+from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
 from composer.draw.scene import Frame, Point, Strip, Text, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
 PADDING = 16.0
 LINE = 13.0
-FIRST = "layer 1"
-STRIP, STRIP_GAP = 12.0, 12.0
+FIRST_LAYER = "layer 1"
+STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
 Through: TypeAlias = Collection[Origin]
@@ -33,7 +33,7 @@ def frame(
     group: Group,
     width: float,
     narrow: bool,
-    leaving: Sequence[OutgoingEdges],
+    outgoing: Sequence[OutgoingEdge],
     lay: LayInside,
     side: int,
     letters: Typography,
@@ -62,7 +62,7 @@ def frame(
     )
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
-    few = group.kinds and max(group.kinds) < MAPPED
+    few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
     out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
     strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()], letters) if few else None
     found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
@@ -72,7 +72,7 @@ def frame(
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(WirePath(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
-    begun = sorted((leave for leave in leaving if leave.origin in out), key=lambda leave: out[leave.origin][-1][1])
+    begun = sorted((leave for leave in outgoing if leave.origin in out), key=lambda leave: out[leave.origin][-1][1])
     taken = -height
     for number, leave in enumerate(begun):
         (x, y) = out[leave.origin][-1]
@@ -81,7 +81,7 @@ def frame(
         bend = () if level == y else ((turn, y), (turn, level))
         leave_at(found, leave, straightened((*out[leave.origin], *bend)), letters)
         taken = level + room(leave, letters) / 2 + 8
-    rest = [leave for leave in leaving if leave.origin not in out]
+    rest = [leave for leave in outgoing if leave.origin not in out]
     middle = max(-height / 2, taken + sum(room(leave, letters) for leave in rest) / 2) if begun else -height / 2
     for leave, y in zip(rest, stacked([room(leave, letters) for leave in rest], middle), strict=True):
         leave_at(found, leave, ((right, y),), letters)
@@ -103,8 +103,8 @@ def layer_strip(
     rights = [y for x, y in crossing if x > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
-    gap = max(STRIP_GAP, (letters.width(FIRST, "tick") - STRIP) / 2 + 1)
-    x = right + gap if side > 0 else -left - gap - STRIP
+    gap = max(STRIP_GAP, (letters.width(FIRST_LAYER, "tick") - STRIP_WIDTH) / 2 + 1)
+    x = right + gap if side > 0 else -left - gap - STRIP_WIDTH
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
     above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
@@ -113,14 +113,14 @@ def layer_strip(
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
-    ticks = [Text(x + STRIP / 2, foot + 7 + 4 * letters.scale, FIRST, "tick", scale=letters.scale)]
+    ticks = [Text(x + STRIP_WIDTH / 2, foot + 7 + 4 * letters.scale, FIRST_LAYER, "tick", scale=letters.scale)]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
-            at = x + STRIP + 5 if side > 0 else x - 5
+            at = x + STRIP_WIDTH + 5 if side > 0 else x - 5
             ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", letters.scale))
-    widen(found, side, max([abs(x) + STRIP, *(text.area.reach(side) for text in ticks)]))
-    return Strip(x, foot - high, STRIP, high, group.kinds, tuple(ticks))
+    widen(found, side, max([abs(x) + STRIP_WIDTH, *(text.area.reach(side) for text in ticks)]))
+    return Strip(x, foot - high, STRIP_WIDTH, high, group.kinds, tuple(ticks))
 
 
 def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
@@ -129,7 +129,7 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
     columns = []
     for flow, header in zip(group.flows, group.headers, strict=True):
         far = replace(flow, edges=tuple(by_name(edge, flow) for edge in flow.edges))
-        width = max([NARROW, *(needed(leaf, letters) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, letters) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
             one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1, letters)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
@@ -139,7 +139,7 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
             inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
             one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False))
         columns.append(one)
-    places, total = abreast(columns)
+    places, total = column_positions(columns)
     top = -2 * BUS - max(one.height for one in columns)
     for one, middle in zip(columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)
@@ -156,4 +156,8 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
 def by_name(edge: DiagramEdge, flow: Flow) -> DiagramEdge:
     """An edge from outside of a flow, as the name of its value."""
     inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
-    return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path), back=False)
+    return (
+        edge
+        if inside or edge.source.reference
+        else replace(edge, source=replace(edge.source, reference=edge.source.path), back=False)
+    )

@@ -14,7 +14,7 @@ from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.layout.graphviz_programs import graphviz as run
 from composer.draw.layout.page import MARGIN
 from composer.draw.layout.pieces import Pieces
-from composer.draw.scene import Area, Box, Chip, Frame, MergeCircle, Point, Scene, Strip, Text, WirePath
+from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, Strip, Text, WirePath
 from composer.draw.style.typography import Typography
 
 HEAD, LINE = 30.0, 13.0
@@ -30,8 +30,8 @@ def laid_out_by_graphviz(scene: Scene, letters: Typography) -> Scene:
         Missing: where there is no Graphviz.
     """
     graph = LinkGraph(scene)
-    told = json.loads(run(problem(graph, letters), "json", "-Kdot"))
-    return _Answer(graph, told, letters).scene()
+    answer = json.loads(run(problem(graph, letters), "json", "-Kdot"))
+    return _Answer(graph, answer, letters).scene()
 
 
 # -- what is asked
@@ -79,9 +79,9 @@ def area_of(scene: Scene, node: LinkNode) -> Area:
     return node.thing.area if node.thing is not None else chip_of(scene, node).text.area.grown(3)
 
 
-def chip_of(scene: Scene, node: LinkNode) -> Chip:
+def chip_of(scene: Scene, node: LinkNode) -> Reference:
     """The name on the page that stands for an input or an output."""
-    return next(chip for chip in scene.chips if node.about.path in (chip.source, chip.target))
+    return next(reference for reference in scene.references if node.about.path in (reference.source, reference.target))
 
 
 def header_size(frame: Frame, letters: Typography) -> tuple[float, float]:
@@ -97,11 +97,11 @@ def header_size(frame: Frame, letters: Typography) -> tuple[float, float]:
 class _Answer:
     """Reads places. Graphviz lets the data flow down and counts upwards; a page counts downwards, so there it flows up."""
 
-    def __init__(self, graph: LinkGraph, told: Any, letters: Typography) -> None:
+    def __init__(self, graph: LinkGraph, answer: Any, letters: Typography) -> None:
         self.graph, self.given, self.letters = graph, graph.scene, letters
-        self.objects = {one["name"]: one for one in told["objects"]}
-        self.ways = {int(edge["id"]): edge["pos"] for edge in told.get("edges", [])}
-        _, _, self.wide, self.high = map(float, told["bb"].split(","))
+        self.objects = {one["name"]: one for one in answer["objects"]}
+        self.ways = {int(edge["id"]): edge["pos"] for edge in answer.get("edges", [])}
+        _, _, self.wide, self.high = map(float, answer["bb"].split(","))
         self.head = [text for text in self.given.texts if text.role in ("heading", "facts")]
         self.top = max([0.0, *(text.y for text in self.head)]) + MARGIN
         self.width = max([self.wide + 2 * MARGIN, *(text.area.right + MARGIN for text in self.head)])
@@ -122,7 +122,7 @@ class _Answer:
             dots=(),
             boxes=tuple(pieces.boxes),
             merges=tuple(pieces.merges),
-            chips=tuple(pieces.chips),
+            references=tuple(pieces.references),
         )
 
     def place(self, text: str) -> Point:
@@ -140,7 +140,7 @@ class _Answer:
             case MergeCircle():
                 moved.merges.append(node.thing)
             case None:
-                moved.chips.append(chip_of(self.given, node))
+                moved.references.append(chip_of(self.given, node))
         pieces.take(moved, x - (area.left + area.right) / 2, y - (area.top + area.bottom) / 2)
 
     def frame(self, frame: Frame) -> Frame:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from composer.draw.build.outer_inputs import CLEAR, Standing
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Group, Leaf, Origin, Web
+from composer.draw.build.outer_inputs import CLEAR, OuterInput
+from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Group, IrregularSubgraph, Leaf, OpenMixture, Origin
 from composer.draw.layout.fragment import extent, widen
 from composer.draw.layout.pieces import straightened
 from composer.draw.layout.spine import Spine, Station
@@ -74,8 +74,8 @@ class Lanes:
 
     def start(self, source: DiagramSource) -> tuple[Point, ...]:
         """How a value leaves for a lane."""
-        if source.path in self.spine.standing:
-            return ((0, self.spine.standing[source.path].top),)
+        if source.path in self.spine.outer_inputs:
+            return ((0, self.spine.outer_inputs[source.path].top),)
         number = self.spine.number(source)
         assert number is not None
         station = self.spine.stations[number]
@@ -88,12 +88,12 @@ class Lanes:
         placed: list[Lane] = []
         for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.origin.path, one.origin.port)):
             self.place(lane, placed)
-            if one := self.spine.standing.get(lane.origin.path):
+            if one := self.spine.outer_inputs.get(lane.origin.path):
                 lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
                 self.spine.beside.append(self.found.pieces.boxes[-1].area)
             placed.append(lane)
             self.draw(lane)
-        for path, one in self.spine.standing.items():
+        for path, one in self.spine.outer_inputs.items():
             if not any(lane.origin.path == path for lane in placed):  # those that read it call it by its name
                 side = -self.spine.shown.side
                 one.place(self.found, self.near(one, side), side * FAR)
@@ -116,7 +116,7 @@ class Lanes:
         lane.x = lane.side * x
         widen(self.found, lane.side, x)
 
-    def near(self, one: Standing, side: int) -> float:
+    def near(self, one: OuterInput, side: int) -> float:
         """How near to the spine a box may come."""
         beside = [area for area in self.spine.beside if area.top < one.top + one.height and area.bottom > one.top]
         return max([self.spine.width / 2, *(area.reach(side) for area in beside)]) + CLEAR
@@ -162,7 +162,7 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
     if above.item is None:
         spine.found.out = points
         return
-    arrow = not isinstance(above.item, Group | Fan | Branches | Web)
+    arrow = not isinstance(above.item, Group | OpenMixture | Branches | IrregularSubgraph)
     same = edge.source.path == edge.target  # one of several blocks in a frame that has the path of each
     target = "" if same else target_of(edge)
     spine.found.pieces.wires.append(WirePath(edge.source.path, target, points, edge.port, "main", arrow, partial=edge.partial))

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from composer.draw.diagram import Origin, Sink
-from composer.draw.layout.boxes import LEAST, box, box_height, needed
+from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
-from composer.draw.layout.references import SIDE_GAP, coming, going
+from composer.draw.layout.references import SIDE_GAP, incoming_reference, outgoing_reference
 from composer.draw.paths import output_path
 from composer.draw.scene import Area, Point, Text, WirePath
 from composer.draw.style.typography import Typography
@@ -36,15 +36,15 @@ class Tap:
     """Whether the port's name stands at the wire."""
 
 
-OutgoingEdges: TypeAlias = Output | Tap | Sink
+OutgoingEdge: TypeAlias = Output | Tap | Sink
 
 
-def room(leave: OutgoingEdges, letters: Typography) -> float:
+def room(leave: OutgoingEdge, letters: Typography) -> float:
     """How much of the side it takes."""
     return box_height(leave.leaf, letters, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
 
 
-def leave_at(found: Fragment, leave: OutgoingEdges, start: tuple[Point, ...], letters: Typography) -> None:
+def leave_at(found: Fragment, leave: OutgoingEdge, start: tuple[Point, ...], letters: Typography) -> None:
     """Lets it go on from where it is made, on whichever side of the spine that is."""
     side = 1 if start[-1][0] > 0 else -1
     match leave:
@@ -60,7 +60,7 @@ def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: i
     """An arrow to the name of an output; gives what the name covers."""
     x, y = start[-1]
     wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
-    return going(found, wire, output.name, f"the model's output {output.name}", letters)
+    return outgoing_reference(found, wire, output.name, f"the model's output {output.name}", letters)
 
 
 def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, letters: Typography) -> None:
@@ -81,9 +81,9 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], letters: Typo
     near = x + side * SIDE_GAP
     wire = WirePath(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
     if sink.leaf is None:
-        widen(found, side, going(found, wire, sink.name, sink.name, letters).reach(side))
+        widen(found, side, outgoing_reference(found, wire, sink.name, sink.name, letters).reach(side))
         return
-    width = max(0.0 if sink.leaf.lines else LEAST, needed(sink.leaf, letters, narrow=True))
+    width = max(0.0 if sink.leaf.lines else MIN_SIDE_WIDTH, needed(sink.leaf, letters, narrow=True))
     height = box_height(sink.leaf, letters, narrow=True)
     drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, letters, narrow=True)
     found.pieces.boxes.append(replace(drawn, dashed=True))
@@ -94,5 +94,5 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], letters: Typo
         if edge.trains:
             found.ends[edge] = ((far, at),)
         else:
-            reach = max(reach, coming(found, edge, edge.named, side, at, ((far, at),), letters).reach(side))
+            reach = max(reach, incoming_reference(found, edge, edge.named, side, at, ((far, at),), letters).reach(side))
     widen(found, side, reach)

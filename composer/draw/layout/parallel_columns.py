@@ -26,14 +26,14 @@ def level(down: Fragment, up: Fragment) -> None:
 
 def beside_each_other(laid: Sequence[Fragment], letters: Typography, turn: str = "") -> Fragment:
     """Columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
-    return _Abreast(laid, letters, turn).whole_page()
+    return _PageColumns(laid, letters, turn).whole_page()
 
 
 End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 """A wire that comes in, and how it goes on from the border of a column."""
 
 
-class _Abreast:
+class _PageColumns:
     """Columns while they come to stand beside each other, from the left."""
 
     def __init__(self, laid: Sequence[Fragment], letters: Typography, turn: str) -> None:
@@ -50,14 +50,14 @@ class _Abreast:
         """All columns."""
         x = 0.0
         for number, one in enumerate(self.laid):
-            coming = [(edge, points) for edge, points in one.ends.items() if edge.source.origin in self.taps]
+            incoming = [(edge, points) for edge, points in one.ends.items() if edge.source.origin in self.taps]
             self.gutters.append(x - COLUMN_GAP / 2)
             if len(self.laid) == 2 and number and not self.turn:
-                ways = [(self.taps[edge.source.origin][1], points) for edge, points in coming]
+                ways = [(self.taps[edge.source.origin][1], points) for edge, points in incoming]
                 x, self.gutters[1] = packed(self.laid[0], one, ways)
             shift(one, x + one.left, 0)
             self.whole.pieces.take(one.pieces)
-            self.wires(number, [(edge, one.ends[edge]) for edge, _ in coming])
+            self.wires(number, [(edge, one.ends[edge]) for edge, _ in incoming])
             self.taps |= {origin: (number, points) for origin, points in one.taps.items()}
             x += one.left + one.right + (COLUMN_GAP if number < len(self.laid) - 1 else 0)
         self.whole.right = max([x, *(area.right for one in self.laid for area in areas(one))]) if len(self.laid) == 2 else x
@@ -65,9 +65,9 @@ class _Abreast:
             self.whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
         return self.whole
 
-    def wires(self, number: int, coming: Sequence[End]) -> None:
+    def wires(self, number: int, incoming: Sequence[End]) -> None:
         """Draws the wires into a column, the lowest first, each in a track of its own."""
-        ordered = sorted(coming, key=lambda end: -end[1][0][1])
+        ordered = sorted(incoming, key=lambda end: -end[1][0][1])
         orders = {read: order for order, read in enumerate(dict.fromkeys(map(_read, ordered)))}
         for edge, points in ordered:
             order = orders[_read((edge, points))]

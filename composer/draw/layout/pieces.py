@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from composer.draw.scene import Box, Chip, Dot, Frame, MergeCircle, PlacedIcon, Point, Text, WirePath
+from composer.draw.scene import Box, Dot, Frame, MergeCircle, PlacedIcon, Point, Reference, Text, WirePath
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Pieces:
     dots: list[Dot] = field(default_factory=list)
     boxes: list[Box] = field(default_factory=list)
     merges: list[MergeCircle] = field(default_factory=list)
-    chips: list[Chip] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
 
     def take(self, other: Pieces, dx: float = 0, dy: float = 0) -> None:
@@ -27,7 +27,7 @@ class Pieces:
         self.dots += [replace(one, x=one.x + dx, y=one.y + dy) for one in other.dots]
         self.boxes += [_box(one, dx, dy) for one in other.boxes]
         self.merges += [replace(one, x=one.x + dx, y=one.y + dy) for one in other.merges]
-        self.chips += [replace(one, text=_text(one.text, dx, dy)) for one in other.chips]
+        self.references += [replace(one, text=_text(one.text, dx, dy)) for one in other.references]
         self.texts += _texts(other.texts, dx, dy)
 
 

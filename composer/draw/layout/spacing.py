@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from composer.draw.build.outer_inputs import CLEAR
-from composer.draw.diagram import Branches, Leaf, Origin, Sink, Web, output_of
+from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Origin, Sink, output_of
 from composer.draw.layout import exits
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outgoing_edges import Output, output_at, room, sink_at
@@ -35,7 +35,7 @@ def set_heights(spine: Spine) -> None:
 def values_led(spine: Spine) -> set[Origin]:
     """Values that are led beside the column, or out of it."""
     straight = {station.straight for station in spine.stations}
-    wired = [e for e in spine.flow.edges if e not in straight and not e.source.chip and not e.forks]
+    wired = [e for e in spine.flow.edges if e not in straight and not e.source.reference and not e.forks]
     ends = [e for station in spine.stations for e in station.fragment.ends]
     fed = {station.fed.source.origin for station in spine.stations if station.fed}
     return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
@@ -85,7 +85,7 @@ class Gap:
 
     def label(self) -> str:
         """What is written above the block: the shape of what it gives, and the dropout of that."""
-        item = self.below.item.join if isinstance(self.below.item, Branches | Web) else self.below.item
+        item = self.below.item.join if isinstance(self.below.item, Branches | IrregularSubgraph) else self.below.item
         if item is None:
             return ""
         flow, value = self.spine.flow, output_of(item)
@@ -136,7 +136,7 @@ class Gap:
     def sink_exit(self, sink: Sink, high: float, y: float) -> None:
         """An arrow to what gives nothing; where others read the value too, it starts at a fork."""
         drawn = Fragment()
-        if any(e.source.path == self.below.path and not e.source.chip for e in self.spine.flow.edges):
+        if any(e.source.path == self.below.path and not e.source.reference for e in self.spine.flow.edges):
             drawn.pieces.dots.append(Dot(0, y))
             sink_at(drawn, sink, ((0, y),), self.spine.shown.letters)
         else:
@@ -163,7 +163,7 @@ class Gap:
         for path, number in self.spine.readers.items():
             if number != self.number:
                 continue
-            one = self.spine.standing[path]
+            one = self.spine.outer_inputs[path]
             measured = (e for e in one.reads if e.measured and e.upward and e.source.origin == self.below.gives)
             one.measured = next(measured, None)
             free = self.below.item is not None and self.spine.slender(self.below)
@@ -177,7 +177,7 @@ class Gap:
         """The least from block to block on the spine."""
         below, above, owner = self.below, self.above, self.spine.flow.owner
         busy = self.tapped() or below.exit_y or above.fed or below.gives in self.spine.sent
-        if isinstance(above.item, Branches | Web) and above.item.fork is not None:
+        if isinstance(above.item, Branches | IrregularSubgraph) and above.item.fork is not None:
             return max(6.0, self.offset + 4)
         if above.item is None:
             return max(8.0 if owner else 0.0, self.offset + 8 if busy else 0.0)
@@ -192,7 +192,9 @@ class Gap:
         below.
         """
         below, above = self.below, self.above
-        hangs = above.item is not None and not isinstance(above.item, Branches | Web) and below.path not in self.crossed
+        hangs = (
+            above.item is not None and not isinstance(above.item, Branches | IrregularSubgraph) and below.path not in self.crossed
+        )
         reach = -above.fragment.foot if hangs else 0.0
         if y < self.top - 1:
             y -= APART

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from composer.draw.build.outer_inputs import Standing
+from composer.draw.build.outer_inputs import OuterInput
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Item, Origin
 from composer.draw.layout.fragment import Fragment
 from composer.draw.scene import Area
@@ -63,7 +63,7 @@ class Spine:
     shown: Shown
     sent: frozenset[Origin]
     """Values that other columns read."""
-    standing: Mapping[str, Standing]
+    outer_inputs: Mapping[str, OuterInput]
     """What stands beside the way to its first reader, by path."""
     readers: Mapping[str, int]
     """Which station that is."""
@@ -82,7 +82,7 @@ class Spine:
 
     def local(self, source: DiagramSource) -> bool:
         """Whether a value comes from something in this column."""
-        return self.number(source) is not None or source.path in self.standing
+        return self.number(source) is not None or source.path in self.outer_inputs
 
     def slender(self, station: Station) -> bool:
         """Whether nothing stands beside a block."""

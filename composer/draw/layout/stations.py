@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from composer.draw.diagram import DiagramEdge, Leaf
-from composer.draw.layout.boxes import LEAST, box, box_height, needed
+from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, upright, widen
-from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdges, leave_at, room
-from composer.draw.layout.references import SIDE_GAP, coming
+from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, leave_at, room
+from composer.draw.layout.references import SIDE_GAP, incoming_reference
 from composer.draw.scene import RADIUS, MergeCircle, Point, Style, WirePath
 from composer.draw.style.typography import Typography
 
@@ -65,12 +65,12 @@ def block(
     letters: Typography,
     lefts: Sequence[Beside] = (),
     rights: Sequence[Beside] = (),
-    leaving: Sequence[OutgoingEdges] = (),
+    outgoing: Sequence[OutgoingEdge] = (),
     *,
     narrow: bool = False,
 ) -> Fragment:
     """A box with what stands at both sides."""
-    rooms = [*(height_of(beside, letters) + APART for beside in rights), *(room(leave, letters) for leave in leaving)]
+    rooms = [*(height_of(beside, letters) + APART for beside in rights), *(room(leave, letters) for leave in outgoing)]
     height = max(box_height(leaf, letters, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
     if len(lefts) > 2 and isinstance(lefts[0], Small):
         height = max(height, 2 * (17 + SLOT * (len(lefts) - 2)))  # names come in below the box that stands level
@@ -80,7 +80,7 @@ def block(
     places = stacked(rooms, -height / 2)
     for beside, y in zip(rights, places, strict=False):
         _put(found, leaf, beside, 1, straight(1, y, width / 2), letters)
-    for leave, y in zip(leaving, places[len(rights) :], strict=True):
+    for leave, y in zip(outgoing, places[len(rights) :], strict=True):
         leave_at(found, leave, ((width / 2, y),), letters)
     upright(found)
     return found
@@ -142,7 +142,9 @@ def _put(found: Fragment, leaf: Leaf, beside: Beside, side: int, way: tuple[Poin
         case Wired(edge):
             found.ends[edge] = way if len(way) > 2 else way[-1:]
         case Named(edge):
-            widen(found, side, coming(found, edge, edge.source.chip, side, way[0][1], way[1:], letters).reach(side))
+            widen(
+                found, side, incoming_reference(found, edge, edge.source.reference, side, way[0][1], way[1:], letters).reach(side)
+            )
         case Small():
             _put_small(found, leaf, beside, side, way, letters)
 
@@ -150,11 +152,13 @@ def _put(found: Fragment, leaf: Leaf, beside: Beside, side: int, way: tuple[Poin
 def _put_small(found: Fragment, leaf: Leaf, small: Small, side: int, way: tuple[Point, ...], letters: Typography) -> None:
     """A small box with its wire, and the names of what it reads at its other side."""
     start, y = way[0]
-    width, height = max(LEAST, needed(small.leaf, letters, narrow=True)), height_of(small, letters)
+    width, height = max(MIN_SIDE_WIDTH, needed(small.leaf, letters, narrow=True)), height_of(small, letters)
     found.pieces.boxes.append(box(small.leaf, start + side * width / 2, y + height / 2, width, height, letters, narrow=True))
     reach = abs(start) + width
     for number, edge in enumerate(small.reads):
         at = y + SLOT * (number - (len(small.reads) - 1) / 2)
-        reach = max(reach, coming(found, edge, edge.named, side, at, ((start + side * width, at),), letters).reach(side))
+        reach = max(
+            reach, incoming_reference(found, edge, edge.named, side, at, ((start + side * width, at),), letters).reach(side)
+        )
     found.pieces.wires.append(WirePath(small.leaf.about.path, leaf.about.path, way, small.port, small.style))
     widen(found, side, reach)

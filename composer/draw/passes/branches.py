@@ -9,15 +9,15 @@ from itertools import combinations
 from typing import TypeAlias
 
 from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf
-from composer.draw.passes.order import in_line, inner_edges
+from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 
-MOST_BRANCHES = 4
+MAX_BRANCHES = 4
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
 
-def branched(flow: Flow) -> Flow:
+def group_branches(flow: Flow) -> Flow:
     """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
     items = {item.about.path: item for item in flow.items}
     readers, read = _readers(flow, items)
@@ -61,7 +61,7 @@ def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meetin
     if far & set(read[join]):
         outside = _outside(sources, join, read)
         return [outside] if outside and outside not in read[join] else []
-    pairs = combinations(sources[:MOST_BRANCHES], 2)
+    pairs = combinations(sources[:MAX_BRANCHES], 2)
     found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])
     return [fork for fork in found if fork is not None or (join == meeting and found == [None])]
 
@@ -123,7 +123,7 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
     end = items[join]
     foreign = [part for part in parts if _from_elsewhere(flow, part, items)] if fork else []
     parts = [*foreign, *(part for part in parts if part not in foreign)]
-    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES or len(foreign) == len(parts):
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MAX_BRANCHES or len(foreign) == len(parts):
         return None
     gone = {path for part in parts for path in part}
     source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
@@ -132,8 +132,8 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
         held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
-        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
-        free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
+        outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
+        free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
@@ -141,19 +141,19 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
             not (free or part in foreign)
             or exits
             or wide
-            or len(leaving) != 1
-            or leaving[0].target != join
-            or leaving[0].source.port
-            or not leaving[0].main
+            or len(outgoing) != 1
+            or outgoing[0].target != join
+            or outgoing[0].source.port
+            or not outgoing[0].main
         ):
             return None
-        if fork is None and any(e.source.given and not e.source.chip and e.source.path not in part for e in inner):
+        if fork is None and any(e.source.given and not e.source.reference and e.source.path not in part for e in inner):
             return None
-        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), leaving[0].source)
-        flows.append(branched(in_line(below)))
-        ports.append(leaving[0].port)
+        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source)
+        flows.append(group_branches(sort_topologically(below)))
+        ports.append(outgoing[0].port)
     joined = Branches(tuple(flows), tuple(ports), end, source)
-    edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
+    edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.reference)]
     if source is not None:
         edges.append(DiagramEdge(source, join, "", True, forks=True))
     kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
@@ -162,7 +162,7 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
     """Whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
-    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
+    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.reference]
     far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
 

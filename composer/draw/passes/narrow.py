@@ -11,11 +11,11 @@ from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
 
-SINK, FEW = 78.0, 2
+LOSS_WIDTH, MAX_LOSS_INPUTS = 78.0, 2
 """Width of what stands beside the column all the same, losses; and how many values one reads by their names."""
 
 
-def narrowed(flow: Flow, width: float, letters: Typography) -> Flow:
+def fit_to_width(flow: Flow, width: float, letters: Typography) -> Flow:
     """The flow with boxes of a width; what is given to it goes by its name alone."""
     return replace(
         flow,
@@ -29,13 +29,15 @@ def _sink(sink: Sink, letters: Typography) -> Sink:
     """A loss with few words, and one wire for all that it reads."""
     if sink.leaf is None:
         return replace(sink, edges=tuple(map(_edge, sink.edges)))
-    look, many = sink.leaf.look, len(sink.edges) > FEW
+    look, many = sink.leaf.look, len(sink.edges) > MAX_LOSS_INPUTS
     counted = (f"of {len(sink.edges)} values",) if many else ()
     leaf = replace(sink.leaf, look=replace(look, facts=(*counted, *look.facts)))
-    return replace(sink, leaf=_leaf(leaf, SINK, letters), edges=tuple(map(_edge, sink.edges[: 1 if many else FEW])))
+    return replace(
+        sink, leaf=_leaf(leaf, LOSS_WIDTH, letters), edges=tuple(map(_edge, sink.edges[: 1 if many else MAX_LOSS_INPUTS]))
+    )
 
 
-def without_losses(flow: Flow) -> Flow:
+def shorten_losses(flow: Flow) -> Flow:
     """The flow with the names of its losses alone."""
     return replace(flow, sinks=tuple(replace(sink, leaf=None, edges=sink.edges[:1]) for sink in flow.sinks))
 
@@ -49,7 +51,7 @@ def _item(item: Item, width: float, letters: Typography) -> Item:
         case Leaf():
             return _leaf(item, width, letters)
         case Group() | Branches():
-            return replace(item, flows=tuple(narrowed(inner, width, letters) for inner in item.flows))
+            return replace(item, flows=tuple(fit_to_width(inner, width, letters) for inner in item.flows))
     return item
 
 

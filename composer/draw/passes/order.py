@@ -9,7 +9,7 @@ from composer.draw.diagram import DiagramEdge, Flow, Item, Leaf
 from composer.draw.paths import above
 
 
-def in_line(flow: Flow) -> Flow:
+def sort_topologically(flow: Flow) -> Flow:
     """The flow in an order in which a block follows what it reads as directly as can be."""
     items = {item.about.path: item for item in flow.items}
     rank = {path: index for index, path in enumerate(items)}
@@ -39,7 +39,7 @@ def in_line(flow: Flow) -> Flow:
     return replace(flow, items=tuple(items[path] for path in placed))
 
 
-def bent(flow: Flow) -> tuple[Flow, Flow] | None:
+def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
     """The way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read once
     more on the way up, the last one first. None for any other form.
     """

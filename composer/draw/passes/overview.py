@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from composer.draw.build.wording import counted
-from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
 from composer.draw.scene import About
 from composer.draw.style.looks import Look
 
@@ -20,15 +20,15 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
     telling = [seen for seen in looks if seen.short]
     words = [seen.short for seen in telling]
     words[1:1] = [side.title for seen in telling[:1] for side in seen.sides]
-    fans = [f"MoE {item.experts}" for item in leaves if isinstance(item, Fan)]
-    facts = tuple(dict.fromkeys([*words, *fans])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
+    mixtures = [f"MoE {item.experts}" for item in leaves if isinstance(item, OpenMixture)]
+    facts = tuple(dict.fromkeys([*words, *mixtures])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(telling), None) or next(others, looks[0] if looks else Look(""))
     seen = Look(title, facts, first.hue, first.icon, first.mask, double=any(one.double for one in looks))
     return Leaf(about, seen, params)
 
 
-def without_norms(flow: Flow) -> Flow:
+def fold_norms(flow: Flow) -> Flow:
     """A flow whose norms stand in the box of what reads them, where that is one block of the same column."""
     items = {item.about.path: item for item in flow.items}
     edges = list(flow.edges)

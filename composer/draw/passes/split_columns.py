@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramSource, Fan, Flow, Group, Leaf, Origin, Sink
-from composer.draw.passes.side_inputs import aside
+from composer.draw.diagram import DiagramSource, Flow, Group, Leaf, OpenMixture, Origin, Sink
+from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs
 
 
-def parts(flow: Flow) -> list[Flow]:
+def split_into_columns(flow: Flow) -> list[Flow]:
     """The columns: blocks between which the stream flows; the one with the model's output last."""
     group = {item.about.path: item.about.path for item in flow.items}
 
@@ -19,11 +19,11 @@ def parts(flow: Flow) -> list[Flow]:
             path = group[path]
         return path
 
-    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow).flow.items}
+    alone = {item.about.path for item in flow.items} - {item.about.path for item in split_side_inputs(flow).flow.items}
     for edge in flow.edges:
         if (
             edge.source.path in group
-            and not edge.source.chip
+            and not edge.source.reference
             and (edge.main or edge.target in alone or edge.source.path in alone)
         ):
             group[root(edge.source.path)] = root(edge.target)
@@ -53,9 +53,9 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
     for sink in sinks:
         first, *others = sink.edges
         column, *of = (number_of(edge.source, columns) for edge in sink.edges)
-        fans = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, Fan)}
-        if len(others) == 1 and of[0] > column and {edge.source.path for edge in sink.edges} <= fans:
-            here = replace(first, source=replace(first.source, chip=""), trains=True)
+        mixtures = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, OpenMixture)}
+        if len(others) == 1 and of[0] > column and {edge.source.path for edge in sink.edges} <= mixtures:
+            here = replace(first, source=replace(first.source, reference=""), trains=True)
             sink, column = replace(sink, edges=(others[0], here)), of[0]
         found[column] = replace(found[column], sinks=(*found[column].sinks, sink))
     return found
@@ -78,7 +78,7 @@ def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
 
 def _by_name(flow: Flow, paths: set[str]) -> Flow:
     edges = tuple(
-        replace(e, source=replace(e.source, chip=e.source.path)) if e.source.path in paths and not e.source.chip else e
+        replace(e, source=replace(e.source, reference=e.source.path)) if e.source.path in paths and not e.source.reference else e
         for e in flow.edges
     )
     items = tuple(
@@ -94,4 +94,4 @@ def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Origin]:
     others = [other for other in columns if other is not column]
     read = [e.source for other in others for e in other.all_edges() if e.source.path in own]
     read += [e.source for other in others for sink in other.sinks for e in sink.edges if e.trains and belongs(e.source.path, own)]
-    return frozenset(source.origin for source in read if not source.chip)
+    return frozenset(source.origin for source in read if not source.reference)
