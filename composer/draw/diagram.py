@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
+from composer.draw.paths import belongs
 from composer.draw.scene import About
 from composer.draw.style.looks import Look
 from composer.draw.style.typography import Role
@@ -80,6 +81,10 @@ class DiagramSource:
         """Whether it is an input of the model."""
         return isinstance(self.origin, ModelInput)
 
+    def by_name(self, name: str = "") -> DiagramSource:
+        """Return it as it is called where no wire leads to it: by a name, or else by its path."""
+        return replace(self, reference=name or self.reference or self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class DiagramEdge:
@@ -100,6 +105,14 @@ class DiagramEdge:
     """Whether a loss reads it."""
     forks: bool = False
     """Whether it leads to a fork, from which branches go on; then no port of its target reads it."""
+
+    def reading(self, source: DiagramSource) -> DiagramEdge:
+        """Return it from another source."""
+        return replace(self, source=source)
+
+    def by_name(self) -> DiagramEdge:
+        """Return it as one from a source that is called by its name."""
+        return self.reading(self.source.by_name())
 
     @property
     def upward(self) -> bool:
@@ -206,6 +219,10 @@ class Group:
     after: str = ""
     """What happens in training to what it gives."""
 
+    def map_flows(self, change: Callable[[Flow], Flow]) -> Group:
+        """Return it with every flow in it changed."""
+        return replace(self, flows=tuple(map(change, self.flows)))
+
 
 @dataclass(frozen=True, slots=True)
 class Branches:
@@ -216,6 +233,10 @@ class Branches:
     """Of the block where they end, that of each flow."""
     join: Leaf
     fork: DiagramSource | None
+
+    def map_flows(self, change: Callable[[Flow], Flow]) -> Branches:
+        """Return it with every flow in it changed."""
+        return replace(self, flows=tuple(map(change, self.flows)))
 
     @property
     def about(self) -> About:
@@ -270,6 +291,68 @@ class Flow:
     def owner(self) -> str:
         """The path of what comes in from below; nothing for the model itself."""
         return self.entry.path if self.entry else ""
+
+    @property
+    def by_path(self) -> dict[str, Item]:
+        """Its items by their paths, in their order."""
+        return {item.about.path: item for item in self.items}
+
+    # -- the flow with something else in it
+
+    def with_items(self, items: Iterable[Item]) -> Flow:
+        """Return it with other items."""
+        return replace(self, items=tuple(items))
+
+    def with_edges(self, edges: Iterable[DiagramEdge]) -> Flow:
+        """Return it with other edges."""
+        return replace(self, edges=tuple(edges))
+
+    def with_sinks(self, sinks: Iterable[Sink]) -> Flow:
+        """Return it with other sinks."""
+        return replace(self, sinks=tuple(sinks))
+
+    def with_exits(self, exits: Iterable[tuple[str, DiagramSource]]) -> Flow:
+        """Return it with other outputs of the model."""
+        return replace(self, exits=tuple(exits))
+
+    def map_items(self, change: Callable[[Item], Item]) -> Flow:
+        """Return it with every item changed."""
+        return self.with_items(map(change, self.items))
+
+    def map_edges(self, change: Callable[[DiagramEdge], DiagramEdge]) -> Flow:
+        """Return it with every edge changed, but for those inside of items."""
+        return self.with_edges(map(change, self.edges))
+
+    def map_sinks(self, change: Callable[[Sink], Sink]) -> Flow:
+        """Return it with every sink changed."""
+        return self.with_sinks(map(change, self.sinks))
+
+    def map_groups(self, change: Callable[[Flow], Flow]) -> Flow:
+        """Return it with every flow in a frame changed."""
+        return self.map_items(lambda item: item.map_flows(change) if isinstance(item, Group) else item)
+
+    def without(self, paths: Collection[str]) -> Flow:
+        """Return it without some items, and without the edges into them and the wires from them."""
+        edges = (e for e in self.edges if e.target not in paths and (e.source.path not in paths or e.source.reference))
+        return self.with_items(item for item in self.items if item.about.path not in paths).with_edges(edges)
+
+    def only(self, paths: Collection[str]) -> Flow:
+        """Return it with some items alone, and with what is led into them and out of them."""
+        part = self.with_items(item for item in self.items if item.about.path in paths)
+        part = part.with_edges(e for e in self.edges if e.target in paths)
+        part = part.with_exits((name, source) for name, source in self.exits if belongs(source.path, paths))
+        return part.with_sinks(sink for sink in self.sinks if belongs(sink.edges[0].source.path, paths))
+
+    def with_item(self, item: Item, *edges: DiagramEdge) -> Flow:
+        """Return it with an item in place of the one that has its path, and with more edges."""
+        items = (item if one.about.path == item.about.path else one for one in self.items)
+        return self.with_items(items).with_edges((*self.edges, *edges))
+
+    # -- what is in it
+
+    def edges_into(self, path: str) -> tuple[DiagramEdge, ...]:
+        """Return what an item reads."""
+        return tuple(e for e in self.edges if e.target == path)
 
     def all_edges(self) -> Iterator[DiagramEdge]:
         """Its edges and those of all that it holds."""

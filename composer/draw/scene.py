@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from composer.draw.style.palette import Hue
@@ -68,6 +69,10 @@ class Text:
         left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
         return Area(left, self.y - 0.74 * own.size, left + width, self.y + 0.22 * own.size)
 
+    def moved(self, dx: float, dy: float) -> Text:
+        """Return the same elsewhere."""
+        return Text(self.x + dx, self.y + dy, self.text, self.role, self.anchor, self.scale)
+
 
 @dataclass(frozen=True, slots=True)
 class Cells:
@@ -116,6 +121,10 @@ class PlacedIcon:
         wide, high = (SWATCH * len(self.icon.kinds), SWATCH) if isinstance(self.icon, Swatch) else (ICON, ICON)
         return Area(self.x, self.y, self.x + wide, self.y + high)
 
+    def moved(self, dx: float, dy: float) -> PlacedIcon:
+        """Return the same elsewhere."""
+        return PlacedIcon(self.icon, self.x + dx, self.y + dy)
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -133,6 +142,10 @@ class About:
     """Paths of nodes that are not drawn by themselves but in it."""
     description: str = ""
     """What is set, shown or not, and how parameters start."""
+
+    def with_parameters(self, count: int) -> About:
+        """Return the same of a thing that holds so many."""
+        return replace(self, parameters=count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +170,12 @@ class Box:
         """The rectangle of the border."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
 
+    def moved(self, dx: float, dy: float) -> Box:
+        """Return the same elsewhere, with all that is in it."""
+        texts = tuple(text.moved(dx, dy) for text in self.texts)
+        icons = tuple(icon.moved(dx, dy) for icon in self.icons)
+        return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, icons=icons)
+
 
 RADIUS = 9.0
 """Of a merge."""
@@ -176,6 +195,10 @@ class MergeCircle:
         """The square around the circle."""
         return Area(self.x - RADIUS, self.y - RADIUS, self.x + RADIUS, self.y + RADIUS)
 
+    def moved(self, dx: float, dy: float) -> MergeCircle:
+        """Return the same elsewhere."""
+        return MergeCircle(self.about, self.x + dx, self.y + dy, self.sign)
+
 
 @dataclass(frozen=True, slots=True)
 class Strip:
@@ -193,6 +216,11 @@ class Strip:
     def area(self) -> Area:
         """The rectangle of all cells."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+    def moved(self, dx: float, dy: float) -> Strip:
+        """Return the same elsewhere."""
+        ticks = tuple(tick.moved(dx, dy) for tick in self.ticks)
+        return replace(self, x=self.x + dx, y=self.y + dy, ticks=ticks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +245,18 @@ class Frame:
         """The rectangle of the border."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
 
+    def moved(self, dx: float, dy: float) -> Frame:
+        """Return the same elsewhere, with all that is written at it."""
+        return replace(
+            self,
+            x=self.x + dx,
+            y=self.y + dy,
+            texts=tuple(text.moved(dx, dy) for text in self.texts),
+            pill=self.pill and self.pill.moved(dx, dy),
+            strip=self.strip and self.strip.moved(dx, dy),
+            icons=tuple(icon.moved(dx, dy) for icon in self.icons),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class WirePath:
@@ -235,6 +275,14 @@ class WirePath:
     partial: bool = False
     """Whether only some passes have it."""
 
+    def through(self, points: Iterable[Point]) -> WirePath:
+        """Return the same on another way."""
+        return replace(self, points=tuple(points))
+
+    def moved(self, dx: float, dy: float) -> WirePath:
+        """Return the same elsewhere."""
+        return self.through((x + dx, y + dy) for x, y in self.points)
+
 
 @dataclass(frozen=True, slots=True)
 class Dot:
@@ -244,6 +292,10 @@ class Dot:
     y: float
     faint: bool = False
     """Whether it fades, with all the wires that meet here."""
+
+    def moved(self, dx: float, dy: float) -> Dot:
+        """Return the same elsewhere."""
+        return Dot(self.x + dx, self.y + dy, self.faint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +307,10 @@ class Reference:
     source: str
     target: str
     port: str = ""
+
+    def moved(self, dx: float, dy: float) -> Reference:
+        """Return the same elsewhere."""
+        return replace(self, text=self.text.moved(dx, dy))
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,7 +261,7 @@ class Outline:
     def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flow: Flow) -> Group:
         """A frame around a flow."""
         each = self.counts.shown(places[0])
-        about = replace(self.captions.about(node, path, places, (title, each)), parameters=0)
+        about = self.captions.about(node, path, places, (title, each)).with_parameters(0)
         return Group(about, (title, each) if each else (title,), (flow,))
 
     def closed(
@@ -315,7 +315,7 @@ class Outline:
         if closed:
             drawn.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(places), path, places))
         else:
-            about = replace(self.captions.about(node, path, places, tip), parameters=0)
+            about = self.captions.about(node, path, places, tip).with_parameters(0)
             header = (title, *repeats.said_of_parameters(node, each, kinds, flows, len(places)))
             one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()

@@ -44,19 +44,19 @@ def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
 
 def without_parameters(flow: Flow) -> Flow:
     """The flow as another kind of pass of which all have the same weights."""
-    return replace(flow, items=tuple(map(_without_parameters, flow.items)))
+    return flow.map_items(_without_parameters)
 
 
 def _without_parameters(item: Item) -> Item:
-    about = replace(item.about, parameters=0)
+    about = item.about.with_parameters(0)
     match item:
         case Leaf():
             return replace(item, about=about)
         case Group():
-            return replace(item, about=about, flows=tuple(map(without_parameters, item.flows)))
+            return replace(item.map_flows(without_parameters), about=about)
         case OpenMixture(router=router, shared=shared):
-            one = replace(router, about=replace(router.about, parameters=0))
-            every = shared and replace(shared, about=replace(shared.about, parameters=0))
+            one = replace(router, about=router.about.with_parameters(0))
+            every = shared and replace(shared, about=shared.about.with_parameters(0))
             return replace(item, about=about, router=one, shared=every)
     return item
 
@@ -66,12 +66,6 @@ def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource,
     where that is one of its blocks.
     """
     own = own or [item.about.path for item in flow.items]
-    items = tuple(
-        replace(item, flows=tuple(with_earlier(inner, path, ports, own) for inner in item.flows))
-        if isinstance(item, Group)
-        else item
-        for item in flow.items
-    )
     edges: list[DiagramEdge] = []
     for edge in flow.edges:
         origin = edge.source.origin
@@ -80,6 +74,6 @@ def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource,
             continue
         for one in ports.get(origin.port, ()):
             back = origin.immediate and one.path in own and not one.port and not one.reference
-            source = one if back else replace(one, reference=edge.source.reference)
+            source = one if back else one.by_name(edge.source.reference)
             edges.append(replace(edge, source=source, back=back))
-    return replace(flow, items=items, edges=tuple(edges))
+    return flow.with_edges(edges).map_groups(lambda inner: with_earlier(inner, path, ports, own))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import named, runs
@@ -57,7 +57,7 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
             found += node.ports[ref.port]
         else:
             inner = node.inner.get(ref.port, node.first)
-            found += [replace(source, reference=named(same)) for source in inner]
+            found += [source.by_name(named(same)) for source in inner]
     return tuple(found)
 
 
@@ -90,7 +90,7 @@ def gathered(given: Sources) -> Sources:
     for source in given:
         found.setdefault(source.origin, []).append(source)
     return tuple(
-        same[0] if len(same) == 1 else replace(same[0], reference=f"{origin.path}.{origin.port}" if origin.port else origin.path)
+        same[0] if len(same) == 1 else same[0].by_name(f"{origin.path}.{origin.port}" if origin.port else origin.path)
         for origin, same in found.items()
     )
 
@@ -109,9 +109,9 @@ def read_once(ref: Ref, graph: TypedGraph) -> bool:
 
 def by_input_name(edge: DiagramEdge) -> DiagramEdge:
     """An edge, from an input of the model by its name."""
-    return replace(edge, source=from_far(edge.source))
+    return edge.reading(from_far(edge.source))
 
 
 def from_far(source: DiagramSource) -> DiagramSource:
     """A value as it is called behind a border: an input of the model by its name."""
-    return replace(source, reference=source.path) if source.given and not source.reference else source
+    return source.by_name() if source.given else source

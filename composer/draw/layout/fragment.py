@@ -94,20 +94,15 @@ def turn_over(found: Fragment) -> None:
 
     def text(one: Text) -> Text:
         middle = one.y - 0.35 * one.font.size  # of its letters
-        return replace(one, y=one.y + over(middle) - middle)
+        return one.moved(0, over(middle) - middle)
 
     def points(old: Sequence[Point]) -> tuple[Point, ...]:
         return tuple((x, over(y)) for x, y in old)
 
-    def box(one: Box) -> Box:
-        dy = over(one.y + one.height) - one.y
-        icons = tuple(replace(icon, y=icon.y + dy) for icon in one.icons)
-        return replace(one, y=one.y + dy, texts=tuple(replace(t, y=t.y + dy) for t in one.texts), icons=icons)
-
-    pieces.boxes = [box(one) for one in pieces.boxes]
-    pieces.merges = [replace(one, y=over(one.y)) for one in pieces.merges]
-    pieces.dots = [replace(one, y=over(one.y)) for one in pieces.dots]
-    pieces.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
+    pieces.boxes = [one.moved(0, over(one.y + one.height) - one.y) for one in pieces.boxes]
+    pieces.merges = [one.moved(0, over(one.y) - one.y) for one in pieces.merges]
+    pieces.dots = [one.moved(0, over(one.y) - one.y) for one in pieces.dots]
+    pieces.wires = [one.through(points(one.points)) for one in pieces.wires]
     pieces.texts = [text(one) for one in pieces.texts]
     pieces.references = [replace(one, text=text(one.text)) for one in pieces.references]
     found.ends = {edge: points(old) for edge, old in found.ends.items()}
@@ -117,22 +112,22 @@ def turn_over(found: Fragment) -> None:
 def stretch(found: Fragment, y: float, by: float) -> None:
     """Moves everything above a height further up; wires that cross it become longer."""
 
-    def moved(old: float) -> float:
-        return old - by if old <= y else old
+    def step(old: float) -> float:
+        return -by if old <= y else 0.0
 
     def points(old: Sequence[Point]) -> tuple[Point, ...]:
-        return tuple((a, moved(b)) for a, b in old)
+        return tuple((a, b + step(b)) for a, b in old)
 
     above, rest = Pieces(), Pieces()
     pieces = found.pieces
     for box in pieces.boxes:
         (above if box.y + box.height <= y else rest).boxes.append(box)
     rest.take(above, 0, -by)
-    rest.merges = [replace(one, y=moved(one.y)) for one in pieces.merges]
-    rest.dots = [replace(one, y=moved(one.y)) for one in pieces.dots]
-    rest.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
-    rest.texts = [replace(one, y=moved(one.y)) for one in pieces.texts]
-    rest.references = [replace(one, text=replace(one.text, y=moved(one.text.y))) for one in pieces.references]
+    rest.merges = [one.moved(0, step(one.y)) for one in pieces.merges]
+    rest.dots = [one.moved(0, step(one.y)) for one in pieces.dots]
+    rest.wires = [one.through(points(one.points)) for one in pieces.wires]
+    rest.texts = [one.moved(0, step(one.y)) for one in pieces.texts]
+    rest.references = [one.moved(0, step(one.text.y)) for one in pieces.references]
     found.pieces = rest
     found.taps = {key: points(old) for key, old in found.taps.items()}
     found.height += by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -128,10 +129,10 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
     found = Fragment()
     columns = []
     for flow, header in zip(group.flows, group.headers, strict=True):
-        far = replace(flow, edges=tuple(by_name(edge, flow) for edge in flow.edges))
+        far = flow.map_edges(partial(by_name, flow=flow))
         width = max([MIN_COLUMN_WIDTH, *(needed(leaf, letters) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
-            one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1, letters)
+            one = frame(Group(group.about.with_parameters(0), header, (far,)), width, False, (), lay, 1, letters)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         else:
             one = lay(far, width, False, 1)
@@ -155,9 +156,5 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
 
 def by_name(edge: DiagramEdge, flow: Flow) -> DiagramEdge:
     """An edge from outside of a flow, as the name of its value."""
-    inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
-    return (
-        edge
-        if inside or edge.source.reference
-        else replace(edge, source=replace(edge.source, reference=edge.source.path), back=False)
-    )
+    inside = edge.source.path in {*flow.by_path, flow.owner}
+    return edge if inside or edge.source.reference else replace(edge.by_name(), back=False)

@@ -106,7 +106,7 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     edges = [
         e
         if not e.source.given or e.source.reference or (e.source.path in streams and (e.target, e.port) in stays)
-        else replace(e, source=replace(e.source, reference=e.source.path))
+        else e.by_name()
         for e in flow.edges
     ]
     outs: tuple[Leaf, ...] = ()
@@ -115,7 +115,8 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
         path = output_path(name)
         outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
         edges.append(DiagramEdge(flow.outlet, path, "", True))
-    return replace(flow, items=(*ins, *flow.items, *outs), edges=tuple(edges), outlet=None, exits=flow.exits[1:])
+    whole = flow.with_items((*ins, *flow.items, *outs)).with_edges(edges).with_exits(flow.exits[1:])
+    return replace(whole, outlet=None)
 
 
 def with_head(whole: Fragment, titles: Titles, letters: Typography, margin: float = MARGIN, room: float = FACTS_WIDTH) -> Scene:

@@ -84,7 +84,7 @@ def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
 def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
     """The first wire of a column, from the fork on."""
     first = wire.source == flow.owner and wire.points[0] == (0.0, 0.0)
-    return replace(wire, points=straightened((*start, *wire.points))) if first else wire
+    return wire.through(straightened((*start, *wire.points))) if first else wire
 
 
 def _from_far(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from composer.draw.scene import Box, Dot, Frame, MergeCircle, PlacedIcon, Point, Reference, Text, WirePath
+from composer.draw.scene import Box, Dot, Frame, MergeCircle, Point, Reference, Text, WirePath
 
 
 @dataclass(slots=True)
@@ -22,13 +22,13 @@ class Pieces:
 
     def take(self, other: Pieces, dx: float = 0, dy: float = 0) -> None:
         """Adds all of another, moved."""
-        self.frames += [_frame(one, dx, dy) for one in other.frames]
-        self.wires += [replace(one, points=moved(one.points, dx, dy)) for one in other.wires]
-        self.dots += [replace(one, x=one.x + dx, y=one.y + dy) for one in other.dots]
-        self.boxes += [_box(one, dx, dy) for one in other.boxes]
-        self.merges += [replace(one, x=one.x + dx, y=one.y + dy) for one in other.merges]
-        self.references += [replace(one, text=_text(one.text, dx, dy)) for one in other.references]
-        self.texts += _texts(other.texts, dx, dy)
+        self.frames += [one.moved(dx, dy) for one in other.frames]
+        self.wires += [one.moved(dx, dy) for one in other.wires]
+        self.dots += [one.moved(dx, dy) for one in other.dots]
+        self.boxes += [one.moved(dx, dy) for one in other.boxes]
+        self.merges += [one.moved(dx, dy) for one in other.merges]
+        self.references += [one.moved(dx, dy) for one in other.references]
+        self.texts += [one.moved(dx, dy) for one in other.texts]
 
 
 def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
@@ -50,29 +50,3 @@ def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
 
 def _in_line(a: Point, b: Point, c: Point) -> bool:
     return (abs(a[0] - b[0]) < 0.01 and abs(b[0] - c[0]) < 0.01) or (abs(a[1] - b[1]) < 0.01 and abs(b[1] - c[1]) < 0.01)
-
-
-def _text(text: Text, dx: float, dy: float) -> Text:
-    return Text(text.x + dx, text.y + dy, text.text, text.role, text.anchor, text.scale)
-
-
-def _texts(texts: Sequence[Text], dx: float, dy: float) -> tuple[Text, ...]:
-    return tuple(_text(one, dx, dy) for one in texts)
-
-
-def _box(box: Box, dx: float, dy: float) -> Box:
-    icons = _icons(box.icons, dx, dy)
-    return replace(box, x=box.x + dx, y=box.y + dy, texts=_texts(box.texts, dx, dy), icons=icons)
-
-
-def _icons(icons: Sequence[PlacedIcon], dx: float, dy: float) -> tuple[PlacedIcon, ...]:
-    return tuple(PlacedIcon(one.icon, one.x + dx, one.y + dy) for one in icons)
-
-
-def _frame(frame: Frame, dx: float, dy: float) -> Frame:
-    strip = frame.strip and replace(
-        frame.strip, x=frame.strip.x + dx, y=frame.strip.y + dy, ticks=_texts(frame.strip.ticks, dx, dy)
-    )
-    pill = frame.pill and _text(frame.pill, dx, dy)
-    texts, icons = _texts(frame.texts, dx, dy), _icons(frame.icons, dx, dy)
-    return replace(frame, x=frame.x + dx, y=frame.y + dy, texts=texts, pill=pill, strip=strip, icons=icons)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
@@ -19,7 +19,7 @@ BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 
 def group_branches(flow: Flow) -> Flow:
     """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
-    items = {item.about.path: item for item in flow.items}
+    items = flow.by_path
     readers, read = _readers(flow, items)
     if not any(len(sources) > 1 for sources in read.values()):
         return flow
@@ -32,7 +32,7 @@ def group_branches(flow: Flow) -> Flow:
             found = _joined(flow, fork, join, items, _components(flow, [path for path in items if path in between]))
             if found is not None:
                 flow = found
-                items = {item.about.path: item for item in flow.items}
+                items = flow.by_path
                 readers, read = _readers(flow, items)
                 break
     return flow
@@ -153,11 +153,8 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
         flows.append(group_branches(sort_topologically(below)))
         ports.append(outgoing[0].port)
     joined = Branches(tuple(flows), tuple(ports), end, source)
-    edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.reference)]
-    if source is not None:
-        edges.append(DiagramEdge(source, join, "", True, forks=True))
-    kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
-    return replace(flow, items=kept, edges=tuple(edges))
+    fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
+    return flow.without(gone).with_item(joined, *fork_edges)
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:

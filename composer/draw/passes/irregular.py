@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
 
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, IrregularSubgraph, Item, Leaf, output_of
 from composer.draw.passes.branches import MAX_BRANCHES
@@ -21,7 +20,7 @@ def group_irregular_subgraphs(flow: Flow, besides: Container[str], fits: Callabl
     place = {path: number for number, path in enumerate(paths) if path or not number}
     wires: list[tuple[int, int]] = []
     for item in flow.items:
-        own = [e for e in flow.edges if e.target == item.about.path]
+        own = flow.edges_into(item.about.path)
         sources = {e.source.path for e in (*own, *inner_edges(item)) if e.upward}
         wires += [(place[one], place[item.about.path]) for one in sources if one in place and place[one] < place[item.about.path]]
     for low, high in reversed(list(segments(len(paths), wires))):
@@ -58,9 +57,7 @@ def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph
 
 def _with_subgraph(flow: Flow, subgraph: IrregularSubgraph) -> Flow:
     """The flow with a part as one item."""
-    own = {item.about.path for item in subgraph.flow.items}
-    kept = tuple(
-        subgraph if item is subgraph.join else item for item in flow.items if item is subgraph.join or item.about.path not in own
-    )
-    edges = tuple(e for e in flow.edges if e.target not in own)
-    return replace(flow, items=kept, edges=(*edges, DiagramEdge(subgraph.fork, subgraph.join.about.path, "", True, forks=True)))
+    join = subgraph.join.about.path
+    rest = flow.without({item.about.path for item in subgraph.flow.items} - {join})
+    rest = rest.with_edges(e for e in rest.edges if e.target != join)
+    return rest.with_item(subgraph, DiagramEdge(subgraph.fork, join, "", True, forks=True))

@@ -53,7 +53,7 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
         for alike in edges.values()
         if alike[0].main or alike[0].target not in inner
     )
-    return replace(first, items=tuple(items), edges=tuple(joined))
+    return first.with_items(items).with_edges(joined)
 
 
 def outlet(flow: Flow) -> Origin | None:
@@ -121,9 +121,9 @@ def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> O
     for look, numbers in kinds.items():
         if look is not None:
             same = [leaf for leaf in (alike[number] for number in numbers) if isinstance(leaf, Leaf)]
-            whole = replace(same[0].about, parameters=sum(leaf.about.parameters for leaf in same))
+            whole = same[0].about.with_parameters(sum(leaf.about.parameters for leaf in same))
             instead.append(replace(same[0], about=whole, rows=(rows[look],)))
-    about = replace(mixture.about, parameters=parameters)
+    about = mixture.about.with_parameters(parameters)
     return replace(mixture, about=about, row=rows[None], instead=tuple(instead))
 
 
@@ -136,9 +136,7 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
         if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
             return None
         entry = FrameInput(path)
-        edges = tuple(
-            replace(e, source=DiagramSource(entry, e.source.shape)) if e.main else e for e in flow.edges if e.target == path
-        )
+        edges = tuple(e.reading(DiagramSource(entry, e.source.shape)) if e.main else e for e in flow.edges_into(path))
         one = Flow(entry, (item,), edges, DiagramSource(NodeOutput(path)))
         key: object = item.look if isinstance(item, Leaf) else len(kinds)
         before = kinds.get(key)
@@ -146,7 +144,7 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
             assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
             said = of_each([before[0].items[0].about.description, item.about.description])
-            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both, description=said)),))
+            one = before[0].with_items([replace(item, about=replace(item.about, parameters=both, description=said))])
             count += before[1]
         kinds[key] = one, count
     headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
@@ -167,11 +165,11 @@ def _mixture(first: OpenMixture, mixtures: Sequence[OpenMixture]) -> OpenMixture
     ):
         return None
     gates = sum(mixture.router.about.parameters for mixture in mixtures)
-    router = replace(first.router, about=replace(first.router.about, parameters=gates))
+    router = replace(first.router, about=first.router.about.with_parameters(gates))
     shared = first.shared
     if shared is not None:
         count = sum(mixture.shared.about.parameters for mixture in mixtures if mixture.shared)
-        shared = replace(shared, about=replace(shared.about, parameters=count))
+        shared = replace(shared, about=shared.about.with_parameters(count))
     return replace(first, router=router, shared=shared)
 
 

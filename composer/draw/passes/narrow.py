@@ -17,12 +17,8 @@ LOSS_WIDTH, MAX_LOSS_INPUTS = 78.0, 2
 
 def fit_to_width(flow: Flow, width: float, letters: Typography) -> Flow:
     """The flow with boxes of a width; what is given to it goes by its name alone."""
-    return replace(
-        flow,
-        items=tuple(_item(item, width, letters) for item in flow.items),
-        edges=tuple(map(_edge, flow.edges)),
-        sinks=tuple(_sink(sink, letters) for sink in flow.sinks),
-    )
+    boxes = flow.map_items(lambda item: _item(item, width, letters))
+    return boxes.map_edges(_edge).map_sinks(lambda sink: _sink(sink, letters))
 
 
 def _sink(sink: Sink, letters: Typography) -> Sink:
@@ -39,11 +35,11 @@ def _sink(sink: Sink, letters: Typography) -> Sink:
 
 def shorten_losses(flow: Flow) -> Flow:
     """The flow with the names of its losses alone."""
-    return replace(flow, sinks=tuple(replace(sink, leaf=None, edges=sink.edges[:1]) for sink in flow.sinks))
+    return flow.map_sinks(lambda sink: replace(sink, leaf=None, edges=sink.edges[:1]))
 
 
 def _edge(edge: DiagramEdge) -> DiagramEdge:
-    return replace(edge, source=replace(edge.source, word=""))
+    return edge.reading(replace(edge.source, word=""))
 
 
 def _item(item: Item, width: float, letters: Typography) -> Item:
@@ -51,7 +47,7 @@ def _item(item: Item, width: float, letters: Typography) -> Item:
         case Leaf():
             return _leaf(item, width, letters)
         case Group() | Branches():
-            return replace(item, flows=tuple(fit_to_width(inner, width, letters) for inner in item.flows))
+            return item.map_flows(lambda inner: fit_to_width(inner, width, letters))
     return item
 
 

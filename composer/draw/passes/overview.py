@@ -30,7 +30,7 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
 
 def fold_norms(flow: Flow) -> Flow:
     """A flow whose norms stand in the box of what reads them, where that is one block of the same column."""
-    items = {item.about.path: item for item in flow.items}
+    items = flow.by_path
     edges = list(flow.edges)
     for path in list(items):
         item = items[path]
@@ -45,7 +45,7 @@ def fold_norms(flow: Flow) -> Flow:
         items[readers[0].target] = _joined(item, reader)
         del items[path]
         edges = list(_without(edges, path, readers[0].target))
-    return replace(flow, items=tuple(items.values()), edges=tuple(edges))
+    return flow.with_items(items.values()).with_edges(edges)
 
 
 def _joined(norm: Leaf, reader: Leaf) -> Leaf:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Origin, output_of
 
@@ -21,7 +21,7 @@ class SideInputs:
 
 def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     """A flow, and what stands beside it; not what is `sent` to other columns."""
-    items = {item.about.path: item for item in flow.items}
+    items = flow.by_path
     besides: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
     outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
@@ -56,7 +56,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     kept = tuple(item for item in flow.items if item.about.path not in gone)
     paths = gone - set(outer_inputs)
     edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.reference))
-    return SideInputs(replace(flow, items=kept, edges=edges), besides, outer_inputs)
+    return SideInputs(flow.with_items(kept).with_edges(edges), besides, outer_inputs)
 
 
 def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:

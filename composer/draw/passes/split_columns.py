@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramSource, Flow, Group, Leaf, OpenMixture, Origin, Sink
+from composer.draw.diagram import DiagramSource, Flow, Leaf, OpenMixture, Origin, Sink
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs
 
@@ -37,11 +37,7 @@ def split_into_columns(flow: Flow) -> list[Flow]:
     ordered = [one for one in roots if one != last] + [last]
     columns = []
     for one in ordered:
-        items = tuple(item for item in flow.items if root(item.about.path) == one)
-        paths = {item.about.path for item in items}
-        edges = tuple(e for e in flow.edges if e.target in paths)
-        exits = tuple((name, source) for name, source in flow.exits if belongs(source.path, paths))
-        columns.append(replace(flow, items=items, edges=edges, exits=exits, sinks=()))
+        columns.append(flow.with_sinks(()).only({path for path in flow.by_path if root(path) == one}))
     return with_sinks(columns, flow.sinks)
 
 
@@ -57,13 +53,13 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
         if len(others) == 1 and of[0] > column and {edge.source.path for edge in sink.edges} <= mixtures:
             here = replace(first, source=replace(first.source, reference=""), trains=True)
             sink, column = replace(sink, edges=(others[0], here)), of[0]
-        found[column] = replace(found[column], sinks=(*found[column].sinks, sink))
+        found[column] = found[column].with_sinks((*found[column].sinks, sink))
     return found
 
 
 def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
     """The column that a value comes from; the last one for an input of the model."""
-    numbers = (n for n, column in enumerate(columns) if belongs(source.path, {item.about.path for item in column.items}))
+    numbers = (n for n, column in enumerate(columns) if belongs(source.path, column.by_path))
     return next(numbers, len(columns) - 1)
 
 
@@ -71,26 +67,19 @@ def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
     """The columns, where what a later one gives goes by its name: wires lead to the right."""
     found = []
     for number, column in enumerate(columns):
-        later = {item.about.path for other in columns[number + 1 :] for item in other.items}
+        later = {path for other in columns[number + 1 :] for path in other.by_path}
         found.append(_by_name(column, later))
     return found
 
 
 def _by_name(flow: Flow, paths: set[str]) -> Flow:
-    edges = tuple(
-        replace(e, source=replace(e.source, reference=e.source.path)) if e.source.path in paths and not e.source.reference else e
-        for e in flow.edges
-    )
-    items = tuple(
-        replace(item, flows=tuple(_by_name(inner, paths) for inner in item.flows)) if isinstance(item, Group) else item
-        for item in flow.items
-    )
-    return replace(flow, items=items, edges=edges)
+    named = flow.map_edges(lambda e: e.by_name() if e.source.path in paths else e)
+    return named.map_groups(lambda inner: _by_name(inner, paths))
 
 
 def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Origin]:
     """Values of a column that others read."""
-    own = {item.about.path for item in column.items}
+    own = column.by_path.keys()
     others = [other for other in columns if other is not column]
     read = [e.source for other in others for e in other.all_edges() if e.source.path in own]
     read += [e.source for other in others for sink in other.sinks for e in sink.edges if e.trains and belongs(e.source.path, own)]
