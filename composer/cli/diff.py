@@ -81,7 +81,7 @@ def diff(arguments: argparse.Namespace) -> int:
 def _picture(page: Page, format: Format, output: str) -> None:
     """Write it, or print it."""
     from composer.draw.export.formats import write, written
-    from composer.draw.layout.graphviz_programs import Missing
+    from composer.draw.graphviz_programs import Missing
 
     try:
         if output == "-":

@@ -56,7 +56,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 def draw(arguments: argparse.Namespace) -> int:
     """Write it."""
     from composer.draw.export.formats import BINARY, SUFFIXES, NotDrawn, written
-    from composer.draw.layout.graphviz_programs import Missing
+    from composer.draw.graphviz_programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)
     try:

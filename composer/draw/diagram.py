@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
@@ -372,3 +372,14 @@ class Flow:
                 yield from flow.leaves()
             if isinstance(item, Branches):
                 yield item.join
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """What stands at the head of a page, and how inputs and outputs are called."""
+
+    title: str
+    facts: tuple[str, ...]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    description: str = ""

@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias, TypedDict, Unpack
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
-from composer.draw.diagram import Flow, Group
+from composer.draw.diagram import Flow, Group, Titles
 from composer.draw.export.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.export.svg import svg
-from composer.draw.layout.page import Titles, narrow_page, page
+from composer.draw.layout.page import narrow_page, page
 from composer.draw.paths import plain
 from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES

@@ -27,12 +27,12 @@ from composer.draw.export.formats import written
 from composer.draw.export.marks import ArcBy, MoveTo
 from composer.draw.export.marks import Path as Drawn
 from composer.draw.export.mermaid import mermaid
-from composer.draw.export.node_links import LinkGraph
 from composer.draw.export.outlines import Outline, path, rectangle
 from composer.draw.export.polylines import curve
 from composer.draw.figure import NotDrawn, draw
+from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.graphviz_layout import problem
-from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
+from composer.draw.links import LinkGraph
 from composer.draw.scene import Area, Scene
 from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
@@ -206,7 +206,7 @@ def test_missing_program_gives_an_svg_and_the_install_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Never a failure without a file."""
-    monkeypatch.setattr("composer.draw.layout.graphviz_programs.pure", lambda: None)
+    monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert main(["draw", "gpt2", "-o", str(tmp_path / "a.png")]) == 2
     told = capsys.readouterr().err
@@ -222,7 +222,7 @@ def test_failing_program_gives_an_svg_and_what_it_says(tmp_path: Path, monkeypat
     script = tmp_path / "broken"
     script.write_text("#!/bin/sh\necho first >&2\necho out of paint >&2\nexit 3\n", encoding="utf-8")
     script.chmod(0o755)
-    monkeypatch.setattr("composer.draw.layout.graphviz_programs.pure", lambda: str(script))
+    monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: str(script))
     with pytest.raises(Missing, match=r"broken cannot draw it: out of paint; .*a\.svg is written instead"):
         composer.load("gpt2").draw().save(tmp_path / "a.png")
     assert (tmp_path / "a.svg").exists()
@@ -387,7 +387,7 @@ def enclosing(scene: Scene, area: Area) -> set[int]:
 
 def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """With the line that installs it."""
-    monkeypatch.setattr("composer.draw.layout.graphviz_programs.pure", lambda: None)
+    monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert main(["draw", "gpt2", "--engine", "dot", "-o", "-"]) == 2
     assert capsys.readouterr().err.splitlines() == ["arco draw: there is no Graphviz", "  = pip install graphviz-pure"]

@@ -19,8 +19,8 @@ from composer.draw.export.formats import PRINTED, Format, ThemeName, write
 from composer.draw.export.svg import svg
 from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
+from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN, lines_of
-from composer.draw.layout.pieces import Pieces
 from composer.draw.scene import ICON, Area, Badge, Box, Dot, Frame, Happened, MergeCircle, Point, Ring, Scene, Text, WirePath
 from composer.draw.style.typography import Typography
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from composer.draw.layout.pieces import Pieces
+from composer.draw.layout.fragment import Pieces
 from composer.draw.scene import Scene
 
 SIDES = "before:", "after:"

@@ -9,9 +9,9 @@ from blocks.experts.moe import MixtureOfExperts
 from composer.draw.build.captions import Captions
 from composer.draw.build.expert_visits import visited
 from composer.draw.build.value_sources import Sources, gathered
-from composer.draw.build.wording import counted, shape
 from composer.draw.diagram import DiagramEdge, Leaf, OpenMixture, Sink
 from composer.draw.style.looks import Look, look, router_facts
+from composer.draw.wording import counted, shape
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
 

@@ -29,7 +29,6 @@ from composer.draw.build.value_sources import (
     read_once,
     sources,
 )
-from composer.draw.build.wording import counted, shape, size, spoken
 from composer.draw.diagram import (
     Branches,
     DiagramEdge,
@@ -49,6 +48,7 @@ from composer.draw.diagram import (
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import look
+from composer.draw.wording import counted, shape, size, spoken
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 

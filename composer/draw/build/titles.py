@@ -11,9 +11,8 @@ from composer.cost.units import in_bytes
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import unvisited
-from composer.draw.build.wording import counted, grouped, printable, spoken
-from composer.draw.diagram import Flow
-from composer.draw.layout.page import Titles
+from composer.draw.diagram import Flow, Titles
+from composer.draw.wording import counted, grouped, printable, spoken
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import named, runs
-from composer.draw.build.wording import shape
 from composer.draw.diagram import DiagramEdge, DiagramSource, NodeOutput, Origin
+from composer.draw.wording import shape
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.typed import TypedBlock, TypedGraph
 

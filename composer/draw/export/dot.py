@@ -7,9 +7,10 @@ from html import escape
 
 import graphviz
 
-from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.export.polylines import CORNER, shortened
 from composer.draw.export.svg import n
+from composer.draw.graphviz_programs import INCH, quoted
+from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, MergeCircle, Point, Scene, Strip, Text
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import THEMES, WIDTHS, wire_colour
@@ -17,7 +18,6 @@ from composer.draw.style.typography import Typography
 
 FONT = "Arial"
 """Not Helvetica, which Graphviz takes to be narrower than it draws it."""
-INCH = 72
 
 
 def dot(scene: Scene, theme: str = "light") -> str:
@@ -233,11 +233,6 @@ class _Writer:
 
     def mark(self, name: str, attributes: dict[str, str]) -> None:
         self.out.node(name, **{"class": "mark"}, **attributes)
-
-
-def quoted(text: str) -> str:
-    """A text in which Graphviz finds no escapes of its own."""
-    return str(graphviz.escape(text))
 
 
 def joined(pieces: Sequence[Sequence[Point]]) -> list[Point]:

@@ -12,7 +12,7 @@ from composer.atomic_files import save
 from composer.draw.export.marks import tenth
 from composer.draw.export.outlines import Printed, printed
 from composer.draw.export.paint import painted
-from composer.draw.layout.graphviz_programs import Missing, graphviz
+from composer.draw.graphviz_programs import Missing, graphviz
 from composer.draw.scene import Scene
 from composer.errors import ComposerError
 

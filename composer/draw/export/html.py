@@ -6,26 +6,23 @@ import gzip
 import json
 import re
 from base64 import b64encode
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, files, source
 from composer.draw.export.formats import ThemeName
 from composer.draw.export.node_facts import facts, implied
-from composer.draw.export.node_links import LinkGraph
+from composer.draw.links import LinkGraph
 from composer.draw.paths import above
 from composer.draw.scene import Box, Scene, WirePath
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
-
-if TYPE_CHECKING:
-    from composer.draw.figure import Figure
 
 PAGE_FILES = Path(__file__).parent / "web"
 MAX_VIEWS = 16
@@ -41,6 +38,26 @@ class Picture(Protocol):
 
     def svg(self) -> str:
         """Its text."""
+
+
+class Openable(Picture, Protocol):
+    """A picture of a model that can be drawn at other levels."""
+
+    @property
+    def model(self) -> RolledProgram:
+        """What it shows."""
+
+    @property
+    def level(self) -> Level:
+        """How much of it."""
+
+    @property
+    def theme(self) -> ThemeName:
+        """How it looks."""
+
+    @property
+    def at(self) -> Callable[[Level, Sequence[str]], Picture]:
+        """The same model at another level with other nodes opened."""
 
 
 @dataclass(slots=True)
@@ -77,7 +94,7 @@ class Pictures:
     """Ports of blocks for which the recipe writes nothing, by the blocks' paths."""
 
 
-def html(figure: Figure) -> str:
+def html(figure: Openable) -> str:
     """The page; the figure's own level is what it shows first."""
     data = {"sides": [""], "facts": facts(figure.model)}
     pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
@@ -150,7 +167,7 @@ def compressed(data: Any) -> str:
     return b64encode(gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)).decode()
 
 
-def all_views(figure: Figure) -> list[View]:
+def all_views(figure: Openable) -> list[View]:
     """The three levels, and what opens from them; each picture once."""
     found: dict[str, View] = {level: View(level, (), figure.at(level, ())) for level in LEVELS}
     whole = {path for box in found["full"].figure.scene.boxes for path in above(box.about.path)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from composer.draw.export.node_links import Cluster, LinkGraph, LinkNode
+from composer.draw.links import Cluster, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Scene
 from composer.draw.style.palette import DARK, LIGHT, Hue, Palette
 

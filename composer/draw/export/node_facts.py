@@ -8,7 +8,7 @@ from composer.cost.flops import FlopCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_flops
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.wording import shape
+from composer.draw.wording import shape
 from composer.graph.dims import substitute
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from composer.draw.build.outer_inputs import OuterInput
 from composer.draw.diagram import (
     Branches,
     DiagramEdge,
@@ -19,13 +18,14 @@ from composer.draw.diagram import (
     Origin,
     output_of,
 )
-from composer.draw.layout import exits
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
 from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import style_of, wire
+from composer.draw.layout.outer_inputs import OuterInput
+from composer.draw.layout.outgoing_edges import outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import Shown, Spine, Station
@@ -164,7 +164,7 @@ class Stations:
 
     def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
         """An item laid out, with what comes in at its sides."""
-        outgoing = exits.at_side(self.flow, item, self.spine.sent)
+        outgoing = outgoing_at_side(self.flow, item, self.spine.sent)
         match item:
             case Leaf():
                 own = [own_side(item, side, incoming.references if item.look.sign else []) for side in item.look.sides]
@@ -191,7 +191,7 @@ class Stations:
                     self.shown.out,
                 )
             case Group():
-                inside = exits.through(self.flow, item, self.spine.sent)
+                inside = outgoing_through(self.flow, item, self.spine.sent)
                 lay = partial(self.inside, sent=inside)
                 through = inside & self.spine.sent
                 return frame(item, self.width, self.shown.narrow, outgoing, lay, self.shown.side, self.shown.letters, through)

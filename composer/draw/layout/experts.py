@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from composer.draw.diagram import Leaf, OpenMixture
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, needed, swatches
-from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.fragment import Fragment, moved, straightened
 from composer.draw.layout.frames import LINE, PADDING, header_lines
 from composer.draw.layout.outgoing_edges import OutgoingEdge, leave_at, room
-from composer.draw.layout.pieces import moved, straightened
 from composer.draw.layout.stations import Beside, block, stacked
 from composer.draw.scene import RADIUS, About, Box, Dot, Frame, MergeCircle, PlacedIcon, Point, Style, Swatch, Text, WirePath
 from composer.draw.style.looks import Look

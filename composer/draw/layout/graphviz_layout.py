@@ -9,11 +9,11 @@ from typing import Any
 
 import graphviz
 
-from composer.draw.export.dot import INCH, quoted
-from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.layout.graphviz_programs import graphviz as run
+from composer.draw.graphviz_programs import INCH, quoted
+from composer.draw.graphviz_programs import graphviz as run
+from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN
-from composer.draw.layout.pieces import Pieces
+from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, Strip, Text, WirePath
 from composer.draw.style.typography import Typography
 

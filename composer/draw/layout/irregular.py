@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from composer.draw.diagram import DiagramEdge, IrregularSubgraph, Leaf
+from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
-from composer.draw.layout.fragment import Fragment, shift
-from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
-from composer.draw.layout.pieces import straightened
+from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.stations import Named, block, circle
 from composer.draw.passes.series_parallel import ranks
 from composer.draw.scene import RADIUS, Dot, Point, WirePath

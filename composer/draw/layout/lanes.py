@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from composer.draw.build.outer_inputs import CLEAR, OuterInput
 from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Group, IrregularSubgraph, Leaf, OpenMixture, Origin
-from composer.draw.layout.fragment import extent, widen
-from composer.draw.layout.pieces import straightened
+from composer.draw.layout.fragment import extent, straightened, widen
+from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot, Point, Style, WirePath
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, Flow, Leaf
+from composer.draw.diagram import DiagramEdge, Flow, Leaf, Titles
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
-from composer.draw.layout.fragment import Fragment, shift, turn_over
+from composer.draw.layout.fragment import Fragment, Pieces, shift, turn_over
+from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.layout.parallel_columns import beside_each_other, level
-from composer.draw.layout.pieces import Pieces
 from composer.draw.layout.spine import Shown
-from composer.draw.passes.narrow import fit_to_width, lines, shorten_losses
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
@@ -32,17 +31,6 @@ TWO_COLUMNS_WIDTH = 240.0
 """Width of boxes where a model has several columns."""
 NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
 """Widths of boxes in the column of a paper, and the margin of such a page."""
-
-
-@dataclass(frozen=True, slots=True)
-class Titles:
-    """What stands at the head of a page, and how inputs and outputs are called."""
-
-    title: str
-    facts: tuple[str, ...]
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
-    description: str = ""
 
 
 def page(flow: Flow, titles: Titles, letters: Typography, *, shapes: bool = True) -> Scene:

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from composer.draw.diagram import Branches, DiagramEdge, Flow
 from composer.draw.layout.boxes import needed
-from composer.draw.layout.fragment import Fragment, shift
+from composer.draw.layout.fragment import Fragment, moved, shift, straightened
 from composer.draw.layout.outgoing_edges import OutgoingEdge
-from composer.draw.layout.pieces import moved, straightened
 from composer.draw.layout.stations import Beside, block, circle
 from composer.draw.scene import RADIUS, Dot, Point, WirePath
 from composer.draw.style.typography import Typography

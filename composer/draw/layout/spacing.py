@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from composer.draw.build.outer_inputs import CLEAR
 from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Origin, Sink, output_of
-from composer.draw.layout import exits
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.outgoing_edges import Output, output_at, room, sink_at
+from composer.draw.layout.outer_inputs import CLEAR
+from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Area, Dot, Text
 
@@ -114,7 +113,7 @@ class Gap:
 
     def leave(self) -> None:
         """Draws the arrows to outputs of the model, to losses and to states."""
-        names, sinks = exits.above(self.spine.flow, self.below.item) if self.below.item else ([], [])
+        names, sinks = outgoing_above(self.spine.flow, self.below.item) if self.below.item else ([], [])
         for name in names:
             self.offset = max(self.offset + STUB, TAP)
             self.name_exit(name, self.top - self.offset)

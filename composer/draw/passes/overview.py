@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from composer.draw.build.wording import counted
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
 from composer.draw.scene import About
 from composer.draw.style.looks import Look
+from composer.draw.wording import counted
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
