@@ -1,4 +1,4 @@
-"""What is read of a block beside what goes on upwards, and how it leaves: by a wire, or by an arrow to an output, a loss or a state."""
+"""What is read of a block beside what goes on upwards, and how it leaves: by a wire, or by an arrow to an output or a loss."""
 
 from __future__ import annotations
 

@@ -18,7 +18,11 @@ BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def group_branches(flow: Flow) -> Flow:
-    """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
+    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item.
+
+    Before: a(x) b(a) c(a) d(b c) e(d)
+    After:  a(x) [b(a) | c(a)] d(a) e(d)
+    """
     items = flow.by_path
     readers, read = _readers(flow, items)
     if not any(len(sources) > 1 for sources in read.values()):

@@ -14,8 +14,12 @@ MIN_NODES, MAX_NODES = 6, 100
 
 
 def group_irregular_subgraphs(flow: Flow, besides: Container[str], fits: Callable[[IrregularSubgraph], bool]) -> Flow:
-    """The flow, in line, with what is irreducible, or has many branches, and is rather wide than long, as one item for each such
-    part that fits; of `besides`, which have something beside them, nothing is in one."""
+    """Return the flow, in order, with what is irreducible, or has many branches, and is rather wide than long, as one item for
+    each such part that fits; of `besides`, which have something beside them, nothing is in one.
+
+    Before: f(x) a(f) b(f) c(a b) d(a) e(b) j(c d e)
+    After:  f(x) {a(f) b(f) c(a b) d(a) e(b)} j(f)
+    """
     paths = [flow.owner, *(item.about.path for item in flow.items)]
     place = {path: number for number, path in enumerate(paths) if path or not number}
     wires: list[tuple[int, int]] = []

@@ -31,7 +31,11 @@ MAX_MAPPED_KINDS = 4
 
 
 def merge_passes(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
-    """One flow for several, each of so many passes; none where they do not consist of the same nodes."""
+    """Return one flow for several, each of so many passes of a repeat; none where they do not consist of the same nodes.
+
+    Before: a:wide(x) b(a) / a:narrow(x) b(a)
+    After:  a:wide|narrow(x) b(a)
+    """
     first = flows[0]
     if len(flows) == 1:
         return first

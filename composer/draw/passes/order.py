@@ -9,7 +9,11 @@ from composer.draw.paths import above
 
 
 def sort_topologically(flow: Flow) -> Flow:
-    """The flow in an order in which a block follows what it reads as directly as can be."""
+    """Return the flow in an order in which a block follows what it reads as directly as can be.
+
+    Before: a(x) c(b) b(a)
+    After:  a(x) b(a) c(b)
+    """
     items = flow.by_path
     rank = {path: index for index, path in enumerate(items)}
     reads: dict[str, set[str]] = {path: set() for path in items}
@@ -39,8 +43,11 @@ def sort_topologically(flow: Flow) -> Flow:
 
 
 def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
-    """The way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read once
-    more on the way up, the last one first. None for any other form.
+    """Return the way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read
+    once more on the way up, the last one first. None for any other form.
+
+    Before: a(x) b(a) c(b) d(c b) e(d a)
+    After:  a(x) b(a) / c(b) d(c b) e(d a)
     """
     paths = [item.about.path for item in flow.items]
     place = {path: index for index, path in enumerate(paths)}

@@ -29,7 +29,11 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
 
 
 def fold_norms(flow: Flow) -> Flow:
-    """A flow whose norms stand in the box of what reads them, where that is one block of the same column."""
+    """Return the flow with norms in the box of what reads them, where that is one block of the same column.
+
+    Before: norm(x) a(norm) b(a)
+    After:  a:norm + a(x) b(a)
+    """
     items = flow.by_path
     edges = list(flow.edges)
     for path in list(items):

@@ -20,7 +20,11 @@ class SideInputs:
 
 
 def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
-    """A flow, and what stands beside it; not what is `sent` to other columns."""
+    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays.
+
+    Before: a(x) table() b(a ~table)
+    After:  a(x) b(a); table beside b
+    """
     items = flow.by_path
     besides: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
     outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}

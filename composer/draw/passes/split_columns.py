@@ -11,7 +11,11 @@ from composer.draw.paths import above, belongs
 
 
 def split_into_columns(flow: Flow) -> list[Flow]:
-    """The columns: blocks between which the stream flows; the one with the model's output last."""
+    """Return the columns of a page: blocks between which the stream flows; the one with the model's output last.
+
+    Before: a(x) b(a) c(y) d(c ~b)
+    After:  a(x) b(a) / c(y) d(c ~b)
+    """
     group = {item.about.path: item.about.path for item in flow.items}
 
     def root(path: str) -> str:
