@@ -233,7 +233,7 @@ def test_a_written_layer_is_found_by_its_name() -> None:
 def test_the_page_opens_what_is_folded() -> None:
     """Everything that it shows has facts, those of a written layer."""
     recipe = composer.load(of_nodes(5))
-    assert '"block+layers.attn"' in recipe.draw().html()
+    assert "block+layers.attn" in data_of(recipe.draw().html())["views"]
     told = facts(folded(recipe.typed))
     assert told["layers.attn"] == facts(as_written(recipe.typed))["attn3"]
     assert {box.about.path for box in recipe.draw().scene.boxes} - set(told) == {"tokens", "outputs/logits"}

@@ -45,7 +45,7 @@ def blocks(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
 
 def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
     """What follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
-    return f".{repeat.prefix(index)}" if first else f".{index}."
+    return f".{repeat.prefix(index)}".rstrip(".") if first else f".{index}"
 
 
 # -- what is read
