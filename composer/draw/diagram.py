@@ -81,6 +81,11 @@ class DiagramSource:
         """Whether it is an input of the model."""
         return isinstance(self.origin, ModelInput)
 
+    @property
+    def from_inside(self) -> bool:
+        """Whether a wire from it starts at a border and goes on inside of that."""
+        return isinstance(self.origin, FrameInput)
+
     def by_name(self, name: str = "") -> DiagramSource:
         """Return it as it is called where no wire leads to it: by a name, or else by its path."""
         return replace(self, reference=name or self.reference or self.path)

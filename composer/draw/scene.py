@@ -164,6 +164,8 @@ class Box:
     """Whether it is not computed for every token, or only in training."""
     double: bool = False
     """Whether it takes a second stream."""
+    frame: str = ""
+    """Key of the innermost frame around it; nothing where there is none."""
 
     @property
     def area(self) -> Area:
@@ -189,6 +191,8 @@ class MergeCircle:
     x: float
     y: float
     sign: Literal["+", "×", "Σ", "‖"]
+    frame: str = ""
+    """Key of the innermost frame around it; nothing where there is none."""
 
     @property
     def area(self) -> Area:
@@ -197,7 +201,7 @@ class MergeCircle:
 
     def moved(self, dx: float, dy: float) -> MergeCircle:
         """Return the same elsewhere."""
-        return MergeCircle(self.about, self.x + dx, self.y + dy, self.sign)
+        return replace(self, x=self.x + dx, y=self.y + dy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +243,10 @@ class Frame:
     kinds: tuple[int, ...] = ()
     """Where the passes of a repeat differ, which kind each is."""
     icons: tuple[PlacedIcon, ...] = ()
+    key: str = ""
+    """Its path, and where passes of a repeat differ, behind it the numbers of the kinds that are drawn by themselves."""
+    frame: str = ""
+    """Key of the innermost frame around it; nothing where there is none."""
 
     @property
     def area(self) -> Area:
@@ -274,6 +282,10 @@ class WirePath:
     curved: bool = False
     partial: bool = False
     """Whether only some passes have it."""
+    from_inside: bool = False
+    """Whether it starts at a border and goes on inside of it, rather than out of it."""
+    to_inside: bool = False
+    """Whether it comes to a border from inside of it."""
 
     def through(self, points: Iterable[Point]) -> WirePath:
         """Return the same on another way."""

@@ -18,6 +18,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepe
 from composer.recipe import zoo_names
 from tests.conformance.generator import COUNT, generated
 from tests.diff.rewritings import Unfit, unrolled
+from tests.draw.browser import data_of
 
 SIZES = "{vocab: 61, d_model: 32}"
 HEAD = f"""recipe: decoder

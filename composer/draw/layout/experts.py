@@ -30,7 +30,7 @@ def open_mixture(
     router = block(item.router, router_wide, letters, lefts)
     entry = -20.0 - (12.0 if item.shared else 0.0)
     found.pieces.take(router.pieces, 0, entry)
-    found.pieces.wires.append(WirePath(path, item.router.about.path, ((0, 0), (0, entry + router.foot))))
+    found.pieces.wires.append(WirePath(path, item.router.about.path, ((0, 0), (0, entry + router.foot)), from_inside=True))
     found.pieces.texts.append(Text(8, -6, "x", "shape", "start", letters.scale))
     fork = entry + router.top
     row = min(fork - 28.0, entry - router.height - 8.0)
@@ -73,8 +73,8 @@ def open_mixture(
         if line.kinds:
             icons.append(PlacedIcon(Swatch(line.kinds), x, y - 8.5))
         texts.append(Text(x + line.indent, y, line.text, line.role, "start", letters.scale))
-    found.pieces.frames.insert(0, Frame(item.about, -left, -height, left + right, height, tuple(texts), icons=tuple(icons)))
-    found.pieces.wires.append(WirePath(f"{path}.sum", path, ((0, sum_y - RADIUS), (0, -height)), arrow=False))
+    found.pieces.enclose(Frame(item.about, -left, -height, left + right, height, tuple(texts), icons=tuple(icons), key=path))
+    found.pieces.wires.append(WirePath(f"{path}.sum", path, ((0, sum_y - RADIUS), (0, -height)), arrow=False, to_inside=True))
     found.left, found.right, found.height, found.top = left, right, height, -height
     for edge, points in router.ends.items():
         inner = moved(points, 0, entry)
@@ -135,7 +135,7 @@ def _shared(
     found.pieces.boxes.append(box(seen, x, row, wide, 42, letters, narrow=True))
     tap = -18.0
     found.pieces.dots.append(Dot(0, tap))
-    found.pieces.wires.append(WirePath(path, seen.about.path, ((0, tap), (x, tap), (x, row))))
+    found.pieces.wires.append(WirePath(path, seen.about.path, ((0, tap), (x, tap), (x, row)), from_inside=True))
     found.pieces.wires.append(WirePath(seen.about.path, f"{path}.sum", ((x, row - 42), (x, sum_y), (RADIUS, sum_y))))
     return x + wide / 2
 

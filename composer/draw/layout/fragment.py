@@ -35,6 +35,22 @@ class Pieces:
         self.references += [one.moved(dx, dy) for one in other.references]
         self.texts += [one.moved(dx, dy) for one in other.texts]
 
+    def enclose(self, frame: Frame) -> None:
+        """Puts a frame around all that is here."""
+        self.boxes = [one if one.frame else replace(one, frame=frame.key) for one in self.boxes]
+        self.merges = [one if one.frame else replace(one, frame=frame.key) for one in self.merges]
+        self.frames = [frame, *(one if one.frame else replace(one, frame=frame.key) for one in self.frames)]
+
+    def number(self, number: int) -> None:
+        """Lets keys of frames differ from those of another kind of pass, whose frames have the same paths."""
+
+        def numbered(key: str) -> str:
+            return f"{key}#{number}" if key else ""
+
+        self.boxes = [replace(one, frame=numbered(one.frame)) for one in self.boxes]
+        self.merges = [replace(one, frame=numbered(one.frame)) for one in self.merges]
+        self.frames = [replace(one, key=numbered(one.key), frame=numbered(one.frame)) for one in self.frames]
+
 
 def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
     """Points, all moved by the same."""

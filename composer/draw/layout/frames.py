@@ -65,12 +65,14 @@ def frame(
     few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
     out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
     strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()], letters) if few else None
-    found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
+    path = group.about.path
+    border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
     found.pieces.take(inner.pieces)
+    found.pieces.enclose(border)
     if inner.out:
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
-        found.pieces.wires.append(WirePath(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
+        found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
     begun = sorted((leave for leave in outgoing if leave.origin in out), key=lambda leave: out[leave.origin][-1][1])
     taken = -height
@@ -127,7 +129,7 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
     """Flows of which each pass takes one."""
     found = Fragment()
     columns = []
-    for flow, header in zip(group.flows, group.headers, strict=True):
+    for number, (flow, header) in enumerate(zip(group.flows, group.headers, strict=True)):
         far = flow.map_edges(partial(by_name, flow=flow))
         width = max([MIN_COLUMN_WIDTH, *(needed(leaf, letters) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
@@ -137,7 +139,8 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
             one = lay(far, width, False, 1)
             one.pieces.texts.append(Text(8, -6, header[0], "shape", "start", letters.scale))
             inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
-            one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False))
+            one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False, to_inside=True))
+        one.pieces.number(number)
         columns.append(one)
     places, total = column_positions(columns)
     top = -2 * BUS - max(one.height for one in columns)

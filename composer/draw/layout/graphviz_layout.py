@@ -99,6 +99,7 @@ class _Answer:
 
     def __init__(self, graph: LinkGraph, answer: Any, letters: Typography) -> None:
         self.graph, self.given, self.letters = graph, graph.scene, letters
+        self.paths = {node.key: node.about.path for node in graph.nodes}
         self.objects = {one["name"]: one for one in answer["objects"]}
         self.ways = {int(edge["id"]): edge["pos"] for edge in answer.get("edges", [])}
         _, _, self.wide, self.high = map(float, answer["bb"].split(","))
@@ -180,6 +181,6 @@ class _Answer:
 
     def wire(self, link: Link, way: str) -> WirePath:
         points = tuple(map(self.place, way.split()))
-        source, target = (end.partition("#")[0] for end in (link.source, link.target))
+        source, target = self.paths[link.source], self.paths[link.target]
         style = "main" if link.style == "far" else link.style
         return WirePath(source, target, points, link.port, style, curved=True, partial=link.partial)

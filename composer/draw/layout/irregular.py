@@ -234,7 +234,7 @@ class _Layout:
         assert rank_node.fragment is not None
         foot = rank_node.fragment.top + rank_node.fragment.height
         points += [(a, foot + b) for a, b in pin.end] or [(x, foot)]
-        return WirePath(path, edge.target, straightened(points), edge.port)
+        return WirePath(path, edge.target, straightened(points), edge.port, from_inside=edge.source.from_inside)
 
 
 def around(x: float) -> Iterator[float]:

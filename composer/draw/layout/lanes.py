@@ -134,7 +134,15 @@ class Lanes:
                 self.found.out = whole
                 continue
             self.found.pieces.wires.append(
-                WirePath(lane.origin.path, target_of(edge), whole, edge.port, style_of(edge), partial=edge.partial)
+                WirePath(
+                    lane.origin.path,
+                    target_of(edge),
+                    whole,
+                    edge.port,
+                    style_of(edge),
+                    partial=edge.partial,
+                    from_inside=edge.source.from_inside,
+                )
             )
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
@@ -164,7 +172,18 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
     arrow = not isinstance(above.item, Group | OpenMixture | Branches | IrregularSubgraph)
     same = edge.source.path == edge.target  # one of several blocks in a frame that has the path of each
     target = "" if same else target_of(edge)
-    spine.found.pieces.wires.append(WirePath(edge.source.path, target, points, edge.port, "main", arrow, partial=edge.partial))
+    spine.found.pieces.wires.append(
+        WirePath(
+            edge.source.path,
+            target,
+            points,
+            edge.port,
+            "main",
+            arrow,
+            partial=edge.partial,
+            from_inside=edge.source.from_inside,
+        )
+    )
 
 
 def target_of(edge: DiagramEdge) -> str:

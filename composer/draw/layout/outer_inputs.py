@@ -64,7 +64,14 @@ class OuterInput:
             read = self.measured
             found.pieces.dots.append(Dot(0, self.y))
             found.pieces.wires.append(
-                WirePath(read.source.path, path, ((0, self.y), (side * inner, self.y)), read.port, "measured")
+                WirePath(
+                    read.source.path,
+                    path,
+                    ((0, self.y), (side * inner, self.y)),
+                    read.port,
+                    "measured",
+                    from_inside=read.source.from_inside,
+                )
             )
             said = Text(
                 side * (inner - CLEAR - 4),

@@ -23,7 +23,11 @@ def incoming_reference(
     about = About(edge.source.path, f"{name}, from elsewhere")
     found.pieces.references.append(Reference(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *way)
-    found.pieces.wires.append(WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
+    found.pieces.wires.append(
+        WirePath(
+            edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial, from_inside=edge.source.from_inside
+        )
+    )
     return text.area
 
 
