@@ -8,24 +8,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from blocks.core import Library, Own, Part, fields
+from blocks.core import Builtin, Library, Part, fields
 from blocks.core.fields import (
     AxisName,
-    EdgeName,
+    Boolean,
+    BooleanMap,
     Field,
-    Flag,
-    FlagsBy,
-    Form,
+    FieldForm,
     Integer,
     ListOf,
-    OrEdge,
+    NodeName,
+    NumberOrNodeRef,
+    OneOf,
     Real,
     SlotOf,
-    Text,
-    Word,
+    String,
     field_docs,
 )
-from blocks.core.weights import Linear, Slot, Tensor, Weight
+from blocks.core.weights import LinearWeights, Slot, Tensor, Weight
 
 
 def reference(library: Library) -> str:
@@ -39,8 +39,8 @@ def reference(library: Library) -> str:
 def entry(part: type[Part]) -> str:
     """One part as Markdown: what it computes, its fields, its ports and what it learns."""
     paragraphs = [f"### {part.kind}", inspect.cleandoc(part.__doc__ or "")]
-    if part.source is not None:
-        paragraphs.append(f"*{part.source.title}*, {part.source.reference}.")
+    if part.paper is not None:
+        paragraphs.append(f"*{part.paper.title}*, {part.paper.reference}.")
     if fields(part):
         paragraphs.append("\n".join(_field_table(part)))
     paragraphs.append("\n".join(f"- {title}: {'; '.join(items)}" for title, items in facts(part) if items))
@@ -78,26 +78,26 @@ def docs_of(part: type[Part]) -> dict[str, str]:
     return docs
 
 
-def form_text(form: Form) -> str:
+def form_text(form: FieldForm) -> str:
     """What may be written for a field, in words."""
     match form:
         case Integer():
             return f"whole number{_bounds(form)}"
         case Real():
             return f"number{_bounds(form)}"
-        case Flag():
+        case Boolean():
             return "`true` or `false`"
-        case FlagsBy(names=names):
+        case BooleanMap(names=names):
             return f"`true`, `false`, or a mapping of {_quoted(names)} to these"
-        case Word(of=words):
+        case OneOf(of=words):
             return _quoted(words)
-        case Text():
+        case String():
             return "text"
         case AxisName():
             return "an axis by its name, or `last`"
-        case EdgeName():
+        case NodeName():
             return "a node or an input"
-        case OrEdge(number=number):
+        case NumberOrNodeRef(number=number):
             return f"{form_text(number)}, or a node or an input"
         case SlotOf(family=family):
             name = family.__name__.lower()
@@ -119,7 +119,7 @@ def _default(field: Field) -> str:
     if field.derived:
         return f"`{field.derived}`"
     match field.default:
-        case Own():
+        case Builtin():
             return "its own"
         case Part() as part:
             return f"`{type(part).kind}`"
@@ -134,16 +134,16 @@ def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
     """Ports, what a part is made of, and what it learns and remembers."""
     yield "in", _typed(part.inputs)
     yield "out", _typed(part.outputs)
-    yield "reads", _typed(part.edges)
+    yield "reads", _typed(part.node_refs)
     if part.graph:
         yield "made of", ["other blocks, which take its place in the graph"]
     title = "learns, as it is by default" if callable(part.weights) else "learns"
     yield title, [_weight(name, weight) for name, weight in _weights(part).items()]
     yield "keeps from call to call", [_weight(name, buffer) for name, buffer in _buffers(part).items()]
-    if part.keeps and part.kind:
-        yield "remembers while a text is written", _typed(part.keeps)
-    if part.carries and part.kind:
-        yield "carries on while a text is written", _typed(part.carries)
+    if part.cache_slots and part.kind:
+        yield "remembers while a text is written", _typed(part.cache_slots)
+    if part.carry and part.kind:
+        yield "carries on while a text is written", _typed(part.carry)
 
 
 def _weights(part: type[Part]) -> Mapping[str, Weight]:
@@ -171,7 +171,7 @@ def _weight(name: str, weight: Weight) -> str:
     match weight:
         case Tensor(shape=shape, when=when):
             return f"`{name}` `[{', '.join(map(str, shape))}]`" + (f" with `{when}`" if when else "")
-        case Linear(inputs=inputs, outputs=outputs, bias=bias):
+        case LinearWeights(inputs=inputs, outputs=outputs, bias=bias):
             return f"`{name}.weight` `[{outputs}, {inputs}]`" + (f", `{name}.bias` `[{outputs}]`" if bias else "")
         case Slot(field=field):
             return f"`{name}.*` of the slot `{field}`"

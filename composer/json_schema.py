@@ -10,8 +10,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, get_args
 
 from blocks.core import Block, Library, Part, fields, is_node, ports
-from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Text, Word
-from blocks.losses.loss import Loss, Scalar
+from blocks.core.fields import (
+    AxisName,
+    Boolean,
+    BooleanMap,
+    Field,
+    FieldForm,
+    Integer,
+    ListOf,
+    NodeName,
+    NumberOrNodeRef,
+    OneOf,
+    Real,
+    SlotOf,
+    String,
+)
+from blocks.losses.loss import Loss, ScalarLoss
 from blocks.masks.mask import Mask
 from composer.block_reference import docs_of
 from composer.language.recipe.ast import ParamType
@@ -22,7 +36,7 @@ Schema: TypeAlias = dict[str, Any]
 
 NAME = "[A-Za-z][A-Za-z0-9_]{0,63}"
 EXPRESSION: Schema = {"type": ["string", "number", "boolean"]}
-"""A number, a flag, a word or an expression: a YAML reader of an editor gives each its own type."""
+"""A number, a boolean, a string or an expression: a YAML reader of an editor gives each its own type."""
 TEXT: Schema = {"type": ["string", "number"]}
 EDGES: Schema = {
     "description": "What flows in: one reference for the first port, a list, or a mapping from port to reference.",
@@ -124,7 +138,7 @@ def _top() -> Schema:
         "recipe": {"description": "The name.", "type": "string", "pattern": f"^{NAME}$"},
         "language": {"description": "The version of the language.", "enum": [1, "1"]},
         "doc": {"description": "A paragraph for people.", **TEXT},
-        "source": {"description": "Where the architecture was published.", **TEXT},
+        "paper": {"description": "Where the architecture was published.", **TEXT},
         "task": {"description": "What the model is for.", "enum": sorted(TASKS)},
         "extends": {"description": "A recipe that this one is laid over: its name in the zoo, or its file.", "type": "string"},
         "uses": {
@@ -160,7 +174,7 @@ def _top() -> Schema:
             "type": "object",
             "additionalProperties": INIT,
         },
-        "weights": {"description": "How the parameters map to published checkpoints.", "type": ["object", "null"]},
+        "checkpoints": {"description": "How the parameters map to published checkpoints.", "type": ["object", "null"]},
     }
 
 
@@ -204,7 +218,7 @@ def _loss(library: Library) -> Schema:
         {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
         for name, part in kinds.items()
     ]
-    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(Scalar)}
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(ScalarLoss)}
     return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
 
 
@@ -259,19 +273,19 @@ def _field(field: Field, doc: str, parts: Mapping[str, type[Part]]) -> Schema:
     return told | _form(field.form, parts)
 
 
-def _form(form: Form, parts: Mapping[str, type[Part]]) -> Schema:
+def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
     match form:
-        case Integer() | Real() | OrEdge():
+        case Integer() | Real() | NumberOrNodeRef():
             return {"type": ["number", "string"]}
-        case Flag():
+        case Boolean():
             return {"type": ["boolean", "string"]}
-        case Word(of=words):
+        case OneOf(of=words):
             return {"anyOf": [{"enum": list(words)}, {"type": "string"}]}  # the words to choose from, or a name that holds one
-        case Text() | AxisName() | EdgeName():
+        case String() | AxisName() | NodeName():
             return dict(TEXT)
         case ListOf(item=item):
             return {"type": "array", "items": _form(item, parts)}
-        case FlagsBy(names=names):
+        case BooleanMap(names=names):
             flag: Schema = {"type": ["boolean", "string"]}
             each = {"type": "object", "properties": dict.fromkeys(names, flag), "additionalProperties": False}
             return {"anyOf": [flag, each]}

@@ -40,22 +40,24 @@ if TYPE_CHECKING:
 
 Settings = Mapping[str, Any] | Iterable[str] | None
 """What is set in a recipe: path to value, or `PATH=VALUE` as on the command line."""
-IN_PYTHON = "set"
+IN_PYTHON = "overrides"
 """What a mistake in a setting is located in, where it was given in Python."""
 
 
-def load(source: str | Path, set: Settings = None, blocks: Blocks = ()) -> Recipe:
+def load(source: str | Path, overrides: Settings = None, blocks: Blocks = ()) -> Recipe:
     """A recipe from its name in the zoo, the path of its file, or its text.
 
-    `set` gives values by path: `{"n_layers": 6, "layers.attn.body.mask": "full"}`. `blocks` are block classes of one's own,
+    `overrides` gives values by path: `{"n_layers": 6, "layers.attn.body.mask": "full"}`. `blocks` are block classes of one's own,
     or Python files that define some. A wrong recipe is loaded all the same, and says so in `check()`.
 
     Raises:
         RecipeError: where there is no text to read, or the blocks cannot be used.
     """
-    if isinstance(set, Mapping):
-        return Recipe(text_of(source), tuple(f"{path}={written(value)}" for path, value in set.items()), tuple(blocks), IN_PYTHON)
-    return Recipe(text_of(source), tuple(set or ()), tuple(blocks))
+    if isinstance(overrides, Mapping):
+        return Recipe(
+            text_of(source), tuple(f"{path}={written(value)}" for path, value in overrides.items()), tuple(blocks), IN_PYTHON
+        )
+    return Recipe(text_of(source), tuple(overrides or ()), tuple(blocks))
 
 
 def text_of(source: str | Path) -> Source:
@@ -163,9 +165,9 @@ class Recipe:
         return self._top("task") or None
 
     @property
-    def weights(self) -> YamlMapping | None:
+    def checkpoints(self) -> YamlMapping | None:
         """How the recipe maps to published checkpoints, by model type."""
-        found = self.document.root.get("weights") if self.document.root else None
+        found = self.document.root.get("checkpoints") if self.document.root else None
         return found if isinstance(found, YamlMapping) else None
 
     def _top(self, key: str) -> str:
@@ -180,7 +182,7 @@ class Recipe:
         if not parsed.readable:
             return None, parsed.diagnostics
         program, found = expand(parsed, self.library)
-        rules = mistakes(parsed.weights, program.params if program else None) if parsed.weights is not None else []
+        rules = mistakes(parsed.checkpoints, program.params if program else None) if parsed.checkpoints is not None else []
         if program is None:
             return None, (*found, *rules)
         typed, doubts = infer(program)
@@ -191,7 +193,7 @@ class Recipe:
         return in_order(self._outcome[1])
 
     @property
-    def typed(self) -> TypedProgram:
+    def program(self) -> TypedProgram:
         """The graph in which every value has a type.
 
         Raises:
@@ -205,9 +207,9 @@ class Recipe:
 
     def summary(self, lengths: Mapping[str, int] | None = None) -> Summary:
         """What the model consists of and what it costs; `lengths` of its axes, such as `{"time": 512}`."""
-        from composer.cost.summary import summarise
+        from composer.cost.summary import summarize
 
-        return summarise(self.typed, lengths or {})
+        return summarize(self.program, lengths or {})
 
     def draw(self, level: Level = "block", **options: Unpack[Options]) -> Figure:
         """The picture of the model: an `overview`, its layers opened once (`block`), or every linear map (`full`).
@@ -218,7 +220,7 @@ class Recipe:
         """
         from composer.draw.figure import draw
 
-        return draw(self.typed, level, **options)
+        return draw(self.program, level, **options)
 
     def _repr_svg_(self) -> str | None:
         """The picture in a notebook; none of a recipe with mistakes, which `check` tells."""
@@ -229,7 +231,7 @@ class Recipe:
         """The recipe written out: no shorthands, every edge, every slot; repeats stay folded."""
         from composer.graph.unparse.expanded_recipe import unparse
 
-        return unparse(self.typed)
+        return unparse(self.program)
 
     def diff(self, other: Recipe) -> Difference:
         """What differs in another model: nothing where the two are one, whatever their parts are called and however they are
@@ -240,21 +242,21 @@ class Recipe:
         """
         from composer.diff.compare import compare
 
-        return compare(self.typed, other.typed)
+        return compare(self.program, other.program)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """The graph of the blocks, repeats folded; `composer.graph.networkx_view.view` says what it holds."""
         from composer.graph.networkx_view import view
 
-        return view(self.typed)
+        return view(self.program)
 
     def export(self) -> str:
         """The model as one Python file that needs nothing but torch."""
         from composer.lower import lower
 
-        return lower(self.typed).text
+        return lower(self.program).text
 
-    def configured(self, config: Path | Mapping[str, Any]) -> Recipe:
+    def with_config(self, config: Path | Mapping[str, Any]) -> Recipe:
         """The recipe at the sizes of a published model: its `config.json`, the folder around it, or what stands in it.
 
         Raises:
@@ -262,11 +264,11 @@ class Recipe:
         """
         from composer.weights.config import settings
 
-        if self.weights is None:
+        if self.checkpoints is None:
             raise RecipeError(
-                [Diagnostic("weights-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
+                [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
             )
-        found = settings(self.weights, config_of(config), lambda said: self._with(said).typed.program.params)
+        found = settings(self.checkpoints, config_of(config), lambda said: self._with(said).program.program.params)
         return self._with(found)
 
     def _with(self, settings: Iterable[str]) -> Recipe:

@@ -11,7 +11,7 @@ import pytest
 
 import blocks
 import composer
-from blocks.core import NameClash, Reject
+from blocks.core import BlockError, NameClash
 from composer.decode import DecodeError
 from composer.train import TrainingError
 
@@ -39,7 +39,7 @@ def exceptions() -> set[type[Exception]]:
 def test_every_public_exception_has_the_one_base() -> None:
     """A new one derives from `ComposerError`, or is named above as a signal between modules."""
     found = exceptions()
-    assert {composer.RecipeError, TrainingError, DecodeError, NameClash, Reject} <= found
+    assert {composer.RecipeError, TrainingError, DecodeError, NameClash, BlockError} <= found
     assert {error.__name__ for error in found if not issubclass(error, composer.ComposerError)} == SIGNALS
 
 
@@ -53,7 +53,7 @@ def test_signals_are_not_offered() -> None:
     "refused",
     [
         lambda: composer.load("gpt"),
-        lambda: composer.load("gpt2", set={"n_heads": 7}).summary(),
+        lambda: composer.load("gpt2", overrides={"n_heads": 7}).summary(),
         lambda: composer.load("gpt2").draw(width="wide"),
         lambda: composer.load("gpt2").draw().save("figure.doc"),
     ],

@@ -18,11 +18,11 @@ from blocks.core import Block
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
 FUNCTIONS = {
-    "composer.load": "(source: str | Path, set: Settings = None, blocks: Blocks = ()) -> Recipe",
-    "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Loss",
+    "composer.load": "(source: str | Path, overrides: Settings = None, blocks: Blocks = ()) -> Recipe",
+    "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss",
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
-        "(model: nn.Module, tokeniser: Tokeniser, data: Data, settings: Settings, run: Path, *, recipe: str, "
+        "(model: nn.Module, tokenizer: Tokenizer, data: Data, settings: Settings, run: Path, *, recipe: str, "
         "show: Display | None = None) -> Result"
     ),
     "composer.train.resume": (
@@ -33,17 +33,17 @@ FUNCTIONS = {
     "composer.train.open_run": "(path: Path, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "
-        "beside: Beside | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
+        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
     ),
     "composer.decode.stream": (
         "(model: nn.Module, prompt: Sequence[int], request: Request, *, "
-        "beside: Beside | None = None, seed: int = 0, reading: Reading = uncached) -> Iterator[int]"
+        "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> Iterator[int]"
     ),
     "composer.decode.beam_search": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "
-        "beside: Beside | None = None, reading: Reading = uncached) -> list[list[Found]]"
+        "encoder_inputs: EncoderInputs | None = None, reading: Reading = uncached) -> list[list[Found]]"
     ),
-    "composer.decode.session": "(model: Model, capacity: int = 256) -> Session",
+    "composer.decode.session": "(model: Model, initial_length: int = 256) -> Session",
     "composer.weights.load_published": (
         "(model: Model, source: Path | str | Mapping[str, Tensor], model_type: str | None = None) -> None"
     ),
@@ -55,7 +55,7 @@ FUNCTIONS = {
     "composer.Recipe.diff": "(self, other: Recipe) -> Difference",
     "composer.Recipe.to_networkx": "(self) -> nx.MultiDiGraph[str]",
     "composer.Recipe.export": "(self) -> str",
-    "composer.Recipe.configured": "(self, config: Path | Mapping[str, Any]) -> Recipe",
+    "composer.Recipe.with_config": "(self, config: Path | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "
         "allow_large: bool = False) -> Model"
@@ -124,13 +124,13 @@ def test_package_offers_these_names() -> None:
 
 def test_a_recipe_has_these_properties() -> None:
     """Beside what it can do: what it was given, and what it says of itself."""
-    recipe = composer.load("gpt2", set=TINY)
-    properties = ("source", "settings", "blocks", "library", "document", "text", "name", "doc", "task", "typed")
+    recipe = composer.load("gpt2", overrides=TINY)
+    properties = ("source", "settings", "blocks", "library", "document", "text", "name", "doc", "task", "program")
     assert {name for name in properties if not hasattr(recipe, name)} == set()
     assert (recipe.name, recipe.task) == ("gpt2", "causal_lm")
     assert recipe.settings[:2] == ("n_layers=2", "d_model=32")
-    assert composer.load(recipe.text).typed.program.params["d_model"] == 32
-    for name in ("text", "name", "doc", "task", "typed", "library", "document"):
+    assert composer.load(recipe.text).program.program.params["d_model"] == 32
+    for name in ("text", "name", "doc", "task", "program", "library", "document"):
         assert inspect.getdoc(inspect.getattr_static(composer.Recipe, name))
 
 
@@ -140,8 +140,8 @@ def test_a_recipe_is_found_by_name_path_and_text(tmp_path: Path) -> None:
     file = tmp_path / "my.yaml"
     file.write_text(text, encoding="utf-8")
     for source in ("gpt2", file, str(file), text):
-        assert composer.load(source, set=TINY).text == composer.load("gpt2", set=TINY).text
-        assert composer.load(source, set=["n_layers=2"]).text == composer.load("gpt2", set={"n_layers": 2}).text
+        assert composer.load(source, overrides=TINY).text == composer.load("gpt2", overrides=TINY).text
+        assert composer.load(source, overrides=["n_layers=2"]).text == composer.load("gpt2", overrides={"n_layers": 2}).text
 
 
 @pytest.mark.parametrize(
@@ -151,27 +151,27 @@ def test_a_recipe_is_found_by_name_path_and_text(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_values_are_set_as_they_are_written_on_the_command_line(value: object, written: str) -> None:
     """A setting in Python is one argument of `--set`."""
-    assert composer.load("gpt2", set={"some.path": value}).settings == (f"some.path={written}",)
+    assert composer.load("gpt2", overrides={"some.path": value}).settings == (f"some.path={written}",)
 
 
 def test_a_wrong_recipe_is_loaded_and_says_so_when_it_is_used() -> None:
     """With every mistake, as data and as text."""
-    recipe = composer.load("gpt2", set={"n_heads": 7, "n_layer": 3})
+    recipe = composer.load("gpt2", overrides={"n_heads": 7, "n_layer": 3})
     assert {each.code for each in recipe.check()} >= {"unknown-path"}
-    for use in (recipe.summary, recipe.expand, recipe.export, recipe.compile, lambda: recipe.typed):
+    for use in (recipe.summary, recipe.expand, recipe.export, recipe.compile, lambda: recipe.program):
         with pytest.raises(composer.RecipeError) as raised:
             use()
         assert [each.code for each in raised.value.diagnostics] == [
             each.code for each in recipe.check() if each.severity == "error"
         ]
-        assert "set:1:1: error[unknown-path]" in str(raised.value)
+        assert "overrides:1:1: error[unknown-path]" in str(raised.value)
     with pytest.raises(composer.RecipeError, match="there is no recipe called `gpt`"):
         composer.load("gpt")
 
 
 def test_a_recipe_survives_pickling() -> None:
     """Its settings with it, and all that follows from them."""
-    recipe = composer.load("gpt2", set=TINY)
+    recipe = composer.load("gpt2", overrides=TINY)
     recipe.check()
     for other in (pickle.loads(pickle.dumps(recipe)), copy.deepcopy(recipe)):
         assert (other.text, other.settings, other.settings_name) == (recipe.text, recipe.settings, recipe.settings_name)
@@ -200,7 +200,7 @@ def test_a_block_class_is_handed_over_as_it_is() -> None:
 
 def test_a_model_is_called_by_order_or_name_and_returns_a_named_tuple() -> None:
     """One field per output in the recipe's order, and the recipe's own losses, of which there are none."""
-    recipe = composer.load("gpt2", set=TINY)
+    recipe = composer.load("gpt2", overrides=TINY)
     model = recipe.compile(seed=0).eval()
     ids = torch.arange(10).view(2, 5)
     output = model(ids)
@@ -219,7 +219,7 @@ def test_a_model_is_called_by_order_or_name_and_returns_a_named_tuple() -> None:
 
 def test_models_of_a_seed_are_equal_and_leave_torchs_generator_alone() -> None:
     """Dtype and device are the caller's."""
-    recipe = composer.load("gpt2", set=TINY)
+    recipe = composer.load("gpt2", overrides=TINY)
     torch.manual_seed(1)
     before = torch.get_rng_state()
     one, two = (recipe.compile(seed=7, dtype=torch.float64) for _ in range(2))

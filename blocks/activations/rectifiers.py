@@ -10,7 +10,7 @@ from blocks.core import Activation, F, Paper, torch
 class Relu(Activation, kind="relu"):
     """The positive part: `y = max(x, 0)`."""
 
-    source = Paper("Rectified Linear Units Improve Restricted Boltzmann Machines", "ICML 2010")
+    paper = Paper("Rectified Linear Units Improve Restricted Boltzmann Machines", "ICML 2010")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return F.relu(x)
@@ -19,7 +19,7 @@ class Relu(Activation, kind="relu"):
 class ReluSquared(Activation, kind="relu_squared"):
     """The square of the positive part: `y = max(x, 0)²`."""
 
-    source = Paper("Primer: Searching for Efficient Transformers for Language Modeling", "arXiv:2109.08668")
+    paper = Paper("Primer: Searching for Efficient Transformers for Language Modeling", "arXiv:2109.08668")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return F.relu(x).square()
@@ -28,7 +28,7 @@ class ReluSquared(Activation, kind="relu_squared"):
 class Softplus(Activation, kind="softplus"):
     """A smooth positive part: `y = log(1 + eˣ)`."""
 
-    source = Paper("Incorporating Second-Order Functional Knowledge for Better Option Pricing", "NIPS 2000")
+    paper = Paper("Incorporating Second-Order Functional Knowledge for Better Option Pricing", "NIPS 2000")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return F.softplus(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Activation, F, Paper, Positive, torch
+from blocks.core import Activation, F, Paper, PositiveFloat, torch
 
 _GELU = Paper("Gaussian Error Linear Units (GELUs)", "arXiv:1606.08415")
 
@@ -12,7 +12,7 @@ _GELU = Paper("Gaussian Error Linear Units (GELUs)", "arXiv:1606.08415")
 class Gelu(Activation, kind="gelu"):
     """A number times the probability that a standard normal one is smaller: `y = x Φ(x)`."""
 
-    source = _GELU
+    paper = _GELU
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return F.gelu(x)
@@ -21,7 +21,7 @@ class Gelu(Activation, kind="gelu"):
 class GeluTanh(Activation, kind="gelu_tanh"):
     """GELU as GPT-2 approximates it: `y = x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`."""
 
-    source = _GELU
+    paper = _GELU
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return F.gelu(x, approximate="tanh")
@@ -30,7 +30,7 @@ class GeluTanh(Activation, kind="gelu_tanh"):
 class QuickGelu(Activation, kind="quick_gelu"):
     """GELU as CLIP approximates it: `y = x σ(1.702 x)`."""
 
-    source = _GELU
+    paper = _GELU
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x * torch.sigmoid(1.702 * x)
@@ -39,7 +39,7 @@ class QuickGelu(Activation, kind="quick_gelu"):
 class Silu(Activation, kind="silu"):
     """A number times its own sigmoid: `y = x σ(x)`; also called Swish."""
 
-    source = Paper(
+    paper = Paper(
         "Sigmoid-Weighted Linear Units for Neural Network Function Approximation in Reinforcement Learning", "arXiv:1702.03118"
     )
 
@@ -53,12 +53,12 @@ class ClampedSilu(Activation, kind="clamped_silu"):
     GPT-OSS also clamps the half that is gated, to ± limit, and adds one to it; that is for the block around to do.
     """
 
-    alpha: Positive = 1.702
+    alpha: PositiveFloat = 1.702
     """Slope of the gate: 1 is SiLU, 1.702 comes close to GELU."""
-    limit: Positive = 7.0
+    limit: PositiveFloat = 7.0
     """The largest number that goes in."""
 
-    source = Paper("gpt-oss-120b & gpt-oss-20b Model Card", "arXiv:2508.10925")
+    paper = Paper("gpt-oss-120b & gpt-oss-20b Model Card", "arXiv:2508.10925")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         x = x.clamp(max=self.limit)

@@ -16,7 +16,7 @@ class Xielu(Activation, kind="xielu"):
     The weights hold what softplus turns into `αₚ` and `αₙ - 1/2`; both `α` start at 0.8.
     """
 
-    source = Paper("Deriving Activation Functions Using Integration", "arXiv:2411.13010")
+    paper = Paper("Deriving Activation Functions Using Integration", "arXiv:2411.13010")
     weights = {
         "alpha_p": Tensor((1,), "gain", Init("constant", math.log(math.expm1(0.8)))),
         "alpha_n": Tensor((1,), "gain", Init("constant", math.log(math.expm1(0.8 - 0.5)))),

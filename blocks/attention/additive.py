@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Block, Cost, Linear, Paper, Size, Sizes, torch
+from blocks.core import Block, Cost, LinearWeights, Paper, PositiveInt, Sizes, torch
 
 
 class AdditiveAttention(Block, kind="additive_attention"):
@@ -15,15 +15,15 @@ class AdditiveAttention(Block, kind="additive_attention"):
     Positions where `valid` is false have no weight. The paper's query is the state of the decoder before the current word.
     """
 
-    hidden: Size
+    hidden: PositiveInt
     """Width inside the network."""
 
-    source = Paper("Neural Machine Translation by Jointly Learning to Align and Translate", "arXiv:1409.0473")
+    paper = Paper("Neural Machine Translation by Jointly Learning to Align and Translate", "arXiv:1409.0473")
     inputs = {"query": "float[batch, dim]", "memory": "float[batch, source, memory_dim]", "valid?": "bool[batch, source]"}
     outputs = {"y": "float[batch, memory_dim]", "weights?": "float[batch, source]"}
-    weights = {"q": Linear("dim", "hidden"), "k": Linear("memory_dim", "hidden"), "v": Linear("hidden", "1")}
+    weights = {"q": LinearWeights("dim", "hidden"), "k": LinearWeights("memory_dim", "hidden"), "v": LinearWeights("hidden", "1")}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["source"],)
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
@@ -36,4 +36,4 @@ class AdditiveAttention(Block, kind="additive_attention"):
             scores = scores.masked_fill(~valid, torch.finfo(scores.dtype).min)
         weights = torch.softmax(scores, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32)).to(memory.dtype)
         y = (weights[:, None] @ memory)[:, 0]  # [B, D]
-        return (y, weights) if "weights" in self.wanted else y
+        return (y, weights) if "weights" in self.requested_outputs else y

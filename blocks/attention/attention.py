@@ -6,34 +6,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from blocks.attention.explicit import attention_scores, attention_weights, per_query_head
-from blocks.attention.heads import nearest_divisors, reject_uneven_heads
+from blocks.attention.heads import check_head_counts, nearest_divisors
 from blocks.core import (
     ZEROS,
     Activation,
     Block,
+    BlockError,
+    Builtin,
     Cost,
-    Linear,
+    LinearWeights,
     Norm,
-    Own,
     Paper,
-    Positive,
-    Prepared,
+    PerCall,
+    PositiveFloat,
+    PositiveInt,
     Probability,
-    Reject,
-    Size,
     Sizes,
     Slot,
     Tensor,
     Weights,
+    append_to_cache,
+    cached,
     derived,
-    keep,
-    recall,
     torch,
 )
-from blocks.masks.by_position import Full
 from blocks.masks.mask import Mask
+from blocks.masks.position_masks import Full
 from blocks.masks.views import dot_product_attention
-from blocks.positions.positions import Positions, reject_leading_axes
+from blocks.positions.positions import Positions, check_leading_axes
 
 Projection = Literal["q", "k", "v", "out"]
 
@@ -41,27 +41,27 @@ Projection = Literal["q", "k", "v", "out"]
 class MultiHead(Block):
     """What attention to the sequence itself and to another one have in common: everything but their ports."""
 
-    heads: Size
+    heads: PositiveInt
     """How many heads look, each at its own part of the channels."""
-    kv_heads: Size = derived("heads")
+    kv_heads: PositiveInt = derived("heads")
     """How many heads of keys and values there are; each serves heads / kv_heads query heads."""
-    head_dim: Size = derived("dim // heads")
+    head_dim: PositiveInt = derived("dim // heads")
     """Width of a query and of a key."""
-    value_dim: Size = derived("head_dim")
+    value_dim: PositiveInt = derived("head_dim")
     """Width of a value."""
     mask: Mask = Full()
     """Who may look at whom."""
     bias: bool | dict[Projection, bool] = False
     """Whether the projections add a learned vector."""
-    scale: Positive = derived("1 / sqrt(head_dim)")
+    scale: PositiveFloat = derived("1 / sqrt(head_dim)")
     """Factor of the scores: the default keeps their variance at that of queries and keys."""
     positions: Positions | None = None
     """What turns queries and keys by their positions, such as `rotary`."""
     qk_norm: Norm | None = None
     """Norm of each query and of each key over its channels, before they are turned."""
-    out: Block | Own | None = Own()
+    out: Block | Builtin | None = Builtin()
     """What brings the joined heads back to the width of the input: a linear map; `none` leaves them joined."""
-    softcap: Positive | None = None
+    softcap: PositiveFloat | None = None
     """Scores stay within ± this: `softcap · tanh(scores / softcap)`, as in Gemma 2."""
     sinks: bool = False
     """Whether each head has a learned score that takes part in the softmax and gives nothing, as in GPT-OSS."""
@@ -70,7 +70,7 @@ class MultiHead(Block):
     dropout: Probability = 0.0
     """Probability that a weight is zero, in training."""
 
-    source = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
     outputs = {
         "y": "float[batch, time, dim]",
         "k?": "float[batch, source, kv_heads, head_dim]",
@@ -78,54 +78,56 @@ class MultiHead(Block):
         "scores?": "float[batch, heads, time, source]",
         "weights?": "float[batch, heads, time, source]",
     }
-    counts = {"at": "time", "memory_at": "source"}
-    keeps = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
+    position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
+    cache_slots = {"k": "float[batch, kv_heads, source, head_dim]", "v": "float[batch, kv_heads, source, value_dim]"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
-        weights: dict[str, Linear | Slot | Tensor] = {"q": Linear("dim", "heads * head_dim", bias=biased(self.bias, "q"))}
+        weights: dict[str, LinearWeights | Slot | Tensor] = {
+            "q": LinearWeights("dim", "heads * head_dim", bias=biased(self.bias, "q"))
+        }
         if "k" not in wired:
-            weights["k"] = Linear("memory_dim", "kv_heads * head_dim", bias=biased(self.bias, "k"))
+            weights["k"] = LinearWeights("memory_dim", "kv_heads * head_dim", bias=biased(self.bias, "k"))
         if "v" not in wired:
-            weights["v"] = Linear("memory_dim", "kv_heads * value_dim", bias=biased(self.bias, "v"))
+            weights["v"] = LinearWeights("memory_dim", "kv_heads * value_dim", bias=biased(self.bias, "v"))
         weights["q_norm"] = Slot("qk_norm", "float[batch, heads, time, head_dim]")
         if "k" not in wired:
             weights["k_norm"] = Slot("qk_norm", "float[batch, kv_heads, source, head_dim]")
         weights["sink_scores"] = Tensor(("heads",), "bias", ZEROS, when="sinks")
         if self.output_gate is not None:
-            weights["gate"] = Linear("dim", "heads * value_dim")
+            weights["gate"] = LinearWeights("dim", "heads * value_dim")
         weights["output_gate"] = Slot("output_gate", "float[batch, time, heads * value_dim]")
-        if isinstance(self.out, Own):
-            weights["out"] = Linear("heads * value_dim", "dim", bias=biased(self.bias, "out"))
+        if isinstance(self.out, Builtin):
+            weights["out"] = LinearWeights("heads * value_dim", "dim", bias=biased(self.bias, "out"))
         else:
             weights["out"] = Slot("out", "float[batch, time, heads * value_dim]", "float[batch, time, dim]")
         return weights
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str] | None:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str] | None:
         return {**self.outputs, "y": "float[batch, time, heads * value_dim]"} if self.out is None else None
 
-    def prepared(self, wired: frozenset[str]) -> Mapping[str, Prepared]:
-        keys_at = "memory_at" if wired & {"memory", "k"} else "at"
-        prepared = {"mask": Prepared("mask", ("at", keys_at))}
+    def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
+        key_position_ids = "memory_position_ids" if wired & {"memory", "k"} else "position_ids"
+        prepared = {"mask": PerCall("mask", ("position_ids", key_position_ids))}
         if self.positions is not None:
-            prepared["turn"] = Prepared("positions", ("at",), {"head_dim": "head_dim"})
-            if "k" not in wired and keys_at != "at":
-                prepared["memory_turn"] = Prepared("positions", (keys_at,), {"head_dim": "head_dim"})
+            prepared["rope"] = PerCall("positions", ("position_ids",), {"head_dim": "head_dim"})
+            if "k" not in wired and key_position_ids != "position_ids":
+                prepared["memory_rope"] = PerCall("positions", (key_position_ids,), {"head_dim": "head_dim"})
         return prepared
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         dim = sizes["dim"]
         if self.head_dim is None and isinstance(dim, int) and dim % self.heads:
-            raise Reject(
+            raise BlockError(
                 f"{dim} channels cannot be split into {self.heads} heads",
                 field="heads",
                 hint=nearest_divisors(dim, self.heads),
                 code="indivisible",
             )
-        reject_uneven_heads(self.heads, self.kv_heads)
-        reject_leading_axes(sizes)
+        check_head_counts(self.heads, self.kv_heads)
+        check_leading_axes(sizes)
         source, time = sizes.get("source"), sizes.get("time")
         if "memory" not in wired and not {"k", "v"} <= wired and source != time:
-            raise Reject(
+            raise BlockError(
                 f"keys and values do not agree in number: {time} are made from x, and what else is given has {source}",
                 hint="wire `memory`, or both `k` and `v`",
                 code="type-mismatch",
@@ -133,15 +135,15 @@ class MultiHead(Block):
         head_dim = head_width(self, sizes)
         if self.positions is not None and head_dim is not None:
             try:
-                self.positions.reject({**sizes, "head_dim": head_dim}, wired)
-            except Reject as no:
-                raise Reject(no.message, field=f"positions.{no.field}", hint=no.hint, code=no.code) from None
+                self.positions.check({**sizes, "head_dim": head_dim}, wired)
+            except BlockError as error:
+                raise BlockError(error.message, field=f"positions.{error.field}", hint=error.hint, code=error.code) from None
 
-    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
+    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[BlockError]:
         warnings = []
         if "memory" in wired and any((one := term.structure()) and one.causal for term in self.mask.conjuncts()):
             warnings.append(
-                Reject(
+                BlockError(
                     "causal compares positions of two different sequences here",
                     field="mask",
                     hint="a query that reads a memory may usually see all of it: `mask: full`",
@@ -151,7 +153,7 @@ class MultiHead(Block):
         head_dim = head_width(self, sizes)
         if head_dim is not None and head_dim % 8:
             warnings.append(
-                Reject(
+                BlockError(
                     f"a head has {head_dim} channels, no multiple of 8",
                     field="heads" if self.head_dim is None else "head_dim",
                     hint="fast kernels want multiples of 8",
@@ -164,7 +166,7 @@ class MultiHead(Block):
         per_query = ["dim * heads * head_dim"]
         if self.output_gate is not None:
             per_query.append("dim * heads * value_dim")
-        if isinstance(self.out, Own):
+        if isinstance(self.out, Builtin):
             per_query.append("heads * value_dim * dim")
         widths = {"k": "head_dim", "v": "value_dim"}
         per_key = [f"memory_dim * kv_heads * {width}" for port, width in widths.items() if port not in wired]
@@ -184,38 +186,38 @@ class MultiHead(Block):
         bias: torch.Tensor | None = None,
         *,
         mask: Any,
-        turn: Any = None,
-        memory_turn: Any = None,
+        rope: Any = None,
+        memory_rope: Any = None,
     ) -> Any:
         source = x if memory is None else memory
-        key_turn = turn if memory_turn is None else memory_turn
+        key_rope = rope if memory_rope is None else memory_rope
 
         q = torch.unflatten(self.q(x), -1, (self.heads, -1)).transpose(1, 2)  # [B, H, T, D]
         if self.q_norm is not None:
             q = self.q_norm(q)
-        if turn is not None:
-            q = self.positions.turn(q, turn)
+        if rope is not None:
+            q = self.positions.rotate(q, rope)
 
         if k is not None:
             k = k.transpose(1, 2)  # another attention's, whole: [B, K, S, D]
-        elif self.cache is None or (k := recall(self, "k")) is None:  # those of a memory are made once in a session
+        elif self.cache is None or (k := cached(self, "k")) is None:  # those of a memory are made once in a session
             k = torch.unflatten(self.k(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, D]
             if self.k_norm is not None:
                 k = self.k_norm(k)
-            if key_turn is not None:
-                k = self.positions.turn(k, key_turn)
+            if key_rope is not None:
+                k = self.positions.rotate(k, key_rope)
             if self.cache is not None:
-                k = keep(self, "k", k)
+                k = append_to_cache(self, "k", k)
         if v is not None:
             v = v.transpose(1, 2)
-        elif self.cache is None or (v := recall(self, "v")) is None:
+        elif self.cache is None or (v := cached(self, "v")) is None:
             v = torch.unflatten(self.v(source), -1, (self.kv_heads, -1)).transpose(1, 2)  # [B, K, S, Dv]
             if self.cache is not None:
-                v = keep(self, "v", v)
+                v = append_to_cache(self, "v", v)
 
         dropout = self.dropout if self.training else 0.0
         scores = weights = None
-        if self.softcap is not None or self.sinks or not self.wanted.isdisjoint(("scores", "weights")):
+        if self.softcap is not None or self.sinks or not self.requested_outputs.isdisjoint(("scores", "weights")):
             scores = attention_scores(q, k, scale=self.scale, softcap=self.softcap, bias=bias)  # [B, H, T, S]
             weights = attention_weights(scores, mask.dense(), self.sink_scores if self.sinks else None)
             weights = torch.dropout(weights, dropout, self.training).to(v.dtype)
@@ -231,10 +233,10 @@ class MultiHead(Block):
             y = y * self.output_gate(self.gate(x))
         if self.out is not None:
             y = self.out(y)
-        if not self.wanted:
+        if not self.requested_outputs:
             return y
         read = {"k": k.transpose(1, 2), "v": v.transpose(1, 2), "scores": scores, "weights": weights}
-        return (y, *(value for name, value in read.items() if name in self.wanted))
+        return (y, *(value for name, value in read.items() if name in self.requested_outputs))
 
 
 def biased(bias: bool | dict[Projection, bool], name: Projection) -> bool:
@@ -268,11 +270,11 @@ class Attention(MultiHead, kind="attention"):
         "memory?": "float[batch, source, memory_dim]",
         "k?": "float[batch, source, kv_heads, head_dim]",
         "v?": "float[batch, source, kv_heads, value_dim]",
-        "at?": "int[..., time]",
-        "memory_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "memory_position_ids?": "int[..., source]",
         "bias?": "float[..., heads, time, source]",
     }
-    unbound = {"source": "time", "memory_dim": "dim"}
+    axis_defaults = {"source": "time", "memory_dim": "dim"}
 
 
 class CrossAttention(MultiHead, kind="cross_attention"):
@@ -283,7 +285,7 @@ class CrossAttention(MultiHead, kind="cross_attention"):
         "memory": "float[batch, source, memory_dim]",
         "k?": "float[batch, source, kv_heads, head_dim]",
         "v?": "float[batch, source, kv_heads, value_dim]",
-        "at?": "int[..., time]",
-        "memory_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "memory_position_ids?": "int[..., source]",
         "bias?": "float[..., heads, time, source]",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocks.core import Reject, torch
+from blocks.core import BlockError, torch
 
 
 def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
@@ -24,10 +24,10 @@ def nearest_divisors(whole: int, wanted: int) -> str:
     return f"{' and '.join(near)} {'divide' if len(near) > 1 else 'divides'} {whole}"
 
 
-def reject_uneven_heads(heads: int, kv_heads: int | None) -> None:
-    """Raises `Reject` where query heads cannot share the key heads evenly."""
+def check_head_counts(heads: int, kv_heads: int | None) -> None:
+    """Raise `BlockError` where query heads cannot share the key heads evenly."""
     if kv_heads is not None and heads % kv_heads:
-        raise Reject(
+        raise BlockError(
             f"{heads} query heads cannot share {kv_heads} key heads",
             field="kv_heads",
             hint=nearest_divisors(heads, kv_heads),

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.attention.heads import join_heads, nearest_divisors, reject_uneven_heads, split_heads
-from blocks.core import Block, Cost, Paper, Positive, Prepared, Reject, Size, Sizes, derived, keep, torch
-from blocks.masks.by_position import Full
+from blocks.attention.heads import check_head_counts, join_heads, nearest_divisors, split_heads
+from blocks.core import (
+    Block,
+    BlockError,
+    Cost,
+    Paper,
+    PerCall,
+    PositiveFloat,
+    PositiveInt,
+    Sizes,
+    append_to_cache,
+    derived,
+    torch,
+)
 from blocks.masks.mask import Mask
-from blocks.positions.positions import reject_leading_axes
+from blocks.masks.position_masks import Full
+from blocks.positions.positions import check_leading_axes
 
 
 class ScaledDotProduct(Block, kind="scaled_dot_product"):
@@ -18,36 +30,36 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
     There is nothing to learn. Keys and values that share query heads are narrower than the queries, by kv_heads / heads.
     """
 
-    heads: Size
+    heads: PositiveInt
     """How many parts the channels of the queries have."""
-    kv_heads: Size = derived("heads")
+    kv_heads: PositiveInt = derived("heads")
     """How many parts the channels of keys and values have; each serves heads / kv_heads query heads."""
     mask: Mask = Full()
     """Who may look at whom."""
-    scale: Positive = derived("1 / sqrt(query_dim / heads)")
+    scale: PositiveFloat = derived("1 / sqrt(query_dim / heads)")
     """Factor of the scores."""
 
-    source = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
     inputs = {
         "q": "float[batch, time, query_dim]",
         "k": "float[batch, source, key_dim]",
         "v": "float[batch, source, values_dim]",
-        "at?": "int[..., time]",
-        "source_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "source_position_ids?": "int[..., source]",
     }
     outputs = {"y": "float[batch, time, values_dim * heads // kv_heads]"}
-    counts = {"at": "time", "source_at": "source"}
-    keeps = {
+    position_inputs = {"position_ids": "time", "source_position_ids": "source"}
+    cache_slots = {
         "k": "float[batch, kv_heads, source, key_dim // kv_heads]",
         "v": "float[batch, kv_heads, source, values_dim // kv_heads]",
     }
 
-    def prepared(self, wired: frozenset[str]) -> Mapping[str, Prepared]:
-        return {"mask": Prepared("mask", ("at", "source_at"))}
+    def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
+        return {"mask": PerCall("mask", ("position_ids", "source_position_ids"))}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        reject_uneven_heads(self.heads, self.kv_heads)
-        reject_leading_axes(sizes)
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        check_head_counts(self.heads, self.kv_heads)
+        check_leading_axes(sizes)
         kv_heads = self.heads if self.kv_heads is None else self.kv_heads
         for port, dim, heads in (
             ("queries", sizes["query_dim"], self.heads),
@@ -55,7 +67,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
             ("values", sizes["values_dim"], kv_heads),
         ):
             if isinstance(dim, int) and dim % heads:
-                raise Reject(
+                raise BlockError(
                     f"{dim} channels of the {port} cannot be split into {heads} heads",
                     field="heads" if heads == self.heads else "kv_heads",
                     hint=nearest_divisors(dim, heads),
@@ -64,7 +76,7 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
         if isinstance(sizes["query_dim"], int) and isinstance(sizes["key_dim"], int):
             query, key = sizes["query_dim"] // self.heads, sizes["key_dim"] // kv_heads
             if query != key:
-                raise Reject(f"a head has {query} channels in the queries and {key} in the keys", field="heads")
+                raise BlockError(f"a head has {query} channels in the queries and {key} in the keys", field="heads")
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         pair = "2 * (query_dim + values_dim * heads // kv_heads)"
@@ -73,6 +85,6 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
 
     def forward(self: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, mask: Any) -> torch.Tensor:
         q = split_heads(q, self.heads)  # [B, H, T, D]
-        k = keep(self, "k", split_heads(k, self.kv_heads))  # [B, K, S, D]
-        v = keep(self, "v", split_heads(v, self.kv_heads))  # [B, K, S, Dv]
+        k = append_to_cache(self, "k", split_heads(k, self.kv_heads))  # [B, K, S, D]
+        v = append_to_cache(self, "v", split_heads(v, self.kv_heads))  # [B, K, S, Dv]
         return join_heads(mask.attend(q, k, v, self.scale, 0.0))

@@ -1,53 +1,67 @@
 """What a block is: its declaration, and nothing of recipes, graphs or files."""
 
+from blocks.core.cache import append_to_cache, cached, load_carry, store_carry
 from blocks.core.cost import Cost
-from blocks.core.fields import Axis, Count, Edge, Field, Positive, Probability, Size, derived, fields
-from blocks.core.keep import keep, leave, recall, resume
+from blocks.core.fields import AxisRef, Field, NodeRef, NonNegativeInt, PositiveFloat, PositiveInt, Probability, derived, fields
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
-from blocks.core.part import Activation, Block, Call, Expert, Norm, Own, Paper, Part, Prepared, Reject, Sizes, is_node, ports
-from blocks.core.weights import ONES, ZEROS, Init, Linear, Role, Slot, Tensor, Weights
+from blocks.core.part import (
+    Activation,
+    Block,
+    BlockError,
+    Builtin,
+    Call,
+    Expert,
+    Norm,
+    Paper,
+    Part,
+    PerCall,
+    Sizes,
+    is_node,
+    ports,
+)
+from blocks.core.weights import ONES, ZEROS, Init, LinearWeights, ParameterRole, Slot, Tensor, Weights
 
 __all__ = [
     "ONES",
     "ZEROS",
     "Activation",
-    "Axis",
+    "AxisRef",
     "Block",
+    "BlockError",
+    "Builtin",
     "Call",
     "Cost",
-    "Count",
-    "Edge",
     "Expert",
     "F",
     "Field",
     "Init",
     "Library",
-    "Linear",
+    "LinearWeights",
     "NameClash",
+    "NodeRef",
+    "NonNegativeInt",
     "Norm",
-    "Own",
     "Paper",
+    "ParameterRole",
     "Part",
-    "Positive",
-    "Prepared",
+    "PerCall",
+    "PositiveFloat",
+    "PositiveInt",
     "Probability",
-    "Reject",
-    "Role",
-    "Size",
     "Sizes",
     "Slot",
     "Tensor",
     "Weights",
+    "append_to_cache",
+    "cached",
     "derived",
     "fields",
     "is_node",
-    "keep",
-    "leave",
+    "load_carry",
     "nn",
     "ports",
-    "recall",
-    "resume",
     "standard",
+    "store_carry",
     "torch",
 ]

@@ -16,13 +16,13 @@ import annotated_types
 from pydantic import Field as _field
 from pydantic_core import PydanticUndefined
 
-from blocks.core.part import Own, Part
+from blocks.core.part import Builtin, Part
 
-Size = Annotated[int, annotated_types.Ge(1)]
+PositiveInt = Annotated[int, annotated_types.Ge(1)]
 """A width or a count of at least one."""
-Count = Annotated[int, annotated_types.Ge(0)]
+NonNegativeInt = Annotated[int, annotated_types.Ge(0)]
 Probability = Annotated[float, annotated_types.Ge(0), annotated_types.Lt(1)]
-Positive = Annotated[float, annotated_types.Gt(0)]
+PositiveFloat = Annotated[float, annotated_types.Gt(0)]
 
 
 def derived(expression: str) -> Any:
@@ -30,7 +30,7 @@ def derived(expression: str) -> Any:
     return _field(default=None, json_schema_extra={"derived": expression})
 
 
-class Edge(str):
+class NodeRef(str):
     """The annotation of a field that names a node: the argument of `valid(m)`. Holds the port that carries it."""
 
     __slots__ = ()
@@ -55,20 +55,20 @@ class Real:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Boolean:
     """`true` or `false`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """One of a few words."""
+class OneOf:
+    """One of a few strings."""
 
     of: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Text as it is written, such as a pattern."""
+class String:
+    """A string as it is written, such as a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,17 @@ class AxisName:
     """The name of an axis of the first input, or `last`."""
 
 
-Axis: TypeAlias = Annotated[str, AxisName()]
+AxisRef: TypeAlias = Annotated[str, AxisName()]
 """The annotation of a field that names an axis."""
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeName:
+class NodeName:
     """A reference to a node or an input."""
 
 
 @dataclass(frozen=True, slots=True)
-class OrEdge:
+class NumberOrNodeRef:
     """A number, or a reference to a node that gives it: the argument of `prefix(n)`."""
 
     number: Integer | Real
@@ -103,17 +103,19 @@ class SlotOf:
 class ListOf:
     """A list."""
 
-    item: Form
+    item: FieldForm
 
 
 @dataclass(frozen=True, slots=True)
-class FlagsBy:
-    """One flag for all of the names, or a mapping that sets them one by one; the others keep the default."""
+class BooleanMap:
+    """One boolean for all of the names, or a mapping that sets some of them; the others keep the default."""
 
     names: tuple[str, ...]
 
 
-Form: TypeAlias = Integer | Real | Flag | Word | Text | AxisName | EdgeName | OrEdge | SlotOf | ListOf | FlagsBy
+FieldForm: TypeAlias = (
+    Integer | Real | Boolean | OneOf | String | AxisName | NodeName | NumberOrNodeRef | SlotOf | ListOf | BooleanMap
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class Field:
     """One field of a part."""
 
     name: str
-    form: Form
+    form: FieldForm
     required: bool
     default: Any
     """The value where nothing is written; meaningless where `derived` or `required`."""
@@ -141,11 +143,11 @@ def fields(part: type[Part]) -> Mapping[str, Field]:
 
 def _describe(name: str, info: Any) -> Field:
     extra = info.json_schema_extra or {}
-    options = [option for option in _options(info.annotation) if option not in (type(None), Own)]
+    options = [option for option in _options(info.annotation) if option not in (type(None), Builtin)]
     flags = next((option for option in options if get_origin(option) is dict), None)
     form = _form(flags or options[0], info.metadata)
-    if isinstance(form, Integer | Real) and Edge in options:
-        form = OrEdge(form)
+    if isinstance(form, Integer | Real) and NodeRef in options:
+        form = NumberOrNodeRef(form)
     default = None if info.default is PydanticUndefined else info.default
     return Field(
         name=name,
@@ -161,18 +163,18 @@ def _options(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
-def _form(annotation: Any, metadata: list[Any]) -> Form:
+def _form(annotation: Any, metadata: list[Any]) -> FieldForm:
     if get_origin(annotation) is Annotated:
         annotation, *more = get_args(annotation)
         metadata = [*metadata, *more]
     if get_origin(annotation) is Literal:
-        return Word(get_args(annotation))
+        return OneOf(get_args(annotation))
     if get_origin(annotation) is tuple:
         return ListOf(_form(get_args(annotation)[0], []))
     if get_origin(annotation) is dict:
-        return FlagsBy(get_args(get_args(annotation)[0]))
+        return BooleanMap(get_args(get_args(annotation)[0]))
     if annotation is bool:
-        return Flag()
+        return Boolean()
     if annotation is int:
         return Integer(_bound(metadata, annotated_types.Ge, "ge"), _bound(metadata, annotated_types.Le, "le"))
     if annotation is float:
@@ -182,10 +184,10 @@ def _form(annotation: Any, metadata: list[Any]) -> Form:
             _bound(metadata, annotated_types.Gt, "gt"),
             _bound(metadata, annotated_types.Lt, "lt"),
         )
-    if annotation is Edge:
-        return EdgeName()
+    if annotation is NodeRef:
+        return NodeName()
     if annotation is str:
-        return next((item for item in metadata if isinstance(item, AxisName)), Text())
+        return next((item for item in metadata if isinstance(item, AxisName)), String())
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return SlotOf(annotation)
     raise TypeError(f"a field cannot be a {annotation}")

@@ -1,4 +1,4 @@
-"""The parts that recipes may name: an immutable value, handed in wherever names are looked up."""
+"""The parts that recipes may name: an immutable value, passed wherever names are looked up."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ class Paper:
     """An arXiv number, a DOI or a venue."""
 
 
-class Reject(ComposerError):
-    """A part's own no: a sentence in the user's words, the field or the port that it is about, and the code of the error where
-    it has one of its own."""
+class BlockError(ComposerError):
+    """A mistake that a part reports: a sentence in the user's words, the field or the port that it is about, and the code of the
+    error where it has one of its own."""
 
     def __init__(
         self, message: str, *, field: str | None = None, hint: str = "", code: str = "", port: str = "", index: int | None = None
@@ -41,14 +41,14 @@ class Reject(ComposerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A slot whose part is prepared once per call, in the outermost scope where what it reads lives; the result reaches
-    `forward` as a keyword argument."""
+class PerCall:
+    """A slot whose part is computed once per call of the model, in the outermost scope where its inputs live; `forward` receives
+    the result as a keyword argument."""
 
     slot: str
     """The field that holds the part; its `prepare` is called."""
     ports: tuple[str, ...]
-    """The holder's ports that `prepare` takes, in order; the part's own `edges` follow them."""
+    """The holder's ports that `prepare` takes, in order; the part's own `node_refs` follow them."""
     sizes: Mapping[str, str] = None  # type: ignore[assignment]  # replaced below; a frozen default for a mapping
     """What `prepare` needs to know of the holder, as attributes of the part: name to axis expression."""
 
@@ -70,27 +70,27 @@ class Part(BaseModel):
     """The name recipes use."""
     declared: ClassVar[Mapping[str, Any] | None] = None
     """Its fields, where they are no attributes of the class: those of a block that a recipe defines."""
-    source: ClassVar[Paper | None] = None
+    paper: ClassVar[Paper | None] = None
     inputs: ClassVar[Mapping[str, str]] = {}
     """Port to type: `{"x": "float[batch, time, dim]", "memory?": …, "xs*": …}`; `?` optional, `*` variadic."""
     outputs: ClassVar[Mapping[str, str]] = {}
-    """Port to type, the default first; one with `?` is computed only where something reads it (see `wanted`)."""
-    unbound: ClassVar[Mapping[str, str]] = {}
-    """What an axis symbol of an unwired port means: `{"source": "time"}`."""
-    counts: ClassVar[Mapping[str, str]] = {}
-    """Optional ports that receive the positions of an axis unless something else is wired: `{"at": "time"}`."""
-    measures: ClassVar[tuple[str, ...]] = ()
-    """Inputs of which the sizes count and the numbers do not."""
-    keeps: ClassVar[Mapping[str, str]] = {}
-    """What outlives a call while decoding, name to type; it grows along the axis that the model grows."""
-    carries: ClassVar[Mapping[str, str]] = {}
-    """What each call leaves to the next while decoding, name to type: a state, whose first axis is the batch. It is replaced at
-    each call, so there is no way back."""
-    means: ClassVar[Mapping[str, str]] = {}
-    """Outputs that are means over things of which each batch has its own, such as positions, with how many there are."""
-    mixes_rows: ClassVar[bool] = False
-    """Whether the rows of a batch depend on one another in training, so that a large batch is more than its parts."""
-    edges: ClassVar[Mapping[str, str]] = {}
+    """Port to type, the default first; one with `?` is computed only where something reads it (see `requested_outputs`)."""
+    axis_defaults: ClassVar[Mapping[str, str]] = {}
+    """The axis that stands for an axis of an unwired port: `{"source": "time"}`."""
+    position_inputs: ClassVar[Mapping[str, str]] = {}
+    """Optional ports that receive the positions of an axis unless something else is wired: `{"position_ids": "time"}`."""
+    shape_only_inputs: ClassVar[tuple[str, ...]] = ()
+    """Inputs of which only the shape is read, never the numbers."""
+    cache_slots: ClassVar[Mapping[str, str]] = {}
+    """What the cache holds from call to call while decoding, name to type; it grows along the axis that the model grows."""
+    carry: ClassVar[Mapping[str, str]] = {}
+    """The recurrent state that each call passes to the next while decoding, name to type; its first axis is the batch. It is
+    replaced at each call, so a session with a carry cannot be truncated."""
+    mean_outputs: ClassVar[Mapping[str, str]] = {}
+    """Outputs that are means over something whose number differs between batches, such as positions, with that number."""
+    batch_dependent: ClassVar[bool] = False
+    """Whether the rows of a batch depend on one another in training, so that gradient accumulation is not exact."""
+    node_refs: ClassVar[Mapping[str, str]] = {}
     """Fields that name nodes (a mask's `m`), each with the type it takes over the axes `batch`, `query`, `key`."""
     graph: ClassVar[str] = ""
     """The expansion, in the language of recipes; its fields are the params, and the first input is `input`."""
@@ -98,7 +98,7 @@ class Part(BaseModel):
     """Name to weight; or a method of (sizes, wired ports) that returns the mapping."""
     buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
     """What the block keeps from call to call without learning it, such as running means, or a method that returns it: saved with
-    the model, moved by no optimiser, started as declared whatever `init` says."""
+    the model, moved by no optimizer, started as declared whatever `init` says."""
     declares: ClassVar[frozenset[str]] = frozenset()
     """Methods of a family, beside those of every part, that declare and run in no model."""
     forward: ClassVar[Callable[..., Any] | None] = None
@@ -114,28 +114,28 @@ class Part(BaseModel):
     def __pydantic_init_subclass__(cls, kind: str = "", **settings: Any) -> None:
         cls.kind = kind
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        """Raises `Reject` where the fields do not go together, or with the sizes and ports at hand."""
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        """Raise `BlockError` where the fields contradict each other, the sizes or the wired ports."""
 
-    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
-        """What is sound and probably not meant."""
+    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[BlockError]:
+        """Return warnings: what is sound and probably not meant."""
         return ()
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any] | None:
-        """Output port to type where `outputs` cannot say it (ports that depend on fields): as text, or as the type of an input
-        with other axes."""
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any] | None:
+        """Return the type of each output where `outputs` cannot say it (ports that depend on fields): as text, or as the type of
+        an input with other axes."""
         return None
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        """What `forward` and `cost` need to know of the types of the inputs beside `sizes`, by name: plain values."""
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        """Return plain values by name that `forward` and `cost` need of the input types besides `sizes`."""
         return {}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
-        """Sizes of the axes along which one position depends on others, other than by a mask or by what is kept."""
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
+        """Return the sizes of the axes along which positions depend on each other, other than through a mask or the cache."""
         return ()
 
-    def prepared(self, wired: frozenset[str]) -> Mapping[str, Prepared]:
-        """Keyword argument of `forward` to the slot that is prepared for it."""
+    def per_call(self, wired: frozenset[str]) -> Mapping[str, PerCall]:
+        """Return keyword arguments of `forward` that are computed once per call of the model, with their slots."""
         return {}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> "Cost | None":
@@ -171,9 +171,9 @@ class Block(Part):
 class Expert(Block):
     """A block that can also stand in many copies, of which each computes a part of the rows."""
 
-    many: ClassVar[type[Part]]
-    """Its form as many copies: the same settings, every parameter with the copies along a first axis, and a `forward` that is
-    given the rows in the order of the copies and how many each has."""
+    grouped: ClassVar[type[Part]]
+    """Its grouped form, many copies in one module: the same fields, every parameter with the copies along a first axis, and a
+    `forward` that takes the rows sorted by copy and how many each copy has."""
 
 
 class Norm(Part):
@@ -182,7 +182,7 @@ class Norm(Part):
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["dim"],)
 
 
@@ -193,13 +193,13 @@ class Activation(Part):
     outputs = {"y": "float[...]"}
 
 
-class Own(Part):
-    """The holder's own standard choice for a slot: what a slot holds where a recipe does not write it."""
+class Builtin(Part):
+    """The default of a slot that the holder implements itself, such as the output projection of attention."""
 
 
 def is_node(part: type[Part]) -> bool:
     """Whether a part can stand as a node: it has outputs."""
-    return bool(part.outputs) or part.types is not Part.types
+    return bool(part.outputs) or part.output_types is not Part.output_types
 
 
 def ports(part: type[Part]) -> dict[str, str]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Role = Literal["matrix", "embedding", "gain", "bias", "experts", "state", "table"]
+ParameterRole = Literal["matrix", "embedding", "gain", "bias", "experts", "state", "table"]
 """What a parameter is for; decides weight decay, precision and sharding, never its number of dimensions.
 `table` is a table of positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Init:
-    """An initialiser: `normal(std)`, `uniform(bound)` or `constant(value)`."""
+    """An initializer: `normal(std)`, `uniform(bound)` or `constant(value)`."""
 
     how: Literal["normal", "uniform", "constant"]
     value: float | str
@@ -29,16 +29,16 @@ class Tensor:
     """A parameter of the block itself. Axes are expressions over the block's sizes and fields."""
 
     shape: tuple[str | int, ...]
-    role: Role
+    role: ParameterRole
     init: Init
     when: str = ""
-    """A flag field without which there is no such parameter."""
+    """A boolean field without which there is no such parameter."""
     zero_row: str = ""
-    """A field that names a row that starts as zeros, whatever the initialiser; none where the field is none."""
+    """A field that names a row that starts as zeros, whatever the initializer; none where the field is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearWeights:
     """An `nn.Linear` under the name: `weight` [out, in] and, with `bias`, `bias` [out]."""
 
     inputs: str
@@ -59,5 +59,5 @@ class Slot:
     """How many copies of an `Expert` there are; without it, one part by itself."""
 
 
-Weight: TypeAlias = Tensor | Linear | Slot
+Weight: TypeAlias = Tensor | LinearWeights | Slot
 Weights: TypeAlias = Mapping[str, Weight]

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Block, Call, Count, F, Init, Paper, Positive, Reject, Size, Sizes, Tensor, torch
+from blocks.core import Block, BlockError, Call, F, Init, NonNegativeInt, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
 
 
 class Embedding(Block, kind="embedding"):
     """A learned vector for each id: `y = scale · weight[ids]`."""
 
-    vocab: Size
+    vocab: PositiveInt
     """How many ids there are."""
-    dim: Size
+    dim: PositiveInt
     """Width of a vector."""
-    scale: Positive = 1.0
+    scale: PositiveFloat = 1.0
     """A fixed factor: √dim in the Transformer of 2017 and in Gemma."""
-    padding: Count | None = None
+    padding_idx: NonNegativeInt | None = None
     """An id whose vector is zero and stays zero."""
 
-    source = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
+    paper = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., dim]"}
-    weights = {"weight": Tensor(("vocab", "dim"), "embedding", Init("normal", 1.0), zero_row="padding")}
+    weights = {"weight": Tensor(("vocab", "dim"), "embedding", Init("normal", 1.0), zero_row="padding_idx")}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        if self.padding is not None and self.padding >= self.vocab:
-            raise Reject(
-                f"id {self.padding} is not among the {self.vocab} ids of the vocabulary",
-                field="padding",
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if self.padding_idx is not None and self.padding_idx >= self.vocab:
+            raise BlockError(
+                f"id {self.padding_idx} is not among the {self.vocab} ids of the vocabulary",
+                field="padding_idx",
                 hint=f"ids run from 0 to {self.vocab - 1}",
             )
 
     def build(self, sizes: Sizes) -> Call | None:
         if self.scale != 1:
             return None
-        return Call("nn.Embedding", ("vocab", "dim"), {} if self.padding is None else {"padding_idx": "padding"})
+        return Call("nn.Embedding", ("vocab", "dim"), {} if self.padding_idx is None else {"padding_idx": "padding_idx"})
 
     def forward(self: Any, ids: torch.Tensor) -> Any:
-        return F.embedding(ids, self.weight, self.padding) * self.scale  # no gradient reaches the row of the padding
+        return F.embedding(ids, self.weight, self.padding_idx) * self.scale  # no gradient reaches the row of the padding

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, Cost, F, Init, Paper, Reject, Size, Sizes, Tensor, torch
+from blocks.core import Block, BlockError, Cost, F, Init, Paper, PositiveInt, Sizes, Tensor, torch
 
 
 class PatchEmbedding(Block, kind="patch_embedding"):
@@ -15,35 +15,41 @@ class PatchEmbedding(Block, kind="patch_embedding"):
     It is a convolution whose stride is its kernel. Pixels at the right and at the bottom that fill no patch are left out.
     """
 
-    patch: Size
+    patch_size: PositiveInt
     """Height and width of a patch, in pixels."""
-    dim: Size
+    dim: PositiveInt
     """Width of a vector."""
     bias: bool = True
     """Whether `b` is added."""
 
-    source = Paper("An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale", "arXiv:2010.11929")
+    paper = Paper("An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale", "arXiv:2010.11929")
     inputs = {"image": "float[batch, channels, height, width]"}
     outputs = {"y": "float[batch, time, dim]"}
     weights = {
-        "weight": Tensor(("dim", "channels", "patch", "patch"), "matrix", Init("uniform", "1 / sqrt(channels * patch * patch)")),
-        "bias": Tensor(("dim",), "bias", Init("uniform", "1 / sqrt(channels * patch * patch)"), when="bias"),
+        "weight": Tensor(
+            ("dim", "channels", "patch_size", "patch_size"),
+            "matrix",
+            Init("uniform", "1 / sqrt(channels * patch_size * patch_size)"),
+        ),
+        "bias": Tensor(("dim",), "bias", Init("uniform", "1 / sqrt(channels * patch_size * patch_size)"), when="bias"),
     }
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         for name in ("height", "width"):
-            if isinstance(sizes[name], int) and sizes[name] < self.patch:
-                raise Reject(f"a patch of {self.patch} pixels does not fit in a {name} of {sizes[name]}", field="patch")
+            if isinstance(sizes[name], int) and sizes[name] < self.patch_size:
+                raise BlockError(
+                    f"a patch of {self.patch_size} pixels does not fit in a {name} of {sizes[name]}", field="patch_size"
+                )
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, channels, height, _ = inputs["image"].axes
-        patches = (sizes["height"] // self.patch) * (sizes["width"] // self.patch)
+        patches = (sizes["height"] // self.patch_size) * (sizes["width"] // self.patch_size)
         axes = (batch, replace(height, name="time", size=patches), replace(channels, name="dim", size=self.dim))
         return {"y": replace(inputs["image"], axes=axes)}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
-        return Cost("2 * batch * (height // patch) * (width // patch) * dim * channels * patch * patch")
+        return Cost("2 * batch * (height // patch_size) * (width // patch_size) * dim * channels * patch_size * patch_size")
 
     def forward(self: Any, image: torch.Tensor) -> torch.Tensor:
-        y = F.conv2d(image, self.weight, self.bias, stride=self.patch)  # [B, D, rows, columns]
+        y = F.conv2d(image, self.weight, self.bias, stride=self.patch_size)  # [B, D, rows, columns]
         return y.flatten(2).transpose(1, 2)  # [B, T, D]

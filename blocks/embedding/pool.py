@@ -14,19 +14,19 @@ class Pool(Block, kind="pool"):
     Padding, where `valid` is false, does not count; a sequence is at least one position long.
     """
 
-    how: Literal["first", "last", "mean", "max"]
+    mode: Literal["first", "last", "mean", "max"]
     """Which: BERT reads the first, a classifier on a causal model the last."""
 
     inputs = {"x": "float[batch, time, dim]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, dim]"}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["time"],)
 
     def forward(self: Any, x: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         if valid is None:
             valid = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)  # [B, T]
-        match self.how:
+        match self.mode:
             case "mean":
                 return (x * valid[..., None]).sum(1) / valid.sum(1, keepdim=True).clamp(min=1)  # [B, D]
             case "max":

@@ -12,12 +12,12 @@ from blocks.core import Block, Init, Paper, Sizes, Tensor, torch
 class PrependToken(Block, kind="prepend_token"):
     """Put a learned vector before the first position, the same for every sequence: what BERT and ViT classify by."""
 
-    source = Paper("BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", "arXiv:1810.04805")
+    paper = Paper("BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", "arXiv:1810.04805")
     inputs = {"x": "float[batch, time, dim]"}
     outputs = {"y": "float[batch, time + 1, dim]"}
     weights = {"weight": Tensor((1, "dim"), "embedding", Init("normal", 0.02))}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, time, dim = inputs["x"].axes
         return {"y": replace(inputs["x"], axes=(batch, replace(time, size=time.size + 1), dim))}
 

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Paper, Reject, Size, Sizes, torch
+from blocks.core import BlockError, Paper, PositiveInt, Sizes, torch
 from blocks.experts.router import Router, Routes
 
 
 class ExpertChoice(Router, kind="expert_choice_router"):
     """Each expert takes the positions of a sequence with the highest probabilities of `softmax(gate(x))` for it, as many as give
-    each position `capacity` visits on average; what it makes of them is weighed by these probabilities.
+    each position `capacity_factor` visits on average; what it makes of them is weighed by these probabilities.
 
     All experts do the same amount of work. Which positions are taken depends on the whole sequence, so a model that writes cannot
     have it. The paper chooses among the positions of a whole batch.
     """
 
-    capacity: Size = 2
+    capacity_factor: PositiveInt = 2
     """How many experts a position visits on average."""
 
-    source = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
+    paper = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
 
     def visits(self) -> str:
-        return f"experts * ((time * {self.capacity} + experts - 1) // experts)"
+        return f"experts * ((time * {self.capacity_factor} + experts - 1) // experts)"
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         experts = sizes.get("experts")  # the holder asks again, with its experts
-        if isinstance(experts, int) and self.capacity > experts:
-            raise Reject(f"a position cannot visit {self.capacity} of {experts} experts", field="capacity")
+        if isinstance(experts, int) and self.capacity_factor > experts:
+            raise BlockError(f"a position cannot visit {self.capacity_factor} of {experts} experts", field="capacity_factor")
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
@@ -38,7 +38,7 @@ class ExpertChoice(Router, kind="expert_choice_router"):
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         shares = wide.softmax(-1)
         batch, time = x.shape[:2]
-        each = (time * self.capacity + moe.experts - 1) // moe.experts  # positions that an expert takes
+        each = (time * self.capacity_factor + moe.experts - 1) // moe.experts  # positions that an expert takes
         weights, chosen = shares.topk(each, dim=1)  # [B, each, E]
         rows = chosen + time * torch.arange(batch, device=x.device)[:, None, None]
         experts = torch.arange(moe.experts, device=x.device).expand(chosen.shape)

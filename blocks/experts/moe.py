@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Block, Expert, Linear, Paper, Reject, Size, Sizes, Slot, Weights, torch
+from blocks.core import Block, BlockError, Expert, LinearWeights, Paper, PositiveInt, Sizes, Slot, Weights, torch
 from blocks.experts.router import Router
 from blocks.experts.top_k import TopK
 
@@ -21,7 +21,7 @@ class MixtureOfExperts(Block, kind="moe"):
     scores by which experts are chosen, and to no weight (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664).
     """
 
-    experts: Size
+    experts: PositiveInt
     """How many experts there are."""
     expert: Expert
     """What each of them computes: one declaration for all, each with weights of its own."""
@@ -30,7 +30,7 @@ class MixtureOfExperts(Block, kind="moe"):
     shared: Block | None = None
     """What every position visits besides."""
 
-    source = Paper(
+    paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
     )
     inputs = {"x": "float[batch, time, dim]", "correction?": "float[experts]"}
@@ -40,27 +40,29 @@ class MixtureOfExperts(Block, kind="moe"):
         "router_z?": "float[]",
         "load?": "float[experts]",
     }
-    means = {"router_z": "batch * time"}
+    mean_outputs = {"router_z": "batch * time"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         rows = f"float[batch, {self.router.visits()}, dim]"
-        maps = {name: Linear("dim", "experts") for name in self.router.maps}
+        maps = {name: LinearWeights("dim", "experts") for name in self.router.maps}
         return {**maps, "expert": Slot("expert", rows, count="experts"), "shared": Slot("shared", "float[batch, time, dim]")}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if not isinstance(self.expert, Expert):
-            raise Reject(
+            raise BlockError(
                 "a graph cannot be an expert", field="expert", hint="write one block, such as gated_ffn", code="slot-family"
             )
         if "correction" in wired and not self.router.corrected:
-            raise Reject("chooses experts by no scores that could be corrected", port="correction", hint="router: top_k_router")
+            raise BlockError(
+                "chooses experts by no scores that could be corrected", port="correction", hint="router: top_k_router"
+            )
         try:
-            self.router.reject({**sizes, "experts": self.experts}, wired)
-        except Reject as no:
-            raise Reject(no.message, field=f"router.{no.field}", hint=no.hint, code=no.code) from None
+            self.router.check({**sizes, "experts": self.experts}, wired)
+        except BlockError as error:
+            raise BlockError(error.message, field=f"router.{error.field}", hint=error.hint, code=error.code) from None
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
-        return self.router.mixes(sizes)
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
+        return self.router.mixed_axes(sizes)
 
     def forward(self: Any, x: torch.Tensor, correction: torch.Tensor | None = None) -> Any:
         routes = self.router.route(self, x, correction)
@@ -72,11 +74,11 @@ class MixtureOfExperts(Block, kind="moe"):
         y = torch.zeros_like(x.flatten(0, 1), dtype=weighed.dtype).index_add(0, rows, weighed).view(x.shape)
         if self.shared is not None:
             y = y + self.shared(x)
-        if not self.wanted:
+        if not self.requested_outputs:
             return y
         read = {
             "load_balancing": self.experts * (routes.load * routes.shares.mean((0, 1))).sum(),
             "router_z": routes.logits.logsumexp(-1).square().mean(),
             "load": routes.load,
         }
-        return (y, *(value for name, value in read.items() if name in self.wanted))
+        return (y, *(value for name, value in read.items() if name in self.requested_outputs))

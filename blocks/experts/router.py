@@ -45,8 +45,8 @@ class Router(Part):
         raise NotImplementedError
 
 
-def visiting(chosen: Tensor, weights: Tensor, experts: int, logits: Tensor, shares: Tensor) -> Routes:
-    """The routes where every position chooses for itself: chosen [B, T, k] and the weights of the same shape."""
+def token_choice(chosen: Tensor, weights: Tensor, experts: int, logits: Tensor, shares: Tensor) -> Routes:
+    """Return the routes where every position chooses its experts: chosen [B, T, k] and the weights of the same shape."""
     rows = torch.arange(chosen.shape[0] * chosen.shape[1], device=chosen.device).repeat_interleave(chosen.shape[2])
     load = (chosen.flatten()[:, None] == torch.arange(experts, device=chosen.device)).sum(0) / (rows.shape[0] // chosen.shape[2])
     return Routes(rows, chosen.flatten(), weights.flatten(), logits, shares, load)

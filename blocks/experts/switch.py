@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Paper, Probability, Size, leave, recall, torch
-from blocks.experts.router import Router, visiting
+from blocks.core import Paper, PositiveInt, Probability, cached, store_carry, torch
+from blocks.experts.router import Router, token_choice
 
 
 class Switch(Router, kind="switch_router"):
@@ -16,15 +16,15 @@ class Switch(Router, kind="switch_router"):
     transformers, so that no position depends on a later one or on another sequence.
     """
 
-    capacity: Size
+    capacity: PositiveInt
     """How many positions of a sequence an expert takes."""
     jitter: Probability = 0.0
     """In training, what the choice is made from is multiplied by random numbers within this of 1; 0.01 in the paper."""
 
-    source = Paper(
+    paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
     )
-    carries = {"taken": "int[batch, experts]"}
+    carry = {"taken": "int[batch, experts]"}
 
     def visits(self) -> str:
         return "time"
@@ -39,10 +39,10 @@ class Switch(Router, kind="switch_router"):
         weights, chosen = shares.max(-1, keepdim=True)  # [B, T, 1]
         wants = chosen == torch.arange(moe.experts, device=x.device)  # [B, T, E]
         counted = wants.cumsum(1)  # with this position
-        before = recall(self, "taken")
+        before = cached(self, "taken")
         if before is not None:
             counted = counted + before[:, None]
-        leave(self, x.shape[1], taken=counted[:, -1])
+        store_carry(self, x.shape[1], taken=counted[:, -1])
         place = counted.gather(-1, chosen)  # [B, T, 1]; 1 for the first that an expert takes
-        routes = visiting(chosen, weights, moe.experts, wide, shares)
+        routes = token_choice(chosen, weights, moe.experts, wide, shares)
         return routes._replace(experts=torch.where(place > self.capacity, moe.experts, chosen).flatten())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from blocks.core import F, Paper, Positive, Reject, Size, Sizes, torch
-from blocks.experts.router import Router, visiting
+from blocks.core import BlockError, F, Paper, PositiveFloat, PositiveInt, Sizes, torch
+from blocks.experts.router import Router, token_choice
 
 ALWAYS_ONE = "the weight of a position's one expert is always 1, from which the router cannot learn"
 
@@ -18,25 +18,25 @@ class TopK(Router, kind="top_k_router"):
     for its groups. Scores are in float32 also under bfloat16.
     """
 
-    top_k: Size
+    top_k: PositiveInt
     """How many experts a position visits."""
     scoring: Literal["softmax", "sigmoid"] = "softmax"
     """What makes scores of the map: `softmax` lets experts compete, `sigmoid` judges each alone."""
     normalize: bool = True
     """Whether the weights of a position are divided by their sum."""
-    scaling: Positive = 1.0
+    scaling: PositiveFloat = 1.0
     """A factor of the weights."""
 
     corrected: ClassVar[bool] = True
-    source = Paper("Mixtral of Experts", "arXiv:2401.04088")
+    paper = Paper("Mixtral of Experts", "arXiv:2401.04088")
 
     def visits(self) -> str:
         return f"time * {self.top_k}"
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        reject_too_many(self.top_k, sizes)
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        check_top_k(self.top_k, sizes)
         if self.top_k == 1 and self.normalize:
-            raise Reject(ALWAYS_ONE, field="top_k", hint="`normalize: false` weighs it by its score, as switch_router does")
+            raise BlockError(ALWAYS_ONE, field="top_k", hint="`normalize: false` weighs it by its score, as switch_router does")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
@@ -48,7 +48,7 @@ class TopK(Router, kind="top_k_router"):
         if self.normalize:
             weights = weights / weights.sum(-1, keepdim=True)
         shares = scores / scores.sum(-1, keepdim=True)
-        return visiting(chosen, weights * self.scaling, moe.experts, wide, shares)
+        return token_choice(chosen, weights * self.scaling, moe.experts, wide, shares)
 
 
 class NoisyTopK(Router, kind="noisy_top_k_router"):
@@ -58,19 +58,19 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
     The noise lets experts be tried that are nearly chosen. The paper starts both maps at zero and has losses of its own.
     """
 
-    top_k: Size
+    top_k: PositiveInt
     """How many experts a position visits."""
 
     maps: ClassVar[tuple[str, ...]] = ("gate", "noise")
-    source = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
+    paper = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
 
     def visits(self) -> str:
         return f"time * {self.top_k}"
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        reject_too_many(self.top_k, sizes)
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        check_top_k(self.top_k, sizes)
         if self.top_k == 1:
-            raise Reject(ALWAYS_ONE, field="top_k", hint="let two be visited, or take switch_router")
+            raise BlockError(ALWAYS_ONE, field="top_k", hint="let two be visited, or take switch_router")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
@@ -79,11 +79,11 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
             logits = logits + torch.randn_like(logits) * noise
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         scores, chosen = wide.topk(self.top_k, dim=-1)  # [B, T, k]
-        return visiting(chosen, scores.softmax(-1), moe.experts, wide, wide.softmax(-1))
+        return token_choice(chosen, scores.softmax(-1), moe.experts, wide, wide.softmax(-1))
 
 
-def reject_too_many(visited: int, sizes: Sizes) -> None:
-    """Raises `Reject` where a position would visit more experts than there are."""
+def check_top_k(visited: int, sizes: Sizes) -> None:
+    """Raise `BlockError` where a position would visit more experts than there are."""
     experts = sizes.get("experts")  # the holder asks again, with its experts
     if isinstance(experts, int) and visited > experts:
-        raise Reject(f"a position cannot visit {visited} of {experts} experts", field="top_k")
+        raise BlockError(f"a position cannot visit {visited} of {experts} experts", field="top_k")

@@ -1,1 +1,1 @@
-"""What training minimises: each loss says in one number how far the model is from what is wanted."""
+"""What training minimizes: each loss says in one number how far the model is from what is wanted."""

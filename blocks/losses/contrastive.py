@@ -15,7 +15,7 @@ class Contrastive(Loss, kind="contrastive"):
     Neither side is brought to length 1 here; CLIP does so with both before, and its `scale` is the exponential of what it learns.
     """
 
-    source = Paper("Learning Transferable Visual Models From Natural Language Supervision", "arXiv:2103.00020")
+    paper = Paper("Learning Transferable Visual Models From Natural Language Supervision", "arXiv:2103.00020")
     inputs = {"a": "float[batch, dim]", "b": "float[batch, dim]", "scale": "float[]"}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Count, F, Probability, Reject, Sizes, torch
+from blocks.core import BlockError, F, NonNegativeInt, Probability, Sizes, torch
 from blocks.losses.loss import Loss
 
 
@@ -16,42 +16,42 @@ class CrossEntropy(Loss, kind="cross_entropy"):
     nor is asked for.
     """
 
-    shift: Count = 0
+    shift: NonNegativeInt = 0
     """How many places further on along the last axis the target of a position stands: 1 asks for the next token."""
-    smoothing: Probability = 0.0
+    label_smoothing: Probability = 0.0
     """The share of each target that is spread evenly over all classes."""
-    ignore: int = -100
+    ignore_index: int = -100
     """The target that asks for nothing."""
 
     inputs = {"input*": "float[..., classes]", "target": "int[...]", "valid?": "bool[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if not one.axes or one.sizes[:-1] != inputs["target"].sizes:
                 message = f"takes scores of classes for every target of {inputs['target']}, not {one}"
-                raise Reject(message, port="input", index=index, code="type-mismatch")
+                raise BlockError(message, port="input", index=index, code="type-mismatch")
         if self.shift and not inputs["target"].axes:
-            raise Reject("a single target has no axis along which it could be shifted", field="shift")
+            raise BlockError("a single target has no axis along which it could be shifted", field="shift")
         return {}
 
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         if "target" not in given:
             return None
-        return int((self.asked(given["target"], given.get("valid")) != self.ignore).sum())
+        return int((self.asked(given["target"], given.get("valid")) != self.ignore_index).sum())
 
     def asked(self: Any, target: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
         """What each position is asked for; nothing at padding and before it."""
         if valid is not None:
-            target = target.masked_fill(~valid, self.ignore)
+            target = target.masked_fill(~valid, self.ignore_index)
         if not self.shift:
             return target
         target = target[..., self.shift :]
-        return target if valid is None else target.masked_fill(~valid[..., : -self.shift], self.ignore)
+        return target if valid is None else target.masked_fill(~valid[..., : -self.shift], self.ignore_index)
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor, valid: torch.Tensor | None = None) -> Any:
         wanted = self.asked(target, valid)
         scores = [x[..., : -self.shift, :] if self.shift else x for x in input]
-        return self.together([mean_cross_entropy(x, wanted, self.smoothing, self.ignore) for x in scores])
+        return self.together([mean_cross_entropy(x, wanted, self.label_smoothing, self.ignore_index) for x in scores])
 
 
 def mean_cross_entropy(scores: torch.Tensor, target: torch.Tensor, smoothing: float, ignore: int) -> torch.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from blocks.core import Block, Reject, Sizes, torch
+from blocks.core import Block, BlockError, Sizes, torch
 
 
 class Loss(Block):
@@ -13,7 +13,7 @@ class Loss(Block):
 
     weight: float = 1.0
     """The factor of the number."""
-    reduce: Literal["mean", "sum"] = "mean"
+    reduction: Literal["mean", "sum"] = "mean"
     """What becomes of several inputs: the `mean` of their numbers, or the `sum`."""
 
     outputs = {"y": "float[]"}
@@ -26,18 +26,18 @@ class Loss(Block):
     def together(self: Any, losses: list[torch.Tensor]) -> Any:
         """The losses of several inputs as one."""
         total = torch.stack(losses).sum()
-        return self.weight * (total / len(losses) if self.reduce == "mean" else total)
+        return self.weight * (total / len(losses) if self.reduction == "mean" else total)
 
 
-class Scalar(Loss, kind="scalar"):
+class ScalarLoss(Loss, kind="scalar"):
     """Numbers that other nodes give, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
     inputs = {"input*": "float[]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if one.axes:
-                raise Reject(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
+                raise BlockError(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
         return {}
 
     def forward(self: Any, *input: torch.Tensor) -> Any:

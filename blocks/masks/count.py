@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from functools import cache
 
-from blocks.masks.areas import All, Area, Below, placed
+from blocks.masks.areas import All, Below, MaskArea, placed
 from blocks.masks.mask import Mask
 
 MOST = 5_000
@@ -33,7 +33,7 @@ def visible(mask: Mask, queries: int, keys: int) -> int:
     return sum(_count(placed(area, q, 0, 1, size), 1, size) or 0 for q in rows) * queries // SAMPLED
 
 
-def _count(area: Area, height: int, width: int, most: int | None = None) -> int | None:
+def _count(area: MaskArea, height: int, width: int, most: int | None = None) -> int | None:
     """The pairs of an area in a rectangle, None where there are more kinds of pieces than `most`.
 
     What is neither seen nor hidden as a whole is cut in half on each side, down to single pairs. Pieces in which the area looks
@@ -41,7 +41,7 @@ def _count(area: Area, height: int, width: int, most: int | None = None) -> int 
     """
     total, pieces = 0, Counter({area: 1})
     while pieces and (most is None or len(pieces) <= most):
-        smaller: Counter[Area] = Counter()
+        smaller: Counter[MaskArea] = Counter()
         rows, columns = {0, height // 2}, {0, width // 2}
         for found, times in pieces.items():
             if found is True:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from blocks.core import Edge, Part
-from blocks.masks.areas import All, Area, Band, Blocks, area_of
+from blocks.core import NodeRef, Part
+from blocks.masks.areas import All, Band, BlockBand, MaskArea, area_of
 
 CELLS = 8
 """Positions to a side of a mask's picture."""
@@ -61,7 +61,7 @@ class Mask(Part):
         """Return what a fast kernel needs to know, where that says all of the mask; None where only the matrix will do."""
         return None
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         """Return where it lets be seen among so many queries and keys, from which the visible pairs are counted; `unknown` where
         only data decides.
         """
@@ -90,8 +90,8 @@ class Mask(Part):
             value = getattr(self, name)
             if isinstance(value, Mask):
                 found |= value.edge_types()
-            elif isinstance(value, Edge):
-                found[value] = type(self).edges[name]
+            elif isinstance(value, NodeRef):
+                found[value] = type(self).node_refs[name]
         return found
 
     def without_edges(self) -> Mask | None:
@@ -115,7 +115,7 @@ class Mask(Part):
 
     def sample(self, edge: str, q: int, k: int) -> Pair | None:
         """Return what the edge of a field carries in a picture; None for what no example is known of, as if it were absent."""
-        match self.edges[edge]:
+        match self.node_refs[edge]:
             case "bool[batch, key]":
                 return Pair(q < CELLS - 2, k < CELLS - 2)  # such as padding at the end
             case "int[batch, key]":
@@ -157,7 +157,7 @@ class Structure:
     """Keys less than this far away."""
     chunk: int | None = None
     """Its own of the chunks, each of so many positions."""
-    documents: Edge | None = None
+    documents: NodeRef | None = None
     """Its own document, by the number that this edge has for each position."""
 
     def meet(self, other: Structure) -> Structure | None:
@@ -172,15 +172,15 @@ class Structure:
         )
 
     @property
-    def area(self) -> Area:
+    def area(self) -> MaskArea:
         """Where it lets be seen, of a structure without documents."""
-        areas: list[Area] = []
+        areas: list[MaskArea] = []
         if self.causal:
             areas.append(Band(0, None))
         if self.width is not None:
             areas.append(Band(1 - self.width, self.width - 1))
         if self.chunk is not None:
-            areas.append(Blocks(self.chunk, 0))
+            areas.append(BlockBand(self.chunk, 0))
         return areas[0] if len(areas) == 1 else not areas or All(tuple(areas))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blocks.masks.areas import All, Area, No, Some
-from blocks.masks.by_position import Full
+from blocks.masks.areas import All, MaskArea, No, Some
 from blocks.masks.mask import Mask, Structure
+from blocks.masks.position_masks import Full
 
 
 class And(Mask):
@@ -25,7 +25,7 @@ class And(Mask):
         left, right = self.left.structure(), self.right.structure()
         return left.meet(right) if left and right else None
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return All((self.left.area(queries, keys, unknown), self.right.area(queries, keys, unknown)))
 
     def without_edges(self) -> Mask | None:
@@ -56,7 +56,7 @@ class Or(Mask):
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return self.left.allows(q, k, **edges) | self.right.allows(q, k, **edges)
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return Some((self.left.area(queries, keys, unknown), self.right.area(queries, keys, unknown)))
 
     def without_edges(self) -> Mask | None:
@@ -83,7 +83,7 @@ class Not(Mask):
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return self.mask.allows(q, k, **edges) ^ True  # `~True` would be -2
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return No(self.mask.area(queries, keys, not unknown))
 
     def without_edges(self) -> Mask:

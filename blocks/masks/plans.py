@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Edge, Part, Size, keep, torch
-from blocks.masks.by_position import Full
+from blocks.core import NodeRef, Part, PositiveInt, append_to_cache, torch
 from blocks.masks.mask import Mask, Pair, Structure
+from blocks.masks.position_masks import Full
 from blocks.masks.views import CausalView, ChunkView, DenseView, DocumentsView, FullView, WindowView, matrix
 
 
@@ -22,9 +22,9 @@ class Plan(Part):
     mask: Mask
     """What is executed."""
 
-    keeps = {"at": "int[..., key]"}
+    cache_slots = {"position_ids": "int[..., key]"}
 
-    def prepare(self, at: Any, keys_at: Any, **edges: Any) -> Any:
+    def prepare(self, position_ids: Any, key_position_ids: Any, **edges: Any) -> Any:
         """The view of the queries at positions `at`, [T] or [B, T], of the keys at `keys_at`, [S] or [B, S].
 
         Each edge arrives under the name that the mask's field holds, or as None where its optional input is absent.
@@ -35,85 +35,89 @@ class Plan(Part):
 class FullPlan(Plan):
     """Nothing is hidden."""
 
-    keeps = {}
+    cache_slots = {}
 
-    def prepare(self, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+    def prepare(self, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         return FullView()
 
 
 class CausalPlan(Plan):
     """The kernel's own causal mask where positions are counted."""
 
-    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
-        keys_at = with_earlier(self, "at", keys_at)
-        if self.counted and self.grows and at.shape[-1] == keys_at.shape[-1]:
-            return CausalView(self.mask, at, {})
-        if self.counted and self.grows and at.shape[-1] == 1:  # the latest position sees all there are
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
+        key_position_ids = with_earlier(self, "position_ids", key_position_ids)
+        if self.counted and self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]:
+            return CausalView(self.mask, position_ids, {})
+        if self.counted and self.grows and position_ids.shape[-1] == 1:  # the latest position sees all there are
             return FullView()
-        return dense_view(self.mask, at, keys_at, {})
+        return dense_view(self.mask, position_ids, key_position_ids, {})
 
 
 class WindowPlan(Plan):
     """Chunks of queries against the keys around them, where positions are counted and there are more than two chunks."""
 
-    width: Size
+    width: PositiveInt
     """A query sees keys less than this far away."""
     causal: bool
     """Whether it sees none after its own position."""
 
-    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
-        keys_at = with_earlier(self, "at", keys_at)
-        time = at.shape[-1]
-        if not self.counted or not self.grows or time != keys_at.shape[-1]:
-            return dense_view(self.mask, at, keys_at, {})
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
+        key_position_ids = with_earlier(self, "position_ids", key_position_ids)
+        time = position_ids.shape[-1]
+        if not self.counted or not self.grows or time != key_position_ids.shape[-1]:
+            return dense_view(self.mask, position_ids, key_position_ids, {})
         if time <= self.width:
-            return CausalView(self.mask, at, {}) if self.causal else FullView()
+            return CausalView(self.mask, position_ids, {}) if self.causal else FullView()
         if time <= 2 * self.width:
-            return dense_view(self.mask, at, keys_at, {})
-        return WindowView(self.mask, at, self.width, 0 if self.causal else 1)
+            return dense_view(self.mask, position_ids, key_position_ids, {})
+        return WindowView(self.mask, position_ids, self.width, 0 if self.causal else 1)
 
 
 class ChunkPlan(Plan):
     """Each chunk by itself, where positions are counted and there is more than one."""
 
-    length: Size
+    length: PositiveInt
     """Positions in a chunk."""
     causal: bool
     """Whether a query sees none after its own position."""
 
-    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
-        keys_at = with_earlier(self, "at", keys_at)
-        time = at.shape[-1]
-        if not self.counted or not self.grows or time != keys_at.shape[-1]:
-            return dense_view(self.mask, at, keys_at, {})
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
+        key_position_ids = with_earlier(self, "position_ids", key_position_ids)
+        time = position_ids.shape[-1]
+        if not self.counted or not self.grows or time != key_position_ids.shape[-1]:
+            return dense_view(self.mask, position_ids, key_position_ids, {})
         if time <= self.length:
-            return CausalView(self.mask, at, {}) if self.causal else FullView()
-        return ChunkView(self.mask, at, self.length, self.causal)
+            return CausalView(self.mask, position_ids, {}) if self.causal else FullView()
+        return ChunkView(self.mask, position_ids, self.length, self.causal)
 
 
 class DocumentsPlan(Plan):
     """Each packed document by itself."""
 
-    ids: Edge
+    ids: NodeRef
     """The number of the document at each position."""
     causal: bool
     """Whether a query sees none after its own position."""
 
-    edges = {"ids": "int[batch, key]"}
+    node_refs = {"ids": "int[batch, key]"}
 
-    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
-        keys_at = with_earlier(self, "at", keys_at)
-        pairs = {name: pair(self, name, value, keys_at.shape[-1]) for name, value in edges.items()}
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
+        key_position_ids = with_earlier(self, "position_ids", key_position_ids)
+        pairs = {name: pair(self, name, value, key_position_ids.shape[-1]) for name, value in edges.items()}
         ids = edges[self.ids]
         if ids is None:
-            alone = self.counted and self.grows and at.shape[-1] == keys_at.shape[-1]
-            return CausalView(self.mask, at, pairs) if self.causal and alone else dense_view(self.mask, at, keys_at, pairs)
-        if not self.grows or at.shape[-1] != keys_at.shape[-1] or torch.compiler.is_compiling():
-            return dense_view(self.mask, at, keys_at, pairs)
-        lengths = document_lengths(ids, at)
+            alone = self.counted and self.grows and position_ids.shape[-1] == key_position_ids.shape[-1]
+            return (
+                CausalView(self.mask, position_ids, pairs)
+                if self.causal and alone
+                else dense_view(self.mask, position_ids, key_position_ids, pairs)
+            )
+        if not self.grows or position_ids.shape[-1] != key_position_ids.shape[-1] or torch.compiler.is_compiling():
+            return dense_view(self.mask, position_ids, key_position_ids, pairs)
+        lengths = document_lengths(ids, position_ids)
         if lengths is None or ids.numel() < SHORT * len(lengths):
-            return dense_view(self.mask, at, keys_at, pairs)
-        return DocumentsView(self.mask, at, pairs, lengths, self.causal)
+            return dense_view(self.mask, position_ids, key_position_ids, pairs)
+        return DocumentsView(self.mask, position_ids, pairs, lengths, self.causal)
 
 
 SHORT = 16
@@ -123,21 +127,21 @@ SHORT = 16
 class DensePlan(Plan):
     """The whole matrix: any mask."""
 
-    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
-        keys_at = with_earlier(self, "at", keys_at)
-        pairs = {name: pair(self, name, value, keys_at.shape[-1]) for name, value in edges.items()}
-        return dense_view(self.mask, at, keys_at, pairs)
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
+        key_position_ids = with_earlier(self, "position_ids", key_position_ids)
+        pairs = {name: pair(self, name, value, key_position_ids.shape[-1]) for name, value in edges.items()}
+        return dense_view(self.mask, position_ids, key_position_ids, pairs)
 
 
-def dense_view(mask: Any, at: torch.Tensor, keys_at: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
+def dense_view(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
     """The view by the matrix, or of all where the matrix would be true everywhere."""
-    allowed = matrix(mask, at, keys_at, pairs)
+    allowed = matrix(mask, position_ids, key_position_ids, pairs)
     return FullView() if allowed is None else DenseView(allowed)
 
 
 def with_earlier(plan: Any, name: str, value: torch.Tensor) -> torch.Tensor:
     """A value of the key side, [S] or [B, S], after those that earlier calls of the session left."""
-    return keep(plan, name, value) if plan.grows else value
+    return append_to_cache(plan, name, value) if plan.grows else value
 
 
 def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | None:
@@ -152,13 +156,13 @@ def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | 
     return Pair(value[:, :, None], with_earlier(plan, name, value)[:, None, :])
 
 
-def document_lengths(ids: torch.Tensor, at: torch.Tensor) -> list[int] | None:
+def document_lengths(ids: torch.Tensor, position_ids: torch.Tensor) -> list[int] | None:
     """The lengths of the documents in [B, T], row after row; None where a document is not one run of rising positions."""
     starts = torch.ones_like(ids, dtype=torch.bool)
     starts[:, 1:] = ids[:, 1:] != ids[:, :-1]
     grouped = ids.sort(dim=1).values
     distinct = 1 + (grouped[:, 1:] != grouped[:, :-1]).sum(dim=1)
-    in_order = starts[:, 1:] | (at[..., 1:] > at[..., :-1])
+    in_order = starts[:, 1:] | (position_ids[..., 1:] > position_ids[..., :-1])
     if not bool((distinct == starts.sum(dim=1)).all() & in_order.all()):
         return None
     first = starts.flatten().nonzero().flatten()  # where each document starts in [B · T]
@@ -175,12 +179,12 @@ class OptionalPlan(Plan):
     absent: Plan
     """How what is left of it is executed."""
 
-    keeps = {}
+    cache_slots = {}
 
-    def prepare(self: Any, at: torch.Tensor, keys_at: torch.Tensor, **edges: Any) -> Any:
+    def prepare(self: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, **edges: Any) -> Any:
         if all(edges[name] is None for name in edges):
-            return self.absent.prepare(at, keys_at)
-        return self.given.prepare(at, keys_at, **edges)
+            return self.absent.prepare(position_ids, key_position_ids)
+        return self.given.prepare(position_ids, key_position_ids, **edges)
 
 
 def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
@@ -207,4 +211,4 @@ def _plan(mask: Mask) -> Plan:
 def kept(plan: Plan) -> Mapping[str, str]:
     """What a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
     grows = {name: type for name, type in plan.mask.edge_types().items() if type.endswith("[batch, key]")}
-    return {**plan.keeps, **grows} if plan.keeps else {}
+    return {**plan.cache_slots, **grows} if plan.cache_slots else {}

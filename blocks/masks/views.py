@@ -32,12 +32,12 @@ def dot_product_attention(
     )
 
 
-def matrix(mask: Any, at: torch.Tensor, keys_at: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
+def matrix(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
     """The mask as bools that broadcast to [B, 1, T, S], or None where all is seen, for positions [T] or [B, T]."""
-    q, k = at[..., :, None], keys_at[..., None, :]
+    q, k = position_ids[..., :, None], key_position_ids[..., None, :]
     allowed = mask.allows(q, k, ends=Ends(q, k), **pairs)  # [T, S] or [B, T, S]
     if isinstance(allowed, bool):
-        return None if allowed else at.new_zeros(at.shape[-1], keys_at.shape[-1], dtype=torch.bool)
+        return None if allowed else position_ids.new_zeros(position_ids.shape[-1], key_position_ids.shape[-1], dtype=torch.bool)
     return allowed if allowed.dim() == 2 else allowed[:, None]
 
 
@@ -67,32 +67,32 @@ class DenseView:
 class CausalView:
     """Each query sees itself and what comes before it in the same sequence, whose positions count from 0."""
 
-    def __init__(self, mask: Any, at: torch.Tensor, pairs: dict[str, Pair | None]) -> None:
-        self.mask, self.at, self.pairs = mask, at, pairs
+    def __init__(self, mask: Any, position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> None:
+        self.mask, self.position_ids, self.pairs = mask, position_ids, pairs
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
         grouped = q.shape[1] != k.shape[1]
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout, scale=scale, enable_gqa=grouped)
 
     def dense(self) -> Any:
-        return matrix(self.mask, self.at, self.at, self.pairs)
+        return matrix(self.mask, self.position_ids, self.position_ids, self.pairs)
 
 
 class WindowView:
     """A band along the diagonal: chunks of `width` queries, each against its own keys, those of the chunk before and, where
     the mask looks `ahead`, those of the chunk after. The cost grows with T · width instead of T².
 
-    Every chunk that has its neighbours sees the same pattern; the first and the last ones are attended apart.
+    Every chunk that has its neighbors sees the same pattern; the first and the last ones are attended apart.
     """
 
-    def __init__(self, mask: Any, at: torch.Tensor, width: int, ahead: int) -> None:
-        self.mask, self.at, self.width, self.ahead = mask, at, width, ahead
-        three = torch.arange(3 * width, device=at.device)
+    def __init__(self, mask: Any, position_ids: torch.Tensor, width: int, ahead: int) -> None:
+        self.mask, self.position_ids, self.width, self.ahead = mask, position_ids, width, ahead
+        three = torch.arange(3 * width, device=position_ids.device)
         self.band = matrix(mask, three, three, {})  # of any three chunks in a row
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
         width, ahead = self.width, self.ahead
-        last = q.shape[2] // width - ahead  # the first chunk that lacks a neighbour; T > 2 · width
+        last = q.shape[2] // width - ahead  # the first chunk that lacks a neighbor; T > 2 · width
         reach = (1 + ahead) * width
         first_q, middle_q, last_q = torch.split(q, [width, (last - 1) * width, q.shape[2] - last * width], dim=2)
         parts = [
@@ -103,8 +103,8 @@ class WindowView:
         if last > 1:
             y = dot_product_attention(
                 torch.unflatten(middle_q, 2, (last - 1, width)).transpose(1, 2).flatten(0, 1),  # [B · chunks, H, width, D]
-                neighbours(k, width, ahead),  # [B · chunks, K, width + reach, D]
-                neighbours(v, width, ahead),
+                neighbors(k, width, ahead),  # [B · chunks, K, width + reach, D]
+                neighbors(v, width, ahead),
                 scale=scale,
                 mask=self.band[width : 2 * width, : width + reach],
                 dropout=dropout,
@@ -119,11 +119,11 @@ class WindowView:
         return torch.cat(parts, dim=2)
 
     def dense(self) -> Any:
-        return matrix(self.mask, self.at, self.at, {})
+        return matrix(self.mask, self.position_ids, self.position_ids, {})
 
 
-def neighbours(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
-    """[B, K, T, D] as [B · chunks, K, (2 + ahead) · width, D]: each chunk that has both neighbours, with them."""
+def neighbors(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
+    """[B, K, T, D] as [B · chunks, K, (2 + ahead) · width, D]: each chunk that has both neighbors, with them."""
     count = x.shape[2] // width
     chunks = torch.unflatten(x[:, :, : count * width], 2, (count, width)).transpose(1, 2)  # [B, count, K, width, D]
     shifted = [chunks[:, shift : count - 1 - ahead + shift] for shift in range(2 + ahead)]
@@ -133,8 +133,8 @@ def neighbours(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
 class ChunkView:
     """Chunks of `length` positions, each attended by itself, all whole ones at once: the cost grows with T · length."""
 
-    def __init__(self, mask: Any, at: torch.Tensor, length: int, causal: bool) -> None:
-        self.mask, self.at, self.length, self.causal = mask, at, length, causal
+    def __init__(self, mask: Any, position_ids: torch.Tensor, length: int, causal: bool) -> None:
+        self.mask, self.position_ids, self.length, self.causal = mask, position_ids, length, causal
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
         count, rest = divmod(q.shape[2], self.length)
@@ -147,7 +147,7 @@ class ChunkView:
         return torch.cat([y, dot_product_attention(*last, scale=scale, causal=self.causal, dropout=dropout)], dim=2)
 
     def dense(self) -> Any:
-        return matrix(self.mask, self.at, self.at, {})
+        return matrix(self.mask, self.position_ids, self.position_ids, {})
 
 
 def chunks(x: torch.Tensor, count: int) -> torch.Tensor:
@@ -161,8 +161,10 @@ class DocumentsView:
     How long they are is known only from the data, which a compiled program cannot branch on: there it is a matrix.
     """
 
-    def __init__(self, mask: Any, at: torch.Tensor, pairs: dict[str, Pair | None], lengths: list[int], causal: bool) -> None:
-        self.mask, self.at, self.pairs, self.lengths, self.causal = mask, at, pairs, lengths, causal
+    def __init__(
+        self, mask: Any, position_ids: torch.Tensor, pairs: dict[str, Pair | None], lengths: list[int], causal: bool
+    ) -> None:
+        self.mask, self.position_ids, self.pairs, self.lengths, self.causal = mask, position_ids, pairs, lengths, causal
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, dropout: float) -> torch.Tensor:
         if torch.compiler.is_compiling():
@@ -172,7 +174,7 @@ class DocumentsView:
         return torch.unflatten(y[0], 1, (q.shape[0], q.shape[2])).transpose(0, 1)  # [B, H, T, D]
 
     def dense(self) -> Any:
-        return matrix(self.mask, self.at, self.at, self.pairs)
+        return matrix(self.mask, self.position_ids, self.position_ids, self.pairs)
 
 
 def one_row(x: torch.Tensor) -> torch.Tensor:

@@ -1,11 +1,11 @@
-"""Batch normalisation."""
+"""Batch normalization."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import ONES, ZEROS, F, Norm, Paper, Positive, Probability, Reject, Sizes, Tensor, torch
+from blocks.core import ONES, ZEROS, BlockError, F, Norm, Paper, PositiveFloat, Probability, Sizes, Tensor, torch
 
 
 class BatchNorm(Norm, kind="batchnorm"):
@@ -16,25 +16,25 @@ class BatchNorm(Norm, kind="batchnorm"):
     that rows do not see each other.
     """
 
-    eps: Positive = 1e-5
+    eps: PositiveFloat = 1e-5
     """Keeps the quotient finite where all numbers are the same."""
     momentum: Probability = 0.1
     """The weight of the latest batch in the running mean and variance."""
     affine: bool = True
     """Whether there is a learned gain and a learned shift."""
 
-    source = Paper(
+    paper = Paper(
         "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift", "arXiv:1502.03167"
     )
     weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
     buffers = {"running_mean": Tensor(("dim",), "state", ZEROS), "running_var": Tensor(("dim",), "state", ONES)}
-    mixes_rows = True
+    batch_dependent = True
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if not sizes["..."]:
-            raise Reject("a single vector has no rows to take a mean over")
+            raise BlockError("a single vector has no rows to take a mean over")
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return tuple(axis.size for axis in sizes["..."])
 
     def forward(self: Any, x: torch.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Normalisation of groups of channels."""
+"""Normalization of groups of channels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from blocks.attention.heads import nearest_divisors
-from blocks.core import ONES, ZEROS, F, Norm, Paper, Positive, Reject, Size, Sizes, Tensor, torch
+from blocks.core import ONES, ZEROS, BlockError, F, Norm, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
 
 
 class GroupNorm(Norm, kind="groupnorm"):
@@ -16,29 +16,29 @@ class GroupNorm(Norm, kind="groupnorm"):
     With one group it is a layer norm of the whole row; with as many groups as channels, an instance norm.
     """
 
-    groups: Size
+    groups: PositiveInt
     """How many parts the channels have."""
-    eps: Positive = 1e-5
+    eps: PositiveFloat = 1e-5
     """Keeps the quotient finite where all numbers are the same."""
     affine: bool = True
     """Whether there is a learned gain and a learned shift."""
 
-    source = Paper("Group Normalization", "arXiv:1803.08494")
+    paper = Paper("Group Normalization", "arXiv:1803.08494")
     weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         dim = sizes["dim"]
         if isinstance(dim, int) and dim % self.groups:
-            raise Reject(
+            raise BlockError(
                 f"{dim} channels cannot be split into {self.groups} groups",
                 field="groups",
                 hint=nearest_divisors(dim, self.groups),
                 code="indivisible",
             )
         if not sizes["..."]:
-            raise Reject("a single vector has no rows to normalise one by one")
+            raise BlockError("a single vector has no rows to normalize one by one")
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["dim"], *(axis.size for axis in sizes["..."][1:]))
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:

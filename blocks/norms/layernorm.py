@@ -1,16 +1,16 @@
-"""Layer normalisation."""
+"""Layer normalization."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import ONES, ZEROS, Call, Norm, Paper, Positive, Sizes, Tensor, Weights, torch
+from blocks.core import ONES, ZEROS, Call, Norm, Paper, PositiveFloat, Sizes, Tensor, Weights, torch
 
 
 class LayerNorm(Norm, kind="layernorm"):
     """Bring every position to mean 0 and variance 1: `y = (x - mean) / √(var + eps) · weight + bias`."""
 
-    eps: Positive = 1e-5
+    eps: PositiveFloat = 1e-5
     """Keeps the quotient finite where all numbers are equal."""
     affine: bool = True
     """Whether there are a learned gain and bias."""
@@ -19,7 +19,7 @@ class LayerNorm(Norm, kind="layernorm"):
     eps_inside: bool = True
     """Whether `eps` is added to the variance; otherwise to its root."""
 
-    source = Paper("Layer Normalization", "arXiv:1607.06450")
+    paper = Paper("Layer Normalization", "arXiv:1607.06450")
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         if not self.affine:
@@ -33,10 +33,10 @@ class LayerNorm(Norm, kind="layernorm"):
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))  # bfloat16 is too coarse for a sum of squares
-        centred = wide - wide.mean(-1, keepdim=True)
+        centered = wide - wide.mean(-1, keepdim=True)
         # The norm of a row of zeros has gradient zero; that of a square root of their variance would be infinite.
-        deviation = torch.linalg.vector_norm(centred, dim=-1, keepdim=True) / centred.shape[-1] ** 0.5
-        y = centred / (deviation + self.eps)
+        deviation = torch.linalg.vector_norm(centered, dim=-1, keepdim=True) / centered.shape[-1] ** 0.5
+        y = centered / (deviation + self.eps)
         if self.affine:
             y = y * self.weight
             if self.bias is not None:

@@ -1,16 +1,16 @@
-"""Root-mean-square normalisation."""
+"""Root-mean-square normalization."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import ONES, ZEROS, Call, F, Norm, Paper, Positive, Sizes, Tensor, Weights, torch
+from blocks.core import ONES, ZEROS, Call, F, Norm, Paper, PositiveFloat, Sizes, Tensor, Weights, torch
 
 
 class RMSNorm(Norm, kind="rmsnorm"):
     """Bring every position to a mean square of 1, leaving its mean alone: `y = x / √(mean(x²) + eps) · weight`."""
 
-    eps: Positive = 1e-6
+    eps: PositiveFloat = 1e-6
     """Keeps the quotient finite where all numbers are zero."""
     affine: bool = True
     """Whether there is a learned gain."""
@@ -19,7 +19,7 @@ class RMSNorm(Norm, kind="rmsnorm"):
     eps_inside: bool = True
     """Whether `eps` is added to the mean square; otherwise to its root."""
 
-    source = Paper("Root Mean Square Layer Normalization", "arXiv:1910.07467")
+    paper = Paper("Root Mean Square Layer Normalization", "arXiv:1910.07467")
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         return {"weight": Tensor(("dim",), "gain", ZEROS if self.unit_offset else ONES, when="affine")}

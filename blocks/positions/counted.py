@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Count, Part, torch
+from blocks.core import NonNegativeInt, Part, torch
 
 
 class Counted(Part):
     """Positions 0, 1, 2 … along an axis of what the model is given; while decoding, on from where the last call ended."""
 
-    axis: Count
+    axis: NonNegativeInt
     """Which axis of the input."""
 
-    keeps = {"length": "int[]"}
+    cache_slots = {"length": "int[]"}
 
     def prepare(self: Any, x: torch.Tensor) -> torch.Tensor:
         count = x.shape[self.axis]
         if self.cache is None:
             return torch.arange(count, device=x.device)  # [T]
-        start = self.cache.count(count)
+        start = self.cache.advance(count)
         return torch.arange(start, start + count, device=x.device)  # [T]

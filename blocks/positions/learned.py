@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Block, Count, F, Init, Paper, Size, Sizes, Tensor, torch
-from blocks.positions.positions import reject_leading_axes
+from blocks.core import Block, F, Init, NonNegativeInt, Paper, PositiveInt, Sizes, Tensor, torch
+from blocks.positions.positions import check_leading_axes
 
 
 class LearnedPositions(Block, kind="learned_positions"):
@@ -14,23 +14,25 @@ class LearnedPositions(Block, kind="learned_positions"):
     A position from `max_length` on has no vector: it is refused when it comes, on a GPU by the kernel itself.
     """
 
-    max_length: Size
+    max_length: PositiveInt
     """How many positions there are."""
-    offset: Count = 0
+    offset: NonNegativeInt = 0
     """Rows of the table before that of position 0: OPT has 2."""
 
-    source = Paper("Convolutional Sequence to Sequence Learning", "arXiv:1705.03122")
-    inputs = {"x": "float[batch, time, dim]", "at?": "int[..., time]"}
+    paper = Paper("Convolutional Sequence to Sequence Learning", "arXiv:1705.03122")
+    inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
-    counts = {"at": "time"}
+    position_inputs = {"position_ids": "time"}
     weights = {"weight": Tensor(("max_length + offset", "dim"), "table", Init("normal", 0.02))}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        reject_leading_axes(sizes)
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        check_leading_axes(sizes)
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        row = at + self.offset if self.offset else at
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
+        row = position_ids + self.offset if self.offset else position_ids
         try:
             return x + F.embedding(row, self.weight)  # [B, T, D]
         except IndexError:
-            raise IndexError(f"position {int(at.max())} has no learned vector: there are {self.max_length}, from 0 on") from None
+            raise IndexError(
+                f"position {int(position_ids.max())} has no learned vector: there are {self.max_length}, from 0 on"
+            ) from None

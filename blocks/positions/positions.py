@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Part, Reject, Sizes
+from blocks.core import BlockError, Part, Sizes
 
 
 class Positions(Part):
     """Turns queries and keys by their positions. Beside its fields it knows, when it runs, the `head_dim` of its holder."""
 
-    def prepare(self, at: Any) -> Any:
+    def prepare(self, position_ids: Any) -> Any:
         """What depends on the positions alone, [T] or [B, T]: computed once per call, for all layers with the same settings."""
         raise NotImplementedError
 
-    def turn(self, x: Any, table: Any) -> Any:
-        """Queries or keys [B, heads, T, head_dim] by what `prepare` made of their positions."""
+    def rotate(self, x: Any, table: Any) -> Any:
+        """Return queries or keys [B, heads, T, head_dim] rotated by the table that `prepare` made of their positions."""
         raise NotImplementedError
 
 
-def reject_leading_axes(sizes: Sizes) -> None:
-    """Raises `Reject` where positions, or a bias of scores, stand before anything but the batch: `int[time]` and
+def check_leading_axes(sizes: Sizes) -> None:
+    """Raise `BlockError` where positions, or a bias of scores, stand before anything but the batch: `int[time]` and
     `int[batch, time]` are positions.
     """
     leading = [axis.size for axis in sizes.get("...", ())]
     if leading not in ([], [sizes.get("batch")]):
         shown = ", ".join(map(str, leading))
-        raise Reject(f"only the batch may stand before the axes of positions and of a bias, not [{shown}]", code="type-mismatch")
+        raise BlockError(
+            f"only the batch may stand before the axes of positions and of a bias, not [{shown}]", code="type-mismatch"
+        )

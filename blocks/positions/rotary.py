@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import annotated_types
 
-from blocks.core import Paper, Positive, Reject, Sizes, torch
+from blocks.core import BlockError, Paper, PositiveFloat, Sizes, torch
 from blocks.positions.positions import Positions
 from blocks.positions.scaling import Scaling
 
@@ -18,38 +18,38 @@ class Rotary(Positions, kind="rotary"):
     Tables and turns are in float32, also under bfloat16, which holds whole numbers only up to 256.
     """
 
-    theta: Positive = 10000.0
+    theta: PositiveFloat = 10000.0
     """Base of the wavelengths, which run from 2π to 2π · theta positions."""
-    fraction: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)] = 1.0
+    partial_rotary_factor: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)] = 1.0
     """The part of each head's channels, the first ones, that turns; the others have no position."""
     layout: Literal["halves", "interleaved"] = "halves"
     """Which channels pair up: i with i + n/2 (GPT-NeoX, Llama), or 2i with 2i + 1 (the paper, GPT-J)."""
     scaling: Scaling | None = None
     """How frequencies are slowed for contexts longer than those of training."""
 
-    source = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
+    paper = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if "head_dim" not in sizes:  # the holder asks again once it knows
             return
-        turned = int(sizes["head_dim"] * self.fraction)
+        turned = int(sizes["head_dim"] * self.partial_rotary_factor)
         if turned % 2 or turned == 0:
-            raise Reject(
+            raise BlockError(
                 f"{turned} of {sizes['head_dim']} channels in a head cannot turn in pairs",
-                field="fraction",
+                field="partial_rotary_factor",
                 hint="an even number of channels must turn",
             )
 
-    def prepare(self: Any, at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        turned = int(self.head_dim * self.fraction)
-        exponents = torch.arange(0, turned, 2, dtype=torch.float32, device=at.device) / turned
+    def prepare(self: Any, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        turned = int(self.head_dim * self.partial_rotary_factor)
+        exponents = torch.arange(0, turned, 2, dtype=torch.float32, device=position_ids.device) / turned
         frequencies = 1 / self.theta**exponents  # [n/2], radians per position
         if self.scaling is not None:
             frequencies = self.scaling.scale(frequencies)
-        angles = at[..., None].float() * frequencies  # [T, n/2] or [B, T, n/2]
+        angles = position_ids[..., None].float() * frequencies  # [T, n/2] or [B, T, n/2]
         return angles.cos(), angles.sin()
 
-    def turn(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    def rotate(self, x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         cos, sin = table[0][..., None, :, :], table[1][..., None, :, :]  # [1, T, n/2] or [B, 1, T, n/2]
         turned = 2 * cos.shape[-1]
         if self.layout == "halves":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blocks.core import Paper, Part, Positive, Reject, Size, Sizes, torch
+from blocks.core import BlockError, Paper, Part, PositiveFloat, PositiveInt, Sizes, torch
 
 
 class Scaling(Part):
@@ -19,41 +19,41 @@ class Scaling(Part):
 class LinearScaling(Scaling, kind="linear_scaling"):
     """All frequencies by one factor, as if positions lay closer together; also called position interpolation."""
 
-    factor: Positive
+    factor: PositiveFloat
     """How many times longer the context becomes."""
 
-    source = Paper("Extending Context Window of Large Language Models via Positional Interpolation", "arXiv:2306.15595")
+    paper = Paper("Extending Context Window of Large Language Models via Positional Interpolation", "arXiv:2306.15595")
 
     def scale(self, frequencies: torch.Tensor) -> torch.Tensor:
         return frequencies / self.factor
 
 
 class Llama3Scaling(Scaling, kind="llama3"):
-    """Slow frequencies by a factor, leave fast ones, and blend in between: those that turn less than `low_frequency_factor`
-    times within the original context are slow, those that turn more than `high_frequency_factor` times are fast.
+    """Slow frequencies by a factor, leave fast ones, and blend in between: those that turn less than `low_freq_factor`
+    times within the original context are slow, those that turn more than `high_freq_factor` times are fast.
     """
 
-    factor: Positive = 8.0
+    factor: PositiveFloat = 8.0
     """How many times longer the context becomes."""
-    low_frequency_factor: Positive = 1.0
+    low_freq_factor: PositiveFloat = 1.0
     """Turns within the original context up to which a frequency is divided by the whole factor."""
-    high_frequency_factor: Positive = 4.0
+    high_freq_factor: PositiveFloat = 4.0
     """Turns within the original context from which a frequency stays as it is."""
-    original_context: Size = 8192
+    original_max_position_embeddings: PositiveInt = 8192
     """Tokens of context in the first training."""
 
-    source = Paper("The Llama 3 Herd of Models", "arXiv:2407.21783")
+    paper = Paper("The Llama 3 Herd of Models", "arXiv:2407.21783")
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        if self.high_frequency_factor <= self.low_frequency_factor:
-            raise Reject(
-                f"frequencies are slow below {self.low_frequency_factor:g} turns and fast above {self.high_frequency_factor:g}",
-                field="high_frequency_factor",
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        if self.high_freq_factor <= self.low_freq_factor:
+            raise BlockError(
+                f"frequencies are slow below {self.low_freq_factor:g} turns and fast above {self.high_freq_factor:g}",
+                field="high_freq_factor",
                 hint="the high factor must be larger than the low one",
             )
 
     def scale(self, frequencies: torch.Tensor) -> torch.Tensor:
-        turns = self.original_context * frequencies / (2 * math.pi)  # within the original context
-        blend = (turns - self.low_frequency_factor) / (self.high_frequency_factor - self.low_frequency_factor)
+        turns = self.original_max_position_embeddings * frequencies / (2 * math.pi)  # within the original context
+        blend = (turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
         blend = blend.clamp(0, 1)  # 0 slow, 1 fast
         return (1 - blend) * frequencies / self.factor + blend * frequencies

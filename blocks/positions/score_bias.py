@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Block, F, Init, Paper, Reject, Size, Sizes, Tensor, keep, torch
-from blocks.positions.positions import reject_leading_axes
+from blocks.core import Block, BlockError, F, Init, Paper, PositiveInt, Sizes, Tensor, append_to_cache, torch
+from blocks.positions.positions import check_leading_axes
 
 
 class ScoreBias(Block):
@@ -17,27 +17,29 @@ class ScoreBias(Block):
     where there is one, which are asked.
     """
 
-    heads: Size
+    heads: PositiveInt
     """How many heads the attention has."""
 
     inputs = {
         "x": "float[batch, time, dim]",
         "memory?": "float[batch, source, memory_dim]",
-        "at?": "int[..., time]",
-        "memory_at?": "int[..., source]",
+        "position_ids?": "int[..., time]",
+        "memory_position_ids?": "int[..., source]",
     }
     outputs = {"y": "float[..., heads, time, source]"}
-    unbound = {"source": "time"}
-    counts = {"at": "time", "memory_at": "source"}
-    measures = ("x", "memory")
-    keeps = {"seen_at": "int[batch, source]"}
+    axis_defaults = {"source": "time"}
+    position_inputs = {"position_ids": "time", "memory_position_ids": "source"}
+    shape_only_inputs = ("x", "memory")
+    cache_slots = {"key_position_ids": "int[batch, source]"}
 
 
 def reject_positions(sizes: Sizes, wired: frozenset[str]) -> None:
-    """Raises `Reject` where queries and keys are the same tokens and only the queries are told where they stand."""
-    reject_leading_axes(sizes)
-    if "at" in wired and "memory_at" not in wired and sizes["source"] == sizes["time"]:
-        raise Reject("the queries stand where `at` says, and the keys are counted from 0", hint="wire `memory_at` too")
+    """Raise `BlockError` where queries and keys are the same tokens and only the queries are told where they stand."""
+    check_leading_axes(sizes)
+    if "position_ids" in wired and "memory_position_ids" not in wired and sizes["source"] == sizes["time"]:
+        raise BlockError(
+            "the queries stand where `position_ids` says, and the keys are counted from 0", hint="wire `memory_position_ids` too"
+        )
 
 
 class Alibi(ScoreBias, kind="alibi"):
@@ -48,17 +50,18 @@ class Alibi(ScoreBias, kind="alibi"):
     attention; here keys after the query score less, too.
     """
 
-    source = Paper("Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation", "arXiv:2108.12409")
+    paper = Paper("Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation", "arXiv:2108.12409")
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         reject_positions(sizes, wired)
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"slopes": slopes(self.heads)}
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor, memory_at: torch.Tensor) -> torch.Tensor:
-        memory_at = keep(self, "seen_at", memory_at)
-        distance = (at[..., :, None] - memory_at[..., None, :]).abs()[..., None, :, :]  # [1, T, S] or [B, 1, T, S]
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor, memory_position_ids: torch.Tensor) -> torch.Tensor:
+        memory_position_ids = append_to_cache(self, "key_position_ids", memory_position_ids)
+        # [1, T, S] or [B, 1, T, S]
+        distance = (position_ids[..., :, None] - memory_position_ids[..., None, :]).abs()[..., None, :, :]
         slope = torch.tensor(self.slopes, dtype=torch.float32, device=x.device)[:, None, None]  # [H, 1, 1]
         return (-slope * distance).to(x.dtype)
 
@@ -78,32 +81,32 @@ class T5Bias(ScoreBias, kind="t5_bias"):
     that is further away shares the last one.
     """
 
-    buckets: Size = 32
+    buckets: PositiveInt = 32
     """How many numbers a head learns."""
-    max_distance: Size = 128
+    max_distance: PositiveInt = 128
     """Distance from which on all keys share a bucket."""
     bidirectional: bool = True
     """Whether keys after the query have half of the buckets; otherwise they count as those at the query itself."""
 
-    source = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
+    paper = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
     weights = {"weight": Tensor(("buckets", "heads"), "table", Init("normal", 0.02))}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         reject_positions(sizes, wired)
         parts = 4 if self.bidirectional else 2
         if self.buckets % parts:
             where = "of each direction" if self.bidirectional else "of all"
-            raise Reject(f"{self.buckets} buckets have no half {where}", field="buckets", hint=f"a multiple of {parts}")
+            raise BlockError(f"{self.buckets} buckets have no half {where}", field="buckets", hint=f"a multiple of {parts}")
         if self.max_distance <= self.buckets // parts:
-            raise Reject(
+            raise BlockError(
                 f"up to a distance of {self.buckets // parts} every distance has a bucket of its own",
                 field="max_distance",
                 hint="a larger max_distance, or fewer buckets",
             )
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor, memory_at: torch.Tensor) -> torch.Tensor:
-        memory_at = keep(self, "seen_at", memory_at)
-        offset = memory_at[..., None, :] - at[..., :, None]  # [T, S] or [B, T, S]; negative before the query
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor, memory_position_ids: torch.Tensor) -> torch.Tensor:
+        memory_position_ids = append_to_cache(self, "key_position_ids", memory_position_ids)
+        offset = memory_position_ids[..., None, :] - position_ids[..., :, None]  # [T, S] or [B, T, S]; negative before the query
         buckets = self.buckets // 2 if self.bidirectional else self.buckets
         distance = offset.abs() if self.bidirectional else -offset.clamp(max=0)
         exact = buckets // 2

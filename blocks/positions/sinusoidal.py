@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from blocks.core import Block, F, Paper, Positive, Probability, Reject, Sizes, torch
-from blocks.positions.positions import reject_leading_axes
+from blocks.core import Block, BlockError, F, Paper, PositiveFloat, Probability, Sizes, torch
+from blocks.positions.positions import check_leading_axes
 
 
 class SinusoidalPositions(Block, kind="sinusoidal_positions"):
@@ -15,28 +15,28 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
     There is nothing to learn, and no longest position. The table is made in float32, also under bfloat16.
     """
 
-    base: Positive = 10000.0
+    base: PositiveFloat = 10000.0
     """The longest wave is 2π times this."""
     layout: Literal["interleaved", "halves"] = "interleaved"
     """Where sines and cosines stand: in turn (the paper), or all sines and then all cosines (tensor2tensor, Marian)."""
     dropout: Probability = 0.0
     """Probability of a zero in the sum."""
 
-    source = Paper("Attention Is All You Need", "arXiv:1706.03762")
-    inputs = {"x": "float[batch, time, dim]", "at?": "int[..., time]"}
+    paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
+    inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
-    counts = {"at": "time"}
+    position_inputs = {"position_ids": "time"}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        reject_leading_axes(sizes)
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        check_leading_axes(sizes)
         dim = sizes["dim"]
         if isinstance(dim, int) and dim % 2:
-            raise Reject(f"{dim} channels are no pairs of a sine and a cosine", hint="give the stream an even width")
+            raise BlockError(f"{dim} channels are no pairs of a sine and a cosine", hint="give the stream an even width")
 
-    def forward(self: Any, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         dtype = torch.promote_types(x.dtype, torch.float32)
         exponents = torch.arange(0, x.shape[-1], 2, dtype=dtype, device=x.device) / x.shape[-1]
-        angles = at[..., None].to(dtype) / self.base**exponents  # [T, D/2] or [B, T, D/2]
+        angles = position_ids[..., None].to(dtype) / self.base**exponents  # [T, D/2] or [B, T, D/2]
         waves = [angles.sin(), angles.cos()]
         table = torch.stack(waves, dim=-1).flatten(-2) if self.layout == "interleaved" else torch.cat(waves, dim=-1)
         y = x + table.to(x.dtype)

@@ -7,67 +7,71 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.attention.heads import nearest_divisors
-from blocks.core import Block, Cost, F, Init, Paper, Reject, Size, Sizes, Tensor, keep, torch
+from blocks.core import Block, BlockError, Cost, F, Init, Paper, PositiveInt, Sizes, Tensor, append_to_cache, torch
 
 
 class Conv1d(Block, kind="conv1d"):
     """At every `stride`-th position an affine map of the positions around it:
     `y[t] = b + Σₖ W[k] x[t · stride + k · dilation - before]`, with zeros beyond both ends.
 
-    `before` is half of what the kernel spans, (kernel - 1) · dilation; with `causal` it is all of it, so that no position sees
-    a later one.
+    `before` is half of what the kernel spans, (kernel_size - 1) · dilation; with `causal` it is all of it, so that no position
+    sees a later one.
     """
 
-    out: Size
+    out: PositiveInt
     """Width of the output."""
-    kernel: Size
+    kernel_size: PositiveInt
     """How many positions are mapped to one."""
-    stride: Size = 1
+    stride: PositiveInt = 1
     """How far the kernel moves from one position of the output to the next."""
-    dilation: Size = 1
+    dilation: PositiveInt = 1
     """How far apart the positions of the kernel are."""
-    groups: Size = 1
+    groups: PositiveInt = 1
     """How many parts the channels have, each mapped by itself; as many as there are channels make it depthwise."""
     causal: bool = False
     """Whether the kernel ends at its position."""
     bias: bool = True
     """Whether `b` is added."""
 
-    source = Paper("Phoneme Recognition Using Time-Delay Neural Networks", "IEEE TASSP 37 (1989)")
+    paper = Paper("Phoneme Recognition Using Time-Delay Neural Networks", "IEEE TASSP 37 (1989)")
     inputs = {"x": "float[batch, time, dim]"}
     outputs = {"y": "float[batch, (time + stride - 1) // stride, out]"}
-    keeps = {"seen": "float[batch, time, dim]"}
+    cache_slots = {"seen": "float[batch, time, dim]"}
     # torch's own start, as for a linear map of all that a number is computed from.
     weights = {
-        "weight": Tensor(("out", "dim // groups", "kernel"), "matrix", Init("uniform", "1 / sqrt(dim // groups * kernel)")),
-        "bias": Tensor(("out",), "bias", Init("uniform", "1 / sqrt(dim // groups * kernel)"), when="bias"),
+        "weight": Tensor(
+            ("out", "dim // groups", "kernel_size"), "matrix", Init("uniform", "1 / sqrt(dim // groups * kernel_size)")
+        ),
+        "bias": Tensor(("out",), "bias", Init("uniform", "1 / sqrt(dim // groups * kernel_size)"), when="bias"),
     }
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         for name, channels in (("the input", sizes["dim"]), ("the output", self.out)):
             if isinstance(channels, int) and channels % self.groups:
-                raise Reject(
+                raise BlockError(
                     f"{channels} channels of {name} cannot be split into {self.groups} groups",
                     field="groups",
                     hint=nearest_divisors(channels, self.groups),
                     code="indivisible",
                 )
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, time, dim = inputs["x"].axes
         moved = time.size if self.stride == 1 else (time.size + self.stride - 1) // self.stride
         return {"y": replace(inputs["x"], axes=(batch, replace(time, size=moved), replace(dim, name="out", size=self.out)))}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
-        return () if self.causal or self.kernel == 1 else (sizes["time"],)
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
+        return () if self.causal or self.kernel_size == 1 else (sizes["time"],)
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
-        return Cost("2 * batch * ((time + stride - 1) // stride) * out * (dim // groups) * kernel")
+        return Cost("2 * batch * ((time + stride - 1) // stride) * out * (dim // groups) * kernel_size")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        span = (self.kernel - 1) * self.dilation
+        span = (self.kernel_size - 1) * self.dilation
         if self.causal:
-            seen = keep(self, "seen", x)[:, -x.shape[1] - span :]  # with the inputs of earlier calls that the kernel reaches
+            seen = append_to_cache(self, "seen", x)[
+                :, -x.shape[1] - span :
+            ]  # with the inputs of earlier calls that the kernel reaches
             before, after = x.shape[1] + span - seen.shape[1], 0
         else:
             seen, before, after = x, span // 2, span - span // 2

@@ -8,8 +8,8 @@ from dataclasses import replace
 from string import ascii_letters
 from typing import Any
 
-from blocks.core import Block, Cost, Reject, Sizes, torch
-from blocks.primitives.pieces import of_port
+from blocks.core import Block, BlockError, Cost, Sizes, torch
+from blocks.primitives.stack_split import of_port
 
 
 class Einsum(Block, kind="einsum"):
@@ -26,32 +26,32 @@ class Einsum(Block, kind="einsum"):
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         given = of_port(inputs["xs"])
         terms, out = operands(self.pattern)
         if len(terms) != len(given):
-            raise Reject(f"the pattern has {len(terms)} inputs, and {len(given)} are wired", field="pattern")
+            raise BlockError(f"the pattern has {len(terms)} inputs, and {len(given)} are wired", field="pattern")
         lengths: dict[str, Any] = {}
         for index, (names, x) in enumerate(zip(terms, given, strict=True)):
             if len(names) != len(x.axes):
-                raise Reject(f"takes {' '.join(names)}, not {x}", port="xs", index=index, code="type-mismatch")
+                raise BlockError(f"takes {' '.join(names)}, not {x}", port="xs", index=index, code="type-mismatch")
             for name, axis in zip(names, x.axes, strict=True):
                 if lengths.setdefault(name, axis.size) != axis.size:
                     message = f"takes {' '.join(names)} with {name} = {lengths[name]}, not {x}"
-                    raise Reject(message, port="xs", index=index, code="type-mismatch")
+                    raise BlockError(message, port="xs", index=index, code="type-mismatch")
         if strange := next((name for name in out if name not in lengths), None):
-            raise Reject(f"no input has an axis `{strange}`", field="pattern")
+            raise BlockError(f"no input has an axis `{strange}`", field="pattern")
         letter = dict(zip(lengths, ascii_letters, strict=False))
         written = ["".join(letter[name] for name in names) for names in (*terms, out)]
         equation = f"{','.join(written[:-1])}->{written[-1]}"
         return {"equation": equation, "lengths": lengths} | {f"axis_{name}": size for name, size in lengths.items()}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         first = of_port(inputs["xs"])[0]
         axes = [replace(first.axes[0], name=name, size=sizes["lengths"][name]) for name in operands(self.pattern)[1]]
         return {"y": replace(first, axes=tuple(axes))}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         lengths, out = sizes["lengths"], operands(self.pattern)[1]
         every = list(lengths.values())
         return [size for name, size in lengths.items() if name not in out or every.count(size) > 1]
@@ -72,18 +72,18 @@ def operands(pattern: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """The names of each input's axes, and of the output's.
 
     Raises:
-        Reject: where it is not written so.
+        BlockError: where it is not written so.
     """
     left, arrow, right = pattern.partition("->")
     terms, out = [tuple(term.split()) for term in left.split(",")], tuple(right.split())
     sound = arrow and len(terms) <= 2 and all(terms) and all(re.fullmatch(r"[A-Za-z_]\w*", n) for n in (*sum(terms, ()), *out))
     if not sound:
-        raise Reject(
+        raise BlockError(
             "a pattern is the axes of one input or two, with a comma between, `->`, and the axes of the output",
             field="pattern",
             hint="pattern: batch query dim, batch key dim -> batch query key",
         )
     for names in (*terms, out):
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise Reject(f"`{twice}` stands twice in `{' '.join(names)}`", field="pattern")
+            raise BlockError(f"`{twice}` stands twice in `{' '.join(names)}`", field="pattern")
     return terms, out

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from blocks.core import Block, Call, Init, Size, Sizes, Tensor
+from blocks.core import Block, Call, Init, PositiveInt, Sizes, Tensor
 
 
 class Linear(Block, kind="linear"):
     """An affine map of the last axis: `y = x Wᵀ + b`."""
 
-    out: Size
+    out: PositiveInt
     """Width of the output."""
     bias: bool = True
     """Whether `b` is added."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import ONES, Block, Size, Tensor, torch
+from blocks.core import ONES, Block, PositiveInt, Tensor, torch
 
 
 class OneHot(Block, kind="one_hot"):
     """Each id as a vector with a one at its place and zeros elsewhere: `yᵢ = [i = id]`; zeros alone where the id is no class."""
 
-    classes: Size
+    classes: PositiveInt
     """How many classes there are: the length of the vectors."""
 
     inputs = {"ids": "int[...]"}

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from blocks.core import ONES, ZEROS, Block, Init, Positive, Size, Sizes, Tensor, Weights
+from blocks.core import ONES, ZEROS, Block, Init, PositiveFloat, PositiveInt, Sizes, Tensor, Weights
 
 
 class Parameter(Block, kind="parameter"):
     """A learned value that depends on no input: latents, queries, a temperature."""
 
-    shape: tuple[Size, ...]
+    shape: tuple[PositiveInt, ...]
     """Sizes of its axes, `[1, dim]`; `[]` is a single number."""
     init: Literal["normal", "zeros", "ones"] = "normal"
     """How it starts: drawn from a normal distribution of mean 0, all zeros or all ones."""
-    std: Positive = 0.02
+    std: PositiveFloat = 0.02
     """Standard deviation, where it is drawn."""
 
     outputs = {"y": "float[...]"}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
         return {"y": f"float[{', '.join(map(str, self.shape))}]"}
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:

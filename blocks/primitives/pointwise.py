@@ -42,7 +42,7 @@ class Dropout(Block, kind="dropout"):
     p: Probability
     """Probability of a zero."""
 
-    source = Paper("Dropout: A Simple Way to Prevent Neural Networks from Overfitting", "JMLR 15 (2014)")
+    paper = Paper("Dropout: A Simple Way to Prevent Neural Networks from Overfitting", "JMLR 15 (2014)")
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from blocks.core import Block, Paper, Reject, Size, Sizes, torch
+from blocks.core import Block, BlockError, Paper, PositiveInt, Sizes, torch
 
 
 class Rearrange(Block, kind="rearrange"):
@@ -21,34 +21,38 @@ class Rearrange(Block, kind="rearrange"):
 
     pattern: str
     """The names before and after `->`; they are given here, whatever the axes were called before."""
-    sizes: tuple[Size, ...] = ()
+    sizes: tuple[PositiveInt, ...] = ()
     """How long the new axes are, in the order of the pattern: of each bracket on the left all but the last."""
 
-    source = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
+    paper = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         left, right = sides(self.pattern)
         axes = sizes["..."]
         if len(left) != len(axes):
             shown = ", ".join(str(axis.size) for axis in axes)
-            raise Reject(f"the pattern takes {len(left)} axes, and there are {len(axes)}: [{shown}]", field="pattern")
+            raise BlockError(f"the pattern takes {len(left)} axes, and there are {len(axes)}: [{shown}]", field="pattern")
         before, after = [name for group in left for name in group], [name for group in right for name in group]
         if twice := next((name for name in before if before.count(name) > 1), None):
-            raise Reject(f"two axes are called `{twice}`", field="pattern")
+            raise BlockError(f"two axes are called `{twice}`", field="pattern")
         if sorted(before) != sorted(after):
             odd = sorted(set(before) ^ set(after)) or sorted(name for name in after if after.count(name) > 1)
-            raise Reject(f"`{odd[0]}` does not stand once on each side of `->`", field="pattern")
+            raise BlockError(f"`{odd[0]}` does not stand once on each side of `->`", field="pattern")
         needed = sum(len(group) - 1 for group in left)
         if len(self.sizes) != needed:
-            raise Reject(f"the pattern has {needed} new axes that need a size, and {len(self.sizes)} are given", field="sizes")
+            raise BlockError(
+                f"the pattern has {needed} new axes that need a size, and {len(self.sizes)} are given", field="sizes"
+            )
         for group, axis, new in zip(left, axes, new_axes(left, self.sizes), strict=True):
             if isinstance(axis.size, int) and axis.size % prod(new):
                 known = " · ".join(map(str, new))
-                raise Reject(f"{axis.size} is no multiple of {known}, for `{' '.join(group)}`", field="sizes", code="indivisible")
+                raise BlockError(
+                    f"{axis.size} is no multiple of {known}, for `{' '.join(group)}`", field="sizes", code="indivisible"
+                )
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         left, right = sides(self.pattern)
         names = [name for group in left for name in group]
         # From the last, so that the places of those before stay: what torch unflattens and flattens by.
@@ -57,7 +61,7 @@ class Rearrange(Block, kind="rearrange"):
         together = [(index, index + len(group) - 1) for index, group in enumerate(right) if len(group) > 1]
         return {"apart": tuple(reversed(apart)), "order": tuple(order), "together": tuple(together)}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         left, right = sides(self.pattern)
         lengths: dict[str, Any] = {}
         for group, axis, new in zip(left, sizes["..."], new_axes(left, self.sizes), strict=True):
@@ -89,11 +93,11 @@ def sides(pattern: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """The names of the axes before and after the arrow; what stands in one bracket together.
 
     Raises:
-        Reject: where it is not written so.
+        BlockError: where it is not written so.
     """
     pieces = pattern.split("->")
     if len(pieces) != 2 or not all(re.fullmatch(r"(\s*(\([\w\s]*\w[\w\s]*\)|\w+\b))+\s*", piece) for piece in pieces):
-        raise Reject(
+        raise BlockError(
             "a pattern is names of axes, with brackets where several are one, on both sides of `->`",
             field="pattern",
             hint="pattern: batch time (heads dim) -> batch heads time dim",

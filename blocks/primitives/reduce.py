@@ -6,28 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Axis, Block, Reject, Sizes, torch
-from blocks.primitives.axes import place
+from blocks.core import AxisRef, Block, BlockError, Sizes, torch
+from blocks.primitives.axes import axis_index
 
 
 class Reduction(Block):
     """One number in place of all along an axis, which the output no longer has."""
 
-    axis: Axis
+    axis: AxisRef
     """The axis that goes: its name, or `last`."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         axes = list(sizes["..."])
         del axes[sizes["dim"]]
         return {"y": replace(inputs["x"], axes=tuple(axes))}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        return {"dim": place(sizes["..."], self.axis)}
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"dim": axis_index(sizes["..."], self.axis)}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["..."][sizes["dim"]].size,)
 
 
@@ -51,10 +51,10 @@ class Select(Reduction, kind="select"):
     index: int
     """The place, from 0 on; from the end where it is negative."""
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
-        count = sizes["..."][place(sizes["..."], self.axis)].size
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
+        count = sizes["..."][axis_index(sizes["..."], self.axis)].size
         if isinstance(count, int) and not -count <= self.index < count:
-            raise Reject(
+            raise BlockError(
                 f"there is no place {self.index} in an axis of {count}", field="index", hint=f"places run from 0 to {count - 1}"
             )
 

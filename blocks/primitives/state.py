@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from blocks.core import ONES, ZEROS, Block, Edge, Size, Sizes, Tensor, torch
+from blocks.core import ONES, ZEROS, Block, NodeRef, PositiveInt, Sizes, Tensor, torch
 
 
 class State(Block, kind="state"):
@@ -16,9 +16,9 @@ class State(Block, kind="state"):
     it. While a text is being written (in a session) nothing changes, so that it can be read in pieces.
     """
 
-    shape: tuple[Size, ...]
+    shape: tuple[PositiveInt, ...]
     """Sizes of its axes; `[]` is a single number."""
-    next: Edge
+    next: NodeRef
     """The node whose value it has in the next call."""
     init: Literal["zeros", "ones"] = "zeros"
     """What the first call sees."""
@@ -27,7 +27,7 @@ class State(Block, kind="state"):
 
     outputs = {"y": "float[...]"}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
         return {"y": f"float[{', '.join(map(str, self.shape))}]"}
 
     def buffers(self) -> Mapping[str, Tensor]:

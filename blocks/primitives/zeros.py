@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Block, Reject, Size, Sizes, torch
+from blocks.core import Block, BlockError, PositiveInt, Sizes, torch
 
 
 class Zeros(Block, kind="zeros"):
     """Zeros for each row of the batch of x: what a recurrence starts from."""
 
-    shape: tuple[Size, ...]
+    shape: tuple[PositiveInt, ...]
     """Sizes of the axes behind the batch, `[hidden]`; `[]` is one number for each row."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
-    measures = ("x",)
+    shape_only_inputs = ("x",)
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"y": f"float[{', '.join(['batch', *map(str, self.shape)])}]"}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if not sizes["..."]:
-            raise Reject("is given one number, which has no batch", port="x")
+            raise BlockError("is given one number, which has no batch", port="x")
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"batch": sizes["..."][0].size}
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:

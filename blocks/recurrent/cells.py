@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from blocks.core import Block, F, Init, Paper, Size, Sizes, Tensor, Weights, torch
+from blocks.core import Block, F, Init, Paper, PositiveInt, Sizes, Tensor, Weights, torch
 
 
 class Cell(Block):
@@ -12,7 +12,7 @@ class Cell(Block):
     input, `weight_hh` that of the state.
     """
 
-    hidden: Size
+    hidden: PositiveInt
     """Width of the state."""
     biases: Literal["two", "one"] = "two"
     """Whether it adds a learned vector to the map of the input and another to that of the state, or one to their sum."""
@@ -44,7 +44,7 @@ class RNNCell(Cell, kind="rnn_cell"):
     activation: Literal["tanh", "relu"] = "tanh"
     """The curve."""
 
-    source = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
+    paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]"}
     outputs = {"y": "float[..., hidden]"}
 
@@ -61,7 +61,7 @@ class GRUCell(Cell, kind="gru_cell"):
 
     gates: ClassVar[int] = 3
 
-    source = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
+    paper = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]"}
     outputs = {"y": "float[..., hidden]"}
 
@@ -82,7 +82,7 @@ class LSTMCell(Cell, kind="lstm_cell"):
 
     gates: ClassVar[int] = 4
 
-    source = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")
+    paper = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]", "c?": "float[..., hidden]"}
     outputs = {"h": "float[..., hidden]", "c?": "float[..., hidden]"}
 
@@ -92,4 +92,4 @@ class LSTMCell(Cell, kind="lstm_cell"):
         kept = torch.zeros_like(h) if c is None else c
         c = torch.sigmoid(f) * kept + torch.sigmoid(i) * torch.tanh(g)
         h = torch.sigmoid(o) * torch.tanh(c)
-        return (h, c) if "c" in self.wanted else h
+        return (h, c) if "c" in self.requested_outputs else h

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from blocks.core import Paper, leave, torch
+from blocks.core import Paper, store_carry, torch
 from blocks.recurrent.recurrent import Recurrent
 
 
@@ -19,14 +19,14 @@ class GRU(Recurrent, kind="gru"):
 
     gates: ClassVar[int] = 3
 
-    source = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
+    paper = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
     inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]"}
     outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}
-    carries = {"h": "float[batch, layers, hidden]"}
+    carry = {"h": "float[batch, layers, hidden]"}
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None) -> Any:
         before, weights = self.before("h", h, x), self.parameters_in_order()
         y, h = torch.gru(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
         h = h.transpose(0, 1)  # [B, layers · directions, hidden]
-        leave(self, x.shape[1], h=h)
-        return (y, h) if "h" in self.wanted else y
+        store_carry(self, x.shape[1], h=h)
+        return (y, h) if "h" in self.requested_outputs else y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from blocks.core import Paper, leave, torch
+from blocks.core import Paper, store_carry, torch
 from blocks.recurrent.recurrent import Recurrent
 
 
@@ -19,7 +19,7 @@ class LSTM(Recurrent, kind="lstm"):
 
     gates: ClassVar[int] = 4
 
-    source = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")
+    paper = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")
     inputs = {
         "x": "float[batch, time, dim]",
         "h?": "float[batch, states, hidden]",
@@ -30,7 +30,7 @@ class LSTM(Recurrent, kind="lstm"):
         "h?": "float[batch, layers, hidden]",
         "c?": "float[batch, layers, hidden]",
     }
-    carries = {"h": "float[batch, layers, hidden]", "c": "float[batch, layers, hidden]"}
+    carry = {"h": "float[batch, layers, hidden]", "c": "float[batch, layers, hidden]"}
 
     def forward(self: Any, x: torch.Tensor, h: torch.Tensor | None = None, c: torch.Tensor | None = None) -> Any:
         if torch.compiler.is_compiling() and torch.is_grad_enabled() and not x.requires_grad:
@@ -40,7 +40,7 @@ class LSTM(Recurrent, kind="lstm"):
         before, weights = (self.before("h", h, x), self.before("c", c, x)), self.parameters_in_order()
         y, h, c = torch.lstm(x, before, weights, True, self.layers, self.dropout, self.training, self.bidirectional, True)
         h, c = h.transpose(0, 1), c.transpose(0, 1)  # [B, layers · directions, hidden]
-        leave(self, x.shape[1], h=h, c=c)
-        if not self.wanted:
+        store_carry(self, x.shape[1], h=h, c=c)
+        if not self.requested_outputs:
             return y
-        return (y, *(state for name, state in (("h", h), ("c", c)) if name in self.wanted))
+        return (y, *(state for name, state in (("h", h), ("c", c)) if name in self.requested_outputs))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
-from blocks.core import Block, Init, Probability, Reject, Size, Sizes, Tensor, Weights, recall, torch
+from blocks.core import Block, BlockError, Init, PositiveInt, Probability, Sizes, Tensor, Weights, cached, torch
 
 
 class Recurrent(Block):
@@ -17,7 +17,7 @@ class Recurrent(Block):
     that of the state, `_reverse` that of the direction from the end.
     """
 
-    hidden: Size
+    hidden: PositiveInt
     """Width of the state, and of the output of each direction."""
     layers: Annotated[int, Ge(1), Le(1_000)] = 1
     """How many layers there are, each reading the output of the one below."""
@@ -45,24 +45,24 @@ class Recurrent(Block):
                     weights[f"bias_hh_l{layer}{end}"] = Tensor((rows,), "bias", start)
         return weights
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
         states = f"float[batch, {self.layers * self.directions()}, hidden]"
         y = f"float[batch, time, {self.directions()} * hidden]"
         return {name: y if name == "y" else states for name in self.outputs}
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         states, wanted = sizes.get("states"), self.layers * self.directions()
         if states is not None and states != wanted:
             each = "each layer and direction" if self.bidirectional else "each layer"
-            raise Reject(f"{wanted} states are wanted, one for {each}, not {states}", code="type-mismatch")
+            raise BlockError(f"{wanted} states are wanted, one for {each}, not {states}", code="type-mismatch")
 
-    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[Reject]:
+    def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[BlockError]:
         if self.dropout and self.layers == 1:
             hint = "for what leaves the layer, write a `dropout` after it"
-            return [Reject("dropout stands between layers, and here is one", field="dropout", hint=hint, code="no-effect")]
+            return [BlockError("dropout stands between layers, and here is one", field="dropout", hint=hint, code="no-effect")]
         return ()
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]] if self.bidirectional else []  # the direction from the end shows what follows
 
     def directions(self: Any) -> int:
@@ -72,7 +72,7 @@ class Recurrent(Block):
         """The states before the first position, [layers · directions, B, hidden]: those that the call before left, else what is
         wired, else zeros.
         """
-        left = recall(self, name)
+        left = cached(self, name)
         states = given if left is None else left
         if states is None:
             return x.new_zeros(self.layers * self.directions(), x.shape[0], self.hidden)

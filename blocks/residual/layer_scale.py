@@ -13,7 +13,7 @@ class LayerScale(Block, kind="layer_scale"):
     init: float = 1e-4
     """Where every factor starts; CaiT takes 0.1 up to depth 18, 1e-5 up to 24 and 1e-6 beyond."""
 
-    source = Paper("Going deeper with Image Transformers", "arXiv:2103.17239")
+    paper = Paper("Going deeper with Image Transformers", "arXiv:2103.17239")
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
     weights = {"weight": Tensor(("dim",), "gain", Init("constant", "init"))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from blocks.core import Block, Norm, Paper, Probability, Reject, Sizes
+from blocks.core import Block, BlockError, Norm, Paper, Probability, Sizes
 
 
 class Residual(Block, kind="residual"):
@@ -33,7 +33,7 @@ class Residual(Block, kind="residual"):
     dropout: Probability = 0.0
     """Probability of a zero in the branch, before the sum."""
 
-    source = Paper("Deep Residual Learning for Image Recognition", "arXiv:1512.03385")
+    paper = Paper("Deep Residual Learning for Image Recognition", "arXiv:1512.03385")
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
     graph = """
@@ -48,14 +48,16 @@ class Residual(Block, kind="residual"):
         post_norm: norm if placement == post else post_norm
     """
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if self.placement == "pre":
             return
         if self.norm is None:
-            raise Reject(f"placement {self.placement} moves a norm, and there is none", field="placement", hint="write `norm`")
+            raise BlockError(
+                f"placement {self.placement} moves a norm, and there is none", field="placement", hint="write `norm`"
+            )
         for name in ("branch_norm", "post_norm"):
             if getattr(self, name) is not None:
-                raise Reject(
+                raise BlockError(
                     f"{name} is written beside placement {self.placement}, which says where the one norm goes",
                     field=name,
                     hint=f"leave out `placement` or `{name}`",

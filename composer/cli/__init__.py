@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import composer
-from composer.cli.arguments import Parser, Problem, hints, misspelt
+from composer.cli.arguments import Parser, Problem, hints, misspelled
 
 COMMANDS = {
     "list": ("zoo", "the recipes that come with the package"),
@@ -25,7 +25,7 @@ COMMANDS = {
     "export": ("export", "a model as one Python file that needs nothing but torch"),
     "train": ("train", "train a model on a text"),
     "generate": ("generate", "let a trained model write"),
-    "demo": ("demo", "check, summarise and train a small model, and let it write: about three minutes"),
+    "demo": ("demo", "check, summarize and train a small model, and let it write: about three minutes"),
     "plays": ("plays", "train six small models on the same plays, and compare them: about a quarter of an hour"),
 }
 """Each command with the module that holds it, and what it gives."""
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     chosen = next((word for word in words if not word.startswith("-")), None)
     if chosen is not None and chosen not in COMMANDS:
-        raise Problem(f"arco: there is no command called `{chosen}`", misspelt(chosen, COMMANDS) or "`arco -h` shows them all")
+        raise Problem(f"arco: there is no command called `{chosen}`", misspelled(chosen, COMMANDS) or "`arco -h` shows them all")
     parser = Parser(prog="arco", description="Compose neural networks from recipes: check, count, compile, train, write.")
     parser.add_argument("--version", action="version", version=f"arco {composer.__version__ if '--version' in words else ''}")
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)

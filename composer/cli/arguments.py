@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         raise Problem(f"{self.prog}: {message}", f"`{self.prog} -h` shows how it is used")
 
 
-def misspelt(word: str, known: Iterable[str]) -> str:
+def misspelled(word: str, known: Iterable[str]) -> str:
     """What a word may have meant, as a hint."""
     offered = near(word, known)
     return f"did you mean {' or '.join(offered)}?" if offered else ""
@@ -43,7 +43,7 @@ def misspelt(word: str, known: Iterable[str]) -> str:
 
 def hints(word: str, options: Iterable[str], command: str | None) -> str:
     """What to do about a word that no command takes."""
-    meant = misspelt(word.partition("=")[0], options) if word.startswith("-") else ""
+    meant = misspelled(word.partition("=")[0], options) if word.startswith("-") else ""
     return meant or f"`arco {command} -h` shows what it takes" if command else meant or "`arco -h` shows what it takes"
 
 
@@ -95,7 +95,7 @@ def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
     from composer.recipe import load
 
     try:
-        return load(source, set=arguments.set, blocks=arguments.blocks)
+        return load(source, overrides=arguments.set, blocks=arguments.blocks)
     except RecipeError as error:
         raise unusable(error) from None
 

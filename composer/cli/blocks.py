@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from blocks.core import Library, Part
-from composer.cli.arguments import Problem, add_blocks, library_of, misspelt
+from composer.cli.arguments import Problem, add_blocks, library_of, misspelled
 
 WIDTH = 100
 INDENT = " " * 4
@@ -31,7 +31,7 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.name not in library:
         raise Problem(
             f"arco blocks: there is no block called `{arguments.name}`",
-            misspelt(arguments.name, library) or "`arco blocks` lists them all",
+            misspelled(arguments.name, library) or "`arco blocks` lists them all",
         )
     print("\n".join(_entry(library[arguments.name])))
     return 0
@@ -64,8 +64,8 @@ def _entry(part: type[Part]) -> Iterator[str]:
     for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):
         yield ""
         yield from textwrap.wrap(" ".join(paragraph.split()), WIDTH)
-    if part.source is not None:
-        yield f"\n{part.source.title}, {part.source.reference}"
+    if part.paper is not None:
+        yield f"\n{part.paper.title}, {part.paper.reference}"
     rows, docs = list(field_rows(part)), docs_of(part)
     if rows:
         yield "\nfields"

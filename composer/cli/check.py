@@ -84,14 +84,14 @@ def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[
     from composer.recipe import is_recipe
 
     if is_recipe(arguments.against):
-        return changed_edges(_sound(arguments.against, arguments).typed, recipe.typed)
+        return changed_edges(_sound(arguments.against, arguments).program, recipe.program)
     file = Path(source)
     if not file.is_file():
         raise Problem(
             f"arco check: --against {arguments.against}: {source} is no file that git could know", "name another recipe"
         )
     with at_revision(file, arguments.against) as earlier:
-        found = changed_edges(_sound(str(earlier), arguments).typed, recipe.typed)
+        found = changed_edges(_sound(str(earlier), arguments).program, recipe.program)
     shown = f"{source} at {arguments.against}"
     return [replace(each, labels=tuple(map(partial(_called, shown), each.labels)), hint=each.hint.replace(str(earlier), shown))
             for each in found]  # fmt: skip

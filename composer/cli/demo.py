@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 RECIPE = "gpt_mini"
 SETTINGS = {
-    "steps": 900, "batch": 16, "context": 128, "learning_rate": 3e-3, "warmup": 50, "floor": 0.02, "beta2": 0.99,
-    "validate_every": 300, "validation_batches": 20, "save_every": 450,
+    "steps": 900, "batch_size": 16, "seq_len": 128, "learning_rate": 3e-3, "warmup_steps": 50, "min_lr_ratio": 0.02,
+    "beta2": 0.99, "validate_every": 300, "validation_batches": 20, "save_every": 450,
 }  # fmt: skip
 """Found on two cores: about 100 s of steps, and 1.65 nats per character."""
 PROMPT = "HAMLET"
@@ -37,7 +37,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, summarise, train, compare with counting, draw, write."""
+    """Check, summarize, train, compare with counting, draw, write."""
     from composer.recipe import load
 
     recipe = load(RECIPE)
@@ -61,18 +61,18 @@ def heading(command: str) -> None:
 
 def train(recipe: Recipe, arguments: argparse.Namespace) -> Result:
     """Train the recipe on the plays."""
-    from composer.train import TrainSettings, characters_of, read_text, tokenise
+    from composer.train import TrainSettings, characters_of, read_text, tokenize
 
     text = read_text(plays())
-    tokeniser = characters_of(text)
-    recipe = sized(recipe, tokeniser)
+    tokenizer = characters_of(text)
+    recipe = sized(recipe, tokenizer)
     settings = TrainSettings(**{**SETTINGS, "steps": arguments.steps, "seed": arguments.seed})
-    heading(f"arco summary {RECIPE} --at time={settings.context}")
-    print(recipe.summary({"time": settings.context}))
+    heading(f"arco summary {RECIPE} --at time={settings.seq_len}")
+    print(recipe.summary({"time": settings.seq_len}))
     folder = arguments.folder or free_folder("demo")
     heading(f"arco train {RECIPE} --data shakespeare.txt --run {folder}")
-    data = tokenise(text, tokeniser, path=plays())
-    return trained(recipe, tokeniser, data, settings, folder, arguments.device)
+    data = tokenize(text, tokenizer, path=plays())
+    return trained(recipe, tokenizer, data, settings, folder, arguments.device)
 
 
 def compare(result: Result) -> None:

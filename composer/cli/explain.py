@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 
-from composer.cli.arguments import Problem, misspelt
+from composer.cli.arguments import Problem, misspelled
 from composer.package_data import errors_page
 
 WIDTH = 100
@@ -32,7 +32,7 @@ def explain(arguments: argparse.Namespace) -> int:
     if code not in known:
         raise Problem(
             f"arco explain: there is no error called `{arguments.code}`",
-            misspelt(code, known) or "`arco explain` lists them all",
+            misspelled(code, known) or "`arco explain` lists them all",
         )
     print(f"{code}\n\n{plain(known[code])}")
     return 0

@@ -12,7 +12,7 @@ from composer.cli.running import add_device, rebuild, refusals
 from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
-    from composer.decode import Beside, Sampling, Search
+    from composer.decode import EncoderInputs, Sampling, Search
     from composer.train import Trained
 
 
@@ -44,7 +44,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     )
     parser.add_argument("--beams", metavar="N", type=int, help="search for the likeliest text instead, following N at a time")
     parser.add_argument(
-        "--length-penalty", metavar="X", type=float, default=1.0, help="of the search: 0 favours short texts (default: 1)"
+        "--length-penalty", metavar="X", type=float, default=1.0, help="of the search: 0 favors short texts (default: 1)"
     )
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="decides what is drawn (default: 0)")
     parser.add_argument("--checkpoint", metavar="NAME", help="one of the run's checkpoints (default: the latest)")
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         sampling = Sampling(temperature=arguments.temperature, top_k=arguments.top_k, top_p=arguments.top_p)
         trained = open_run(arguments.trained, build=rebuild(arguments.blocks, arguments.device), checkpoint=arguments.checkpoint)
         if arguments.beams is not None:
-            search = Search(beams=arguments.beams, length_penalty=arguments.length_penalty, max_new_tokens=arguments.tokens)
+            search = Search(num_beams=arguments.beams, length_penalty=arguments.length_penalty, max_new_tokens=arguments.tokens)
             write_best(trained, arguments.prompt, search)
         else:
             write(trained, arguments.prompt, tokens=arguments.tokens, sampling=sampling, seed=arguments.seed)
@@ -77,12 +77,12 @@ def write(trained: Trained, prompt: str, *, tokens: int, sampling: Sampling, see
     from composer.train import text_as_it_comes
 
     begin = beginning(trained, prompt)
-    request = Request(max_new_tokens=tokens, sampling=sampling, stop=begin.stop, vocabulary=trained.tokeniser.size)
-    if not begin.beside:
+    request = Request(max_new_tokens=tokens, sampling=sampling, stop=begin.stop, vocabulary=trained.tokenizer.size)
+    if not begin.encoder_inputs:
         print(prompt, end="")
-        request = replace(request, limit=Slide(trained.settings.context))
-    ids = stream(trained.model, begin.tokens, request, beside=begin.beside, seed=seed, reading=cached)
-    for piece in text_as_it_comes(trained.tokeniser, ids):
+        request = replace(request, limit=Slide(trained.settings.seq_len))
+    ids = stream(trained.model, begin.tokens, request, encoder_inputs=begin.encoder_inputs, seed=seed, reading=cached)
+    for piece in text_as_it_comes(trained.tokenizer, ids):
         print(piece, end="", flush=True)
     print()
 
@@ -92,11 +92,11 @@ def write_best(trained: Trained, prompt: str, search: Search) -> None:
     from composer.decode import Refuse, beam_search, cached
 
     begin = beginning(trained, prompt)
-    search = replace(search, stop=begin.stop, vocabulary=trained.tokeniser.size)
-    if not begin.beside:
-        search = replace(search, limit=Refuse(trained.settings.context))
-    ((best, *_),) = beam_search(trained.model, [begin.tokens], search, beside=begin.beside, reading=cached)
-    print(("" if begin.beside else prompt) + trained.tokeniser.decode(best.tokens))
+    search = replace(search, stop=begin.stop, vocabulary=trained.tokenizer.size)
+    if not begin.encoder_inputs:
+        search = replace(search, limit=Refuse(trained.settings.seq_len))
+    ((best, *_),) = beam_search(trained.model, [begin.tokens], search, encoder_inputs=begin.encoder_inputs, reading=cached)
+    print(("" if begin.encoder_inputs else prompt) + trained.tokenizer.decode(best.tokens))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Beginning:
 
     tokens: list[int]
     """The first of its own text."""
-    beside: Beside
+    encoder_inputs: EncoderInputs
     stop: frozenset[int]
 
 
@@ -117,14 +117,14 @@ def beginning(trained: Trained, prompt: str) -> Beginning:
     """
     import torch
 
-    from composer.train import MarkedTokeniser, task_of
+    from composer.train import MarkedTokenizer, task_of
     from composer.train.data.objectives import END, START
 
-    task, tokeniser = task_of(trained.model) or "", trained.tokeniser
+    task, tokenizer = task_of(trained.model) or "", trained.tokenizer
     if not TASKS[task].text:
         writing = ", ".join(name for name, known in TASKS.items() if known.text)
         raise Problem(f"arco: a model for {task} writes nothing", f"those that write are for {writing}")
-    if not isinstance(tokeniser, MarkedTokeniser):
-        return Beginning(tokeniser.encode(prompt), {}, frozenset())
-    start, end = tokeniser.mark(START), tokeniser.mark(END)
-    return Beginning([start], {"source": torch.tensor([[*tokeniser.encode_marked(prompt), end]])}, frozenset({end}))
+    if not isinstance(tokenizer, MarkedTokenizer):
+        return Beginning(tokenizer.encode(prompt), {}, frozenset())
+    start, end = tokenizer.mark(START), tokenizer.mark(END)
+    return Beginning([start], {"source": torch.tensor([[*tokenizer.encode_marked(prompt), end]])}, frozenset({end}))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from blocks.core import Edge, standard
+from blocks.core import NodeRef, standard
 from blocks.masks.mask import Mask, Pair
 from composer.cli.arguments import Problem
 from composer.diagnostics import Diagnostic, Source, Span, report
@@ -143,7 +143,7 @@ def _plain(value: FieldValue) -> Any:
         case PartValue():
             return _built(value)
         case Known(value=EdgePort(port=port)):
-            return Edge(port)
+            return NodeRef(port)
         case Known(value=number):
             return number
     raise AssertionError(value)

@@ -14,11 +14,11 @@ from composer.cli.train import trained
 from composer.package_data import plays
 
 if TYPE_CHECKING:
-    from composer.train import RunFolder, TextData, Tokeniser, TrainSettings
+    from composer.train import RunFolder, TextData, Tokenizer, TrainSettings
 
 SETTINGS = {
-    "steps": 1000, "batch": 16, "context": 128, "learning_rate": 3e-3, "warmup": 50, "floor": 0.02, "beta2": 0.99,
-    "validate_every": 250, "validation_batches": 20, "save_every": 100,
+    "steps": 1000, "batch_size": 16, "seq_len": 128, "learning_rate": 3e-3, "warmup_steps": 50, "min_lr_ratio": 0.02,
+    "beta2": 0.99, "validate_every": 250, "validation_batches": 20, "save_every": 100,
 }  # fmt: skip
 """The same for all: each reads as many characters, in the same order."""
 MODELS: Mapping[str, Mapping[str, object]] = {
@@ -35,8 +35,8 @@ MODELS: Mapping[str, Mapping[str, object]] = {
 COUNTING = ("counting characters", "counting pairs", "counting 3 in a row", "counting 4 in a row", "counting 5 in a row")
 PAGE = """# Models on the plays
 
-Six small models learn nine plays by Shakespeare, a character at a time, and foretell the last tenth of the text, which they
-have not seen. Each makes {steps:,} steps of {batch} windows of {context} characters, with one schedule for all. Above them
+Six small models learn nine plays by Shakespeare, a character at a time, and predict the last tenth of the text, which they
+have not seen. Each makes {steps:,} steps of {batch_size} windows of {seq_len} characters, with one schedule for all. Above them
 stands what counting reaches on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
 
 {table}
@@ -84,16 +84,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Train what is not trained yet, and print the table."""
     import torch
 
-    from composer.train import TrainSettings, characters_of, read_text, tokenise
+    from composer.train import TrainSettings, characters_of, read_text, tokenize
 
     text = read_text(plays())
-    tokeniser = characters_of(text)
-    data = tokenise(text, tokeniser, path=plays())
+    tokenizer = characters_of(text)
+    data = tokenize(text, tokenizer, path=plays())
     settings = TrainSettings(**{**SETTINGS, "steps": arguments.steps})
     rows = list(counted(text))
     with refusals():
         for name in arguments.only or MODELS:
-            rows.append(row(name, arguments.runs / name, settings, tokeniser, data, arguments.device))
+            rows.append(row(name, arguments.runs / name, settings, tokenizer, data, arguments.device))
     shown = "\n".join(["| model | parameters | nats per character | seconds |", "|---|---:|---:|---:|", *map(str, rows)])
     print(f"\n{shown}")
     if arguments.output is not None:
@@ -107,8 +107,8 @@ def page(table: str, settings: TrainSettings, threads: int) -> str:
     return PAGE.format(
         table=table,
         steps=settings.steps,
-        batch=settings.batch,
-        context=settings.context,
+        batch_size=settings.batch_size,
+        seq_len=settings.seq_len,
         threads=f"{threads} thread{'s' * (threads != 1)}",
         command=command("mixtral"),
     )
@@ -131,15 +131,15 @@ def counted(text: str) -> Iterator[ResultRow]:
         yield ResultRow(name, nats)
 
 
-def row(name: str, folder: Path, settings: TrainSettings, tokeniser: Tokeniser, data: TextData, device: str | None) -> ResultRow:
+def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, data: TextData, device: str | None) -> ResultRow:
     """A model's line; it is trained, or goes on, only where its run is not done."""
     from composer.recipe import load
     from composer.train import RunFolder, resume
 
-    recipe = load(name, set={**MODELS[name], "vocab": tokeniser.size})
+    recipe = load(name, overrides={**MODELS[name], "vocab": tokenizer.size})
     kept = RunFolder(folder)
     if not kept.settings.exists():
-        trained(recipe, tokeniser, data, settings, folder, device)
+        trained(recipe, tokenizer, data, settings, folder, device)
     elif done(kept, settings) is None:
         print(f"{name} goes on in {folder}")
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())

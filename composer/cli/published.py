@@ -6,7 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from composer.cli.arguments import Problem, add_blocks, load_recipe, misspelt
+from composer.cli.arguments import Problem, add_blocks, load_recipe, misspelled
 from composer.cli.export import write_whole
 from composer.diagnostics import RecipeError, report
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print `RECIPE --set …`, or write the recipe."""
     try:
         name = arguments.recipe or recipe_for(arguments.config)
-        recipe = load_recipe(name, arguments).configured(arguments.config)
+        recipe = load_recipe(name, arguments).with_config(arguments.config)
     except RecipeError as error:
         raise Problem(report(error.diagnostics), code=1) from None
     if arguments.output is None:
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def recipe_for(config: Path) -> str:
-    """The recipe of the zoo whose `weights` know the model type.
+    """The recipe of the zoo whose `checkpoints` know the model type.
 
     Raises:
         Problem: where there is none.
@@ -49,10 +49,10 @@ def recipe_for(config: Path) -> str:
     from composer.weights.config import model_type_of, parsed
 
     kind = model_type_of(parsed(config_of(config)))
-    types = {entry.key.text: name for name in zoo_names() for entry in load(name).weights or ()}
+    types = {entry.key.text: name for name in zoo_names() for entry in load(name).checkpoints or ()}
     if kind is None:
         raise Problem(f"arco import: {config} does not say its model_type", "name a recipe with --recipe")
     if kind not in types:
-        hint = misspelt(kind, types) or f"known are {', '.join(sorted(types))}; --recipe names one of your own"
+        hint = misspelled(kind, types) or f"known are {', '.join(sorted(types))}; --recipe names one of your own"
         raise Problem(f"arco import: no recipe is known for the model type {kind}", hint)
     return types[kind]

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping
 
-from composer.cli.arguments import Problem, add_recipe, misspelt, sound_recipe
+from composer.cli.arguments import Problem, add_recipe, misspelled, sound_recipe
 
 
 def declare(parser: argparse.ArgumentParser, name: str) -> None:
@@ -28,7 +28,7 @@ def summary(arguments: argparse.Namespace) -> int:
     from composer.cost.lengths import axes
 
     recipe = sound_recipe(arguments.recipe, arguments)
-    told = recipe.summary(lengths(arguments.at, axes(recipe.typed)))
+    told = recipe.summary(lengths(arguments.at, axes(recipe.program)))
     print(json.dumps(told.to_json(), indent=2, ensure_ascii=False) if arguments.json else told)
     return 0
 
@@ -40,7 +40,7 @@ def lengths(written: Iterable[str], known: tuple[str, ...]) -> Mapping[str, int]
         axis, _, length = each.partition("=")
         if axis not in known:
             there = f"the axes are {', '.join(known)}" if known else "every axis of this model has a fixed length"
-            raise Problem(f"arco summary: --at {each}: there is no axis called `{axis}`", misspelt(axis, known) or there)
+            raise Problem(f"arco summary: --at {each}: there is no axis called `{axis}`", misspelled(axis, known) or there)
         if not (length.isascii() and length.isdigit() and int(length[:18]) > 0 and len(length) < 16):
             raise Problem(f"arco summary: --at {each}: a length is a whole number of at least 1", f"such as --at {axis}=512")
         found[axis] = int(length)

@@ -16,10 +16,10 @@ from composer.language.tasks import TASKS
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
-    from composer.train import Result, TextData, Tokeniser, TrainSettings
+    from composer.train import Result, TextData, Tokenizer, TrainSettings
 
 RUNS = Path("runs")
-TOKENISERS = ("characters", "bytes", "bpe")
+TOKENIZERS = ("characters", "bytes", "bpe")
 LARGE_STEP = 2**16
 """Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
 FEW_WINDOWS = 4
@@ -35,7 +35,7 @@ def declare(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--data", metavar="FILE", type=Path, help="the text to learn, in UTF-8; its last tenth is held out")
     parser.add_argument("--run", metavar="FOLDER", type=Path, dest="folder", help="where to keep the run (default: runs/NAME)")
     parser.add_argument("--resume", metavar="RUN", type=Path, help="go on with this run instead")
-    parser.add_argument("--tokeniser", choices=TOKENISERS, default="characters", help="what a token is (default: characters)")
+    parser.add_argument("--tokenizer", choices=TOKENIZERS, default="characters", help="what a token is (default: characters)")
     parser.add_argument("--vocabulary", metavar="N", type=int, default=4096, help="how many tokens bpe learns (default: 4096)")
     add_device(parser)
     settings = parser.add_argument_group("settings")
@@ -81,30 +81,30 @@ def started(arguments: argparse.Namespace) -> Result:
 
     recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
     task = learnable(recipe.task)
-    tokeniser = marked(tokeniser_of(text, arguments), task)
-    recipe = sized(recipe, tokeniser)
-    settings = settings_of(arguments, TrainSettings(context=context_of(recipe, TrainSettings().context)))
-    data = objective_of(task, tokeniser).tokenise(text, path=arguments.data)
+    tokenizer = marked(tokenizer_of(text, arguments), task)
+    recipe = sized(recipe, tokenizer)
+    settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
+    data = objective_of(task, tokenizer).tokenize(text, path=arguments.data)
     windows = task != "seq2seq_lm"  # pairs are read as they come
-    if windows and arguments.context is None and (doubt := long_context(settings, len(data.train))):
+    if windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
         print(f"warning: {doubt}", file=sys.stderr)
-    return trained(recipe, tokeniser, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
+    return trained(recipe, tokenizer, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
 
 
-def tokeniser_of(text: str, arguments: argparse.Namespace) -> Tokeniser:
-    """The tokeniser that was asked for, made from the text."""
-    from composer.train import ByteTokeniser, characters_of, train_bpe
+def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
+    """The tokenizer that was asked for, made from the text."""
+    from composer.train import ByteTokenizer, characters_of, train_bpe
 
-    match arguments.tokeniser:
+    match arguments.tokenizer:
         case "characters":
             return characters_of(text)
         case "bytes":
-            return ByteTokeniser()
+            return ByteTokenizer()
     return train_bpe(text, size=arguments.vocabulary)
 
 
 def trained(
-    recipe: Recipe, tokeniser: Tokeniser, data: TextData, settings: TrainSettings, folder: Path, device: str | None
+    recipe: Recipe, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, folder: Path, device: str | None
 ) -> Result:
     """Compile a recipe and train it."""
     from composer.train import train
@@ -112,7 +112,7 @@ def trained(
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     count = sum(parameter.numel() for parameter in model.parameters())
     print(f"training {recipe.name}, {count:,} parameters, on {data.path} in {folder}")
-    return train(model, tokeniser, data, settings, folder, recipe=recipe.text)
+    return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
 
 
 def resumed(arguments: argparse.Namespace) -> Result:
@@ -129,32 +129,32 @@ def resumed(arguments: argparse.Namespace) -> Result:
     return resume(arguments.resume, build=build, steps=arguments.steps, data=arguments.data)
 
 
-def sized(recipe: Recipe, tokeniser: Tokeniser) -> Recipe:
-    """The recipe with its param `vocab` set to the tokeniser's size, unless that was set by hand."""
+def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
+    """The recipe with its param `vocab` set to the tokenizer's size, unless that was set by hand."""
     by_hand = any(setting.partition("=")[0].strip() in ("vocab", "params.vocab") for setting in recipe.settings)
-    if by_hand or "vocab" not in recipe.typed.program.params or recipe.typed.program.params["vocab"] == tokeniser.size:
+    if by_hand or "vocab" not in recipe.program.program.params or recipe.program.program.params["vocab"] == tokenizer.size:
         return recipe
-    print(f"vocab is set to the tokeniser's {tokeniser.size}")
-    return replace(recipe, settings=(*recipe.settings, f"vocab={tokeniser.size}"))
+    print(f"vocab is set to the tokenizer's {tokenizer.size}")
+    return replace(recipe, settings=(*recipe.settings, f"vocab={tokenizer.size}"))
 
 
 def context_of(recipe: Recipe, usual: int) -> int:
     """The length of a window unless it is told: the param `context`, where the recipe has one."""
-    context = recipe.typed.program.params.get("context")
+    context = recipe.program.program.params.get("context")
     return context if isinstance(context, int) else usual
 
 
 def long_context(settings: TrainSettings, tokens: int) -> str:
     """What is doubtful about a recipe's own context on this text; nothing where it is fine."""
-    windows, step = tokens // settings.context, settings.batch * settings.context
+    windows, step = tokens // settings.seq_len, settings.batch_size * settings.seq_len
     if 0 < windows < FEW_WINDOWS:
         return (
-            f"a context of {settings.context:,}, the recipe's own, cuts the text into {windows} windows; --context sets another"
+            f"a context of {settings.seq_len:,}, the recipe's own, cuts the text into {windows} windows; --seq-len sets another"
         )
     if step > LARGE_STEP:
         return (
-            f"a context of {settings.context:,}, the recipe's own, times a batch of {settings.batch} makes {step:,} tokens "
-            "in each step; --context 256 is quick on a laptop"
+            f"a context of {settings.seq_len:,}, the recipe's own, times a batch of {settings.batch_size} makes {step:,} tokens "
+            "in each step; --seq-len 256 is quick on a laptop"
         )
     return ""
 

@@ -25,7 +25,7 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
     if weights > LARGEST and not allow_large:
         count = weights // BYTES["fp32"]
         message = f"{name.text} has {count:,} parameters, {in_bytes(weights)} in fp32; {in_bytes(LARGEST)} are built unasked"
-        hint = "it can be checked and summarised; build a smaller one with --set"
+        hint = "it can be checked and summarized; build a smaller one with --set"
         found.append(Diagnostic("too-large-to-build", message, name.span, hint=hint))
     return tuple(found)
 

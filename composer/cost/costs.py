@@ -41,7 +41,7 @@ class Costs:
         return self.parameters * BYTES[precision]
 
     @property
-    def optimiser(self) -> int:
+    def optimizer(self) -> int:
         """Bytes of AdamW's state."""
         return self.trainable * MOMENTS * BYTES["fp32"]
 
@@ -99,7 +99,7 @@ class CacheCounter:
 
     def _block(self, block: TypedBlock) -> int:
         kept, marks = 0, ports(type(block.part))
-        for name, text in block.part.keeps.items():
+        for name, text in block.part.cache_slots.items():
             if name not in block.inputs or marks.get(name) != "?":  # an optional port's value is kept by the one who made it
                 axes = [size(expression, block.sizes) for expression in pattern(text).axes]
                 if self.axis in axes:

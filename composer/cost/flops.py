@@ -95,10 +95,10 @@ class FlopCounter:
     def _visible_share(self, block: TypedBlock, sizes: Mapping[str, int]) -> Fraction:
         """The share of all (query, key) pairs that the block's masks leave."""
         share = Fraction(1)
-        for prepared in block.part.prepared(frozenset(block.inputs)).values():
+        for prepared in block.part.per_call(frozenset(block.inputs)).values():
             mask = getattr(block.part, prepared.slot)
             if isinstance(mask, Mask):
-                queries, keys = (sizes[block.part.counts[port]] for port in prepared.ports)
+                queries, keys = (sizes[block.part.position_inputs[port]] for port in prepared.ports)
                 share *= Fraction(visible(mask, queries, keys), queries * keys)
         return share
 

@@ -31,15 +31,15 @@ def render(summary: Summary) -> str:
 def _head(summary: Summary) -> Iterator[str]:
     model = summary.costs
     yield from textwrap.wrap(f"{summary.name}: {summary.doc}" if summary.doc else summary.name, WIDTH)
-    if summary.source:
-        yield from textwrap.wrap(summary.source, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if summary.paper:
+        yield from textwrap.wrap(summary.paper, WIDTH, initial_indent="  ", subsequent_indent="  ")
     yield ""
     frozen = f", of which {model.trainable:,} are trained" if model.trainable != model.parameters else ""
     at = ", ".join(f"{axis} {length:,}" for axis, length in model.lengths.items())
     figures = {
         "parameters": f"{model.parameters:,} ({short(model.parameters)}){frozen}",
         "weights": f"{in_bytes(model.weights('fp32'))} in fp32, {in_bytes(model.weights('bf16'))} in bf16",
-        "AdamW": f"{in_bytes(model.optimiser)} of state",
+        "AdamW": f"{in_bytes(model.optimizer)} of state",
         "forward": f"{_flops(model.flops)}{f', {at}' if at else ''}",
     }
     if model.flops_per_token is not None:

@@ -37,7 +37,7 @@ class Summary:
 
     name: str
     doc: str
-    source: str
+    paper: str
     costs: Costs
     rows: tuple[SummaryRow, ...]
 
@@ -52,10 +52,10 @@ class Summary:
         return {
             "name": self.name,
             "doc": self.doc,
-            "source": self.source,
+            "paper": self.paper,
             "parameters": model.parameters,
             "trainable": model.trainable,
-            "bytes": {"fp32": model.weights("fp32"), "bf16": model.weights("bf16"), "adamw": model.optimiser},
+            "bytes": {"fp32": model.weights("fp32"), "bf16": model.weights("bf16"), "adamw": model.optimizer},
             "lengths": dict(model.lengths),
             "flops": asdict(model.flops),
             "flops_per_token": None if model.flops_per_token is None else asdict(model.flops_per_token),
@@ -64,11 +64,11 @@ class Summary:
         }
 
 
-def summarise(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
+def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
     """The summary of a model at given lengths of its axes."""
     recipe = typed.program.recipe
     rows = _Rows(parameters(typed)).graph(typed.root, ("",))
-    return Summary(recipe.name, recipe.doc, recipe.source, costs(typed, lengths), rows)
+    return Summary(recipe.name, recipe.doc, recipe.paper, costs(typed, lengths), rows)
 
 
 class _Rows:

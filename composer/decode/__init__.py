@@ -2,15 +2,26 @@
 
 from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.errors import DecodeError
-from composer.decode.generate import Beside, DecodeStep, Reading, Refuse, Request, Slide, cached, generate, stream, uncached
+from composer.decode.generate import (
+    DecodeStep,
+    EncoderInputs,
+    Reading,
+    Refuse,
+    Request,
+    Slide,
+    cached,
+    generate,
+    stream,
+    uncached,
+)
 from composer.decode.sample import GREEDY, Sampling, draw, probabilities
 from composer.decode.session import Session, session
 
 __all__ = [
     "GREEDY",
-    "Beside",
     "DecodeError",
     "DecodeStep",
+    "EncoderInputs",
     "Hypothesis",
     "Reading",
     "Refuse",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from composer.decode.errors import DecodeError
-from composer.decode.generate import Beside, Reading, Refuse, check_length, rows_of, uncached
+from composer.decode.generate import EncoderInputs, Reading, Refuse, check_length, rows_of, uncached
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,10 +19,10 @@ class Search:
     and a stop token at its end, which the length counts too.
     """
 
-    beams: int = 4
+    num_beams: int = 4
     """How many texts are followed at a time, and how many are found."""
     length_penalty: float = 1.0
-    """At 0 the most probable text wins, which favours short ones; at 1 the one with the best mean of its tokens."""
+    """At 0 the most probable text wins, which favors short ones; at 1 the one with the best mean of its tokens."""
     max_new_tokens: int = 200
     """Where a text ends at the latest."""
     stop: frozenset[int] = frozenset()
@@ -33,8 +33,8 @@ class Search:
     """Tokens from this one on have no text and are never taken."""
 
     def __post_init__(self) -> None:
-        if self.beams < 1:
-            raise DecodeError(f"beams are {self.beams}; a search follows at least 1 text")
+        if self.num_beams < 1:
+            raise DecodeError(f"num_beams is {self.num_beams}; a search follows at least 1 text")
         if not math.isfinite(self.length_penalty):
             raise DecodeError(f"the length penalty is {self.length_penalty}; it is a finite number")
 
@@ -66,7 +66,7 @@ class Hunt:
     @property
     def over(self) -> bool:
         """Whether no growing text can become better than all that are kept."""
-        if len(self.found) < self.search.beams:
+        if len(self.found) < self.search.num_beams:
             return not self.growing
         best = max((self.search.bound(total, len(tokens) + 1) for total, tokens in self.growing), default=-math.inf)
         return best <= self.found[-1].score
@@ -77,7 +77,7 @@ class Hunt:
             return []
         totals = torch.tensor([total for total, _ in self.growing], dtype=scores.dtype, device=scores.device)
         sums = (totals[:, None] + scores).flatten()  # [beams · V]
-        enough = self.search.beams * (1 + len(self.search.stop))  # so many that go on are among them, whatever ends
+        enough = self.search.num_beams * (1 + len(self.search.stop))  # so many that go on are among them, whatever ends
         best = sums.topk(min(enough, len(sums)))
         before, self.growing = self.growing, []
         parents: list[int] = []
@@ -86,9 +86,9 @@ class Hunt:
             if total == -math.inf:
                 break
             if token in self.search.stop:
-                if rank < self.search.beams:  # an end that is no better than the texts that go on
+                if rank < self.search.num_beams:  # an end that is no better than the texts that go on
                     self.end(before[parent][1], total, len(before[parent][1]) + 1)
-            elif len(self.growing) < self.search.beams:
+            elif len(self.growing) < self.search.num_beams:
                 self.growing.append((total, [*before[parent][1], token]))
                 parents.append(parent)
         if self.over:
@@ -98,7 +98,7 @@ class Hunt:
     def end(self, tokens: list[int], total: float, length: int) -> None:
         """Keeps a text among the best that have ended."""
         self.found.append(Hypothesis(tokens, self.search.score(total, length)))
-        self.found = sorted(self.found, key=lambda found: -found.score)[: self.search.beams]
+        self.found = sorted(self.found, key=lambda found: -found.score)[: self.search.num_beams]
 
 
 @torch.no_grad()
@@ -107,7 +107,7 @@ def beam_search(
     prompts: Sequence[Sequence[int]],
     search: Search,
     *,
-    beside: Beside | None = None,
+    encoder_inputs: EncoderInputs | None = None,
     reading: Reading = uncached,
 ) -> list[list[Hypothesis]]:
     """The best texts after each prompt, best first.
@@ -121,7 +121,7 @@ def beam_search(
         for length in sorted({len(prompt) for prompt in prompts}):
             check_length(length, search.max_new_tokens, search.limit)
             rows = [row for row, prompt in enumerate(prompts) if len(prompt) == length]
-            found = _together(model, [prompts[row] for row in rows], search, rows_of(beside or {}, rows), reading)
+            found = _together(model, [prompts[row] for row in rows], search, rows_of(encoder_inputs or {}, rows), reading)
             for row, best in zip(rows, found, strict=True):
                 answers[row] = best
     finally:
@@ -130,14 +130,14 @@ def beam_search(
 
 
 def _together(
-    model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, beside: Beside, reading: Reading
+    model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, encoder_inputs: EncoderInputs, reading: Reading
 ) -> list[list[Hypothesis]]:
     """The same for prompts of equal length: every text of every hunt is a row of one batch."""
     device = next(model.parameters()).device
     hunts = [Hunt(search) for _ in prompts]
     unread = torch.tensor(prompts, dtype=torch.int64, device=device)
-    beside = {name: value.to(device) for name, value in beside.items()}
-    with reading(model, beside, unread.shape[1] + search.max_new_tokens - 1) as step:
+    encoder_inputs = {name: value.to(device) for name, value in encoder_inputs.items()}
+    with reading(model, encoder_inputs, unread.shape[1] + search.max_new_tokens - 1) as step:
         for _ in range(search.max_new_tokens):
             logits = step(unread)[:, -1, : search.vocabulary].double()
             if not torch.isfinite(logits.amax(-1)).all():

@@ -1,4 +1,4 @@
-"""Writing on from a prompt, token by token."""
+"""Continue a prompt, token by token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from composer.decode.session import Session, session
 from composer.language.tasks import TASKS
 from composer.lower import Model
 
-Beside = Mapping[str, Tensor]
+EncoderInputs = Mapping[str, Tensor]
 """What a model reads whole beside the text that it writes, by name: `source` [B, S], `image`; a row for each text."""
 
 
@@ -32,24 +32,24 @@ class DecodeStep(Protocol):
         ...
 
 
-Reading = Callable[[nn.Module, Beside, int], AbstractContextManager[DecodeStep]]
+Reading = Callable[[nn.Module, EncoderInputs, int], AbstractContextManager[DecodeStep]]
 """Open a `DecodeStep` for a model, what it reads beside the text, and the most tokens it will read: `cached` or `uncached`."""
 
 
 class Again:
     """Reads everything again at each step."""
 
-    def __init__(self, model: nn.Module, beside: Beside) -> None:
-        self.model, self.beside, self.text = model, beside, text_of(model)
+    def __init__(self, model: nn.Module, encoder_inputs: EncoderInputs) -> None:
+        self.model, self.encoder_inputs, self.text = model, encoder_inputs, text_of(model)
         self.seen: Tensor | None = None
 
     def __call__(self, tokens: Tensor) -> Tensor:
         self.seen = tokens if self.seen is None else torch.cat([self.seen, tokens], dim=1)
-        logits: Tensor = self.model(**{self.text: self.seen}, **self.beside).logits
+        logits: Tensor = self.model(**{self.text: self.seen}, **self.encoder_inputs).logits
         return logits[:, -tokens.shape[1] :]
 
     def reorder(self, rows: Tensor) -> None:
-        self.beside = rows_of(self.beside, rows)
+        self.encoder_inputs = rows_of(self.encoder_inputs, rows)
         if self.seen is not None:
             self.seen = self.seen[rows.to(self.seen.device)]
 
@@ -57,29 +57,29 @@ class Again:
 class Onward:
     """Reads each token once, in a session."""
 
-    def __init__(self, model: nn.Module, beside: Beside, session: Session) -> None:
-        self.model, self.beside, self.text, self.session = model, beside, text_of(model), session
+    def __init__(self, model: nn.Module, encoder_inputs: EncoderInputs, session: Session) -> None:
+        self.model, self.encoder_inputs, self.text, self.session = model, encoder_inputs, text_of(model), session
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        logits: Tensor = self.model(**{self.text: tokens}, **self.beside).logits
+        logits: Tensor = self.model(**{self.text: tokens}, **self.encoder_inputs).logits
         return logits
 
     def reorder(self, rows: Tensor) -> None:
-        self.beside = rows_of(self.beside, rows)
+        self.encoder_inputs = rows_of(self.encoder_inputs, rows)
         self.session.reorder(rows)
 
 
 @contextmanager
-def uncached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[DecodeStep]:
+def uncached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
     """Read everything again at each step: right for every model, and what a cache must equal."""
-    yield Again(model, beside)
+    yield Again(model, encoder_inputs)
 
 
 @contextmanager
-def cached(model: nn.Module, beside: Beside, max_length: int) -> Iterator[DecodeStep]:
+def cached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
     """Read each token once: for compiled models, whose blocks keep what they need of the tokens before."""
     with session(cast(Model, model), max_length) as opened:
-        yield Onward(model, beside, opened)
+        yield Onward(model, encoder_inputs, opened)
 
 
 def text_of(model: nn.Module) -> str:
@@ -87,14 +87,16 @@ def text_of(model: nn.Module) -> str:
     return TASKS[cast(Any, model).recipe.task].text  # nn.Module types every attribute as a tensor or a module
 
 
-def rows_of(beside: Beside, rows: Tensor | Sequence[int]) -> Beside:
+def rows_of(encoder_inputs: EncoderInputs, rows: Tensor | Sequence[int]) -> EncoderInputs:
     """What stands beside some of the texts."""
-    return {name: value[rows.to(value.device) if isinstance(rows, Tensor) else list(rows)] for name, value in beside.items()}
+    return {
+        name: value[rows.to(value.device) if isinstance(rows, Tensor) else list(rows)] for name, value in encoder_inputs.items()
+    }
 
 
 @dataclass(frozen=True)
 class Refuse:
-    """Say no where prompt and new tokens together are longer than the model reads."""
+    """Reject where prompt and new tokens together are longer than the model reads."""
 
     length: int
 
@@ -119,7 +121,7 @@ class Request:
     limit: Refuse | Slide | None = None
     """What happens at the model's longest context; None where it has none."""
     vocabulary: int | None = None
-    """Tokens from this one on have no text and are never drawn: a model may be padded beyond its tokeniser."""
+    """Tokens from this one on have no text and are never drawn: a model may be padded beyond its tokenizer."""
 
 
 def generate(
@@ -127,12 +129,12 @@ def generate(
     prompts: Sequence[Sequence[int]],
     request: Request,
     *,
-    beside: Beside | None = None,
+    encoder_inputs: EncoderInputs | None = None,
     seed: int = 0,
     reading: Reading = uncached,
 ) -> list[list[int]]:
     """What follows each prompt; for a model with an encoder the prompts begin its own text, usually with a start token alone, and
-    `beside` has a row of the source for each.
+    `encoder_inputs` has a row of the source for each.
 
     Prompts of equal length are read together; none is padded, so each gets, when greedy, what it would get alone.
     Raises: DecodeError where a prompt is empty or longer than the model reads.
@@ -142,7 +144,7 @@ def generate(
     for length in sorted({len(prompt) for prompt in prompts}):
         rows = [row for row, prompt in enumerate(prompts) if len(prompt) == length]
         open_rows = set(rows)
-        given = rows_of(beside or {}, rows)
+        given = rows_of(encoder_inputs or {}, rows)
         for tokens in continuations(model, [prompts[row] for row in rows], request, given, generator, reading):
             for row, token in zip(rows, tokens.tolist(), strict=True):
                 if token in request.stop:
@@ -159,13 +161,13 @@ def stream(
     prompt: Sequence[int],
     request: Request,
     *,
-    beside: Beside | None = None,
+    encoder_inputs: EncoderInputs | None = None,
     seed: int = 0,
     reading: Reading = uncached,
 ) -> Iterator[int]:
     """The same for one prompt, each token as soon as it is drawn."""
     generator = torch.Generator().manual_seed(seed)
-    for tokens in continuations(model, [prompt], request, beside or {}, generator, reading):
+    for tokens in continuations(model, [prompt], request, encoder_inputs or {}, generator, reading):
         token = int(tokens[0])
         if token in request.stop:
             return
@@ -177,13 +179,13 @@ def continuations(
     model: nn.Module,
     prompts: Sequence[Sequence[int]],
     request: Request,
-    beside: Beside,
+    encoder_inputs: EncoderInputs,
     generator: torch.Generator,
     reading: Reading,
 ) -> Iterator[Tensor]:
     """The next tokens [B] of prompts of equal length, again and again, stop tokens or not."""
     device = next(model.parameters()).device
-    beside = {name: value.to(device) for name, value in beside.items()}
+    encoder_inputs = {name: value.to(device) for name, value in encoder_inputs.items()}
     sequence = torch.tensor(prompts, dtype=torch.int64)  # [B, T]; grows
     check_length(sequence.shape[1], request.max_new_tokens, request.limit)
     left = request.max_new_tokens
@@ -193,7 +195,7 @@ def continuations(
         while left:
             window = latest(sequence, request.limit)
             room = left if not isinstance(request.limit, Slide) else request.limit.length - window.shape[1] + 1
-            with reading(model, beside, window.shape[1] + min(left, room) - 1) as step:
+            with reading(model, encoder_inputs, window.shape[1] + min(left, room) - 1) as step:
                 unread = window
                 for _ in range(min(left, room)):
                     logits = step(unread.to(device))[:, -1, : request.vocabulary]

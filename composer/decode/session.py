@@ -1,4 +1,4 @@
-"""Writing on: what a model's parts remember from call to call, held on them while a session is open."""
+"""Sessions: what a model's parts remember from call to call, held on them while a session is open."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Cache:
     time by itself: the first time in a call goes on from the first time in the call before.
     """
 
-    def __init__(self, names: Mapping[str, CacheSlot], capacity: int) -> None:
-        self.names, self.capacity = names, capacity
+    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
+        self.names, self.initial_length = names, initial_length
         self.runs: list[ModuleRun] = []
         self.done: Counter[str] = Counter()
         """How often each thing was asked for in this call."""
@@ -32,42 +32,42 @@ class Cache:
         """A new call."""
         self.done.clear()
 
-    def count(self, more: int) -> int:
+    def advance(self, more: int) -> int:
         """The position of the first of `more` tokens."""
-        return self._run("count").count(more)
+        return self._run("advance").advance(more)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """All that was given under the name so far, with `value` at the end."""
         return self._run(f"append {name}").append(name, value)
 
-    def recall(self, name: str) -> torch.Tensor | None:
+    def get(self, name: str) -> torch.Tensor | None:
         """The state that the call before left."""
-        return self._run(f"recall {name}").recall(name)
+        return self._run(f"get {name}").get(name)
 
-    def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
+    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """New states, `more` tokens after those before."""
-        self._run("leave").leave(more, states)
+        self._run("store").store(more, states)
 
     def _run(self, what: str) -> ModuleRun:
         number = self.done[what]
         self.done[what] += 1
         if number == len(self.runs):
-            self.runs.append(ModuleRun(self.names, self.capacity))
+            self.runs.append(ModuleRun(self.names, self.initial_length))
         return self.runs[number]
 
 
 class ModuleRun:
     """What a part remembers of one run in each call, in memory that doubles where it is too short."""
 
-    def __init__(self, names: Mapping[str, CacheSlot], capacity: int) -> None:
-        self.names, self.capacity = names, capacity
+    def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
+        self.names, self.initial_length = names, initial_length
         self.buffers: dict[str, torch.Tensor] = {}
         self.lengths: dict[str, int] = {}
         self.states: dict[str, torch.Tensor] = {}
         self.whole: dict[str, torch.Tensor] = {}
         self.counted = 0
 
-    def count(self, more: int) -> int:
+    def advance(self, more: int) -> int:
         """The position of the first of `more` tokens."""
         start = self.counted
         self.counted += more
@@ -82,7 +82,7 @@ class ModuleRun:
         buffer = self.buffers.get(name)
         if buffer is None or buffer.shape[axis] < start + more or buffer.dtype != value.dtype:
             shape = list(value.shape)
-            shape[axis] = max(self.capacity, start + more, 2 * start)
+            shape[axis] = max(self.initial_length, start + more, 2 * start)
             grown = value.new_empty(shape)
             if buffer is not None:
                 grown.narrow(axis, 0, start).copy_(buffer.narrow(axis, 0, start))
@@ -91,11 +91,11 @@ class ModuleRun:
         self.lengths[name] = start + more
         return buffer.narrow(axis, 0, start + more)
 
-    def recall(self, name: str) -> torch.Tensor | None:
+    def get(self, name: str) -> torch.Tensor | None:
         """The state that the call before left, or what does not grow."""
         return self.whole.get(name) if self.names[name].whole else self.states.get(name)
 
-    def leave(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
+    def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
         """New states, `more` tokens after those before."""
         self.states.update(states)
         self.counted += more
@@ -108,7 +108,7 @@ class ModuleRun:
                 if self.names[name].batch and value.dim() > 1:  # positions may be those of every row
                     held[name] = value.index_select(0, rows.to(value.device))
 
-    def crop(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Forgets all after the first `length` tokens; a state, only where that is all."""
         if length == 0:
             self.states, self.whole = {}, {}
@@ -162,9 +162,9 @@ class Session:
     `source` of an encoder, each call is given whole; what is computed from it alone is computed in the first call.
     """
 
-    def __init__(self, model: Model, capacity: int = 256) -> None:
+    def __init__(self, model: Model, initial_length: int = 256) -> None:
         self.model = model
-        self.capacity = capacity
+        self.initial_length = initial_length
         self._caches: list[Cache] = []
         self._once: list[Once] = []
         self._still: list[nn.Module] = []
@@ -184,7 +184,7 @@ class Session:
             if holder.__dict__.get("cache") is not None:
                 self._close()
                 raise DecodeError("this model is in a session already")
-            holder.__dict__["cache"] = cache = Cache(keeper.names, self.capacity)
+            holder.__dict__["cache"] = cache = Cache(keeper.names, self.initial_length)
             self._caches.append(cache)
             self._holders.append(holder)
         self._begin = self.model.register_forward_pre_hook(self._new_call)
@@ -231,7 +231,7 @@ class Session:
         for once in self._once:
             once.reorder(rows)
 
-    def crop(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Forgets all after the first `length` tokens; with 0, also what it computed of what does not grow.
 
         Raises:
@@ -240,10 +240,10 @@ class Session:
         if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
-                "begin again with crop(0), or open another session"
+                "begin again with truncate(0), or open another session"
             )
         for run in self._runs():
-            run.crop(length)
+            run.truncate(length)
         if length == 0:
             for once in self._once:
                 once.given = []
@@ -257,6 +257,6 @@ def module_at(model: Model, path: str) -> nn.Module | None:
     return found
 
 
-def session(model: Model, capacity: int = 256) -> Session:
+def session(model: Model, initial_length: int = 256) -> Session:
     """A session of a compiled model, to be used in a `with`."""
-    return Session(model, capacity)
+    return Session(model, initial_length)

@@ -50,7 +50,7 @@ def kind(node: FlatNode) -> Any:
 
 
 def signs(model: FlatModel, label: Label, numbering: Numbering, inputs: Mapping[int, int]) -> Signs:
-    """The signs of every node, by what it is labelled; `inputs` says which input of the other model each one is."""
+    """The signs of every node, by what it is labeled; `inputs` says which input of the other model each one is."""
     own_label = {index: ("input", inputs[index]) for index in model.inputs}
     labels = [numbering.of(("label", own_label.get(index) or label(node))) for index, node in enumerate(model.nodes)]
     up: list[int] = []

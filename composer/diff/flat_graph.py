@@ -103,7 +103,7 @@ class Place:
 class FlatModel:
     """Every block of a model, each after what it reads."""
 
-    typed: TypedProgram
+    program: TypedProgram
     nodes: tuple[FlatNode, ...]
     inputs: tuple[int, ...]
     """The places of the model's inputs among the nodes, in the order of a call."""

@@ -83,7 +83,7 @@ class FlatSpot:
 
 @dataclass(slots=True)
 class _Flattener:
-    typed: TypedProgram
+    program: TypedProgram
     nodes: list[FlatNode] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
     forms: dict[int, Mapping[str, NormalForm]] = field(default_factory=dict)
@@ -98,23 +98,23 @@ class _Flattener:
     def model(self) -> FlatModel:
         self._parameters()
         given: dict[str, tuple[FlatSource, ...]] = {}
-        spans = {item.name: item.span for item in self.typed.program.inputs}
-        for name in self.typed.inputs:
+        spans = {item.name: item.span for item in self.program.program.inputs}
+        for name in self.program.inputs:
             given[name] = (FlatSource(len(self.nodes), 0),)
             self.places[name] = Place(INPUT, spans[name], len(self.nodes), len(self.nodes) + 1)
             self.nodes.append(FlatNode(name, INPUT, {}, (), {}, (), None))
         count = len(self.nodes)
-        outputs = self.graph(self.typed.root, given, FlatSpot("", "", None))
-        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.typed.program.losses.items()}
-        return FlatModel(self.typed, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
+        outputs = self.graph(self.program.root, given, FlatSpot("", "", None))
+        losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.program.program.losses.items()}
+        return FlatModel(self.program, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
 
     def _parameters(self) -> None:
         """Each parameter under its node's path, with what the recipe says of it."""
-        table = parameters(self.typed)
+        table = parameters(self.program)
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
             if not entry.tied_to:
-                rule = start_of(self.typed.program, entry.name)
+                rule = start_of(self.program.program, entry.name)
                 starts[entry.name] = rule or entry.parameter.init, rule is not None
         for entry in table:
             start, ruled = starts[entry.owner]
@@ -135,7 +135,7 @@ class _Flattener:
         return {name: self.resolved(ref, given, inside) for name, ref in graph.graph.outputs}
 
     def _positions(self, given: FlatValues) -> None:
-        for axis, ref in self.typed.program.positions:
+        for axis, ref in self.program.program.positions:
             if axis not in self.positions and (ref.node in given or ref.node in self.top):
                 (self.positions[axis],) = self.resolved(ref, given, self.top)
 
@@ -210,7 +210,7 @@ class _Flattener:
             self.forms[id(block)] = forms(block)
         masked = {port for form in self.forms[id(block)].values() for port in form.ports()}
         reads = [Read(port, source) for port, sources in read.items() for source in sources if port not in masked]
-        for port, axis in type(block.part).counts.items():
+        for port, axis in type(block.part).position_inputs.items():
             source = self.positions.get(str(block.sizes.get(axis)))
             if port not in read and source is not None:
                 reads.append(Read(port, source))

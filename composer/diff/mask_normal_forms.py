@@ -8,7 +8,7 @@ from functools import partial
 from itertools import product
 from typing import Any, TypeAlias
 
-from blocks.core import Edge
+from blocks.core import NodeRef
 from blocks.core import fields as fields_of
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
@@ -27,7 +27,7 @@ class MaskForm:
     def ports(self) -> Iterator[str]:
         """The ports that carry its edges."""
         for one in _predicates(self.mask):
-            yield from (value for value in _arguments(one) if isinstance(value, Edge))
+            yield from (value for value in _arguments(one) if isinstance(value, NodeRef))
 
     def key(self, source: Callable[[str], Any]) -> Any:
         """Equal where two masks are the same function of the same predicates; `source` says what a port reads."""
@@ -61,7 +61,7 @@ def _arguments(mask: Mask) -> list[Any]:
 def _named(mask: Mask, source: Callable[[str], Any]) -> Predicate:
     """A predicate as it is compared."""
     mask = mask.equivalent()
-    return mask.kind, tuple(("edge", source(value)) if isinstance(value, Edge) else value for value in _arguments(mask))
+    return mask.kind, tuple(("edge", source(value)) if isinstance(value, NodeRef) else value for value in _arguments(mask))
 
 
 def _seen(names: Mapping[int, Predicate], row: Mapping[Predicate, bool], mask: Mask) -> bool:

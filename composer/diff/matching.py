@@ -76,7 +76,7 @@ def pairings(before: FlatModel, after: FlatModel) -> Iterator[Pairing]:
         for sign in way:
             _join_equal(pairing, known[sign], orders, (_path(before), _path(after)))
         align(pairing, *orders)
-        while _join_neighbours(pairing):
+        while _join_neighbors(pairing):
             pass
         _part_from_strangers(pairing)
         yield pairing
@@ -150,7 +150,7 @@ def _by_sign(known: Sequence[Hashable], order: Iterable[int], taken: dict[int, i
     return found
 
 
-def _join_neighbours(pairing: Pairing) -> bool:
+def _join_neighbors(pairing: Pairing) -> bool:
     """Joins what is left between nodes that are joined, so that as much as possible is in common; whether there was any."""
     import networkx as nx
 

@@ -17,7 +17,7 @@ Same = Callable[[FlatSource, FlatSource], bool]
 
 def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
     """Task and outputs; an output whose value only went through added or removed nodes is the same."""
-    ours, theirs = (model.typed.program.recipe for model in (pairing.before, pairing.after))
+    ours, theirs = (model.program.program.recipe for model in (pairing.before, pairing.after))
     if ours.task != theirs.task:
         yield Stated("task", ours.task or "none", theirs.task or "none")
     before, after = pairing.before, pairing.after
@@ -73,14 +73,14 @@ def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str
 
 def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
     name = model.nodes[index].path
-    item = next(one for one in model.typed.program.inputs if one.name == name)
-    default = "none" if item.default is None else str(evaluate(item.default.expression, model.typed.program.params))
-    return {"name": name, "type": f"{model.typed.inputs[name]}{'?' if item.optional else ''}", "default": default}
+    item = next(one for one in model.program.program.inputs if one.name == name)
+    default = "none" if item.default is None else str(evaluate(item.default.expression, model.program.program.params))
+    return {"name": name, "type": f"{model.program.inputs[name]}{'?' if item.optional else ''}", "default": default}
 
 
 def _type(model: FlatModel, index: int, known: dict[str, Symbolic]) -> Any:
     """A type with the axes numbered as they come up in the inputs."""
-    type_ = model.typed.inputs[model.nodes[index].path]
+    type_ = model.program.inputs[model.nodes[index].path]
     return type_.dtype, tuple(numbered(size, known) for size in type_.sizes), type_.optional
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from blocks.core import Own, Part, fields
-from blocks.core.fields import AxisName, Field, FlagsBy, SlotOf, Text
+from blocks.core import Builtin, Part, fields
+from blocks.core.fields import AxisName, BooleanMap, Field, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.diff.mask_normal_forms import MaskForm
 from composer.graph.describe import number, phrase
@@ -20,7 +20,7 @@ Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
 
 @dataclass(frozen=True, slots=True)
 class NormalValue:
-    """A number, a flag, a word, or a list of them."""
+    """A number, a boolean, a string, or a list of them."""
 
     meant: Plain
     """What is compared."""
@@ -86,18 +86,18 @@ def _forms(name: str, field: Field, value: Any, follows: bool) -> dict[str, Norm
     match value:
         case Mask():
             return {name: MaskForm(value)}
-        case Own():
+        case Builtin():
             return {name: NormalValue("own", "its own")}
         case Part():
             inner = {key: getattr(value, key) for key in type(value).model_fields}
             return {name: PartForm(value, _below(type(value), inner))}
         case None if isinstance(field.form, SlotOf):
             return {}  # an empty slot is a node less
-    if isinstance(field.form, FlagsBy):
+    if isinstance(field.form, BooleanMap):
         flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
         chosen = ", ".join(key for key, flag in flags.items() if flag)
         return {name: NormalValue(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
-    if isinstance(field.form, Text) and isinstance(value, str) and "->" in value:
+    if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
     return {name: NormalValue(value, value, follows)}
 
@@ -112,7 +112,7 @@ def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]
 def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
     """An axis by its place, since its name may be any."""
     value = getattr(block.part, name)
-    named = isinstance(field.form, AxisName) or (isinstance(field.form, Text) and "->" not in value)
+    named = isinstance(field.form, AxisName) or (isinstance(field.form, String) and "->" not in value)
     place = block.sizes.get("dim")
     return {name: NormalValue(place, value)} if named and isinstance(place, int) else {}
 

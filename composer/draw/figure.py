@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from composer.draw.build.levels import LEVELS, Depth, Level
+from composer.draw.build.node_paths import plain
 from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow, Group, Titles
 from composer.draw.export.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.export.svg import svg
 from composer.draw.layout.page import narrow_page, page
-from composer.draw.paths import plain
 from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES
 from composer.draw.style.typography import Typography
@@ -180,7 +180,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
 
         scene = laid_out_by_graphviz(scene, letters)
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
-    at = partial(another, folded(model.typed) if unroll else model, again)
+    at = partial(another, folded(model.program) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from composer.draw.paths import lies_in, title_of
+from composer.draw.build.node_paths import lies_in, title_of
 from composer.draw.scene import About, Box, Frame, MergeCircle, Point, Scene, Style, WirePath
 
 LinkEnd: TypeAlias = Box | MergeCircle

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from blocks.core import Own, Part, fields
-from blocks.core.fields import EdgeName, OrEdge, SlotOf
+from blocks.core import Builtin, Part, fields
+from blocks.core.fields import NodeName, NumberOrNodeRef, SlotOf
 from blocks.masks.mask import Mask
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedScan
 
@@ -32,7 +32,7 @@ def _with_edges(value: Mask, edges: Mapping[str, str]) -> Mask:
         inner = getattr(value, name)
         if isinstance(inner, Mask):
             changed[name] = _with_edges(inner, edges)
-        elif isinstance(field.form, EdgeName | OrEdge) and (isinstance(inner, str) or inner is None):
+        elif isinstance(field.form, NodeName | NumberOrNodeRef) and (isinstance(inner, str) or inner is None):
             changed[name] = "none" if inner is None else edges.get(inner, inner)
         else:
             changed[name] = inner
@@ -60,7 +60,7 @@ def phrase(name: str, value: Any, edges: Mapping[str, str]) -> str:
             return f"{name} {value if isinstance(value, int) else f'{value:.6g}'}"
         case Mask():
             return f"{name} {mask(value, edges)}"
-        case Own() | None:
+        case Builtin() | None:
             return f"no {name}"
         case Part():
             inner = ", ".join(phrase(key, held, edges) for key, held in _settings(value))

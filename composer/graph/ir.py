@@ -91,7 +91,7 @@ class PartValue:
         for part in self.parts():
             for name, value in part.fields:
                 if isinstance(value, Known) and isinstance(value.value, EdgePort):
-                    yield value.value.port, part.part.edges[name]
+                    yield value.value.port, part.part.node_refs[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class BlockNode:
     part: type[Part]
     fields: tuple[tuple[str, FieldValue], ...]
     wires: tuple[Wire, ...]
-    wanted: tuple[str, ...] = ()
+    requested_outputs: tuple[str, ...] = ()
     """The optional outputs that something reads."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
@@ -179,7 +179,7 @@ class GroupNode:
     ports: tuple[PortType, ...] = ()
     """What it takes, where a recipe defines the block."""
     init: tuple[tuple[str, str, float, Span], ...] = field(default=(), compare=False)
-    """How its parameters start, where a recipe defines the block: pattern over their names below it, initialiser, number."""
+    """How its parameters start, where a recipe defines the block: pattern over their names below it, initializer, number."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
     dropped: bool = False
@@ -254,7 +254,7 @@ class GraphInput:
     many: bool = False
     """Whether it is a list of values, such as a range of passes."""
     captured: bool = False
-    """Whether it was not handed in but read from an enclosing graph."""
+    """Whether it was not passed but read from an enclosing graph."""
     type: TypeDecl | None = field(default=None, compare=False)
 
 
@@ -283,7 +283,7 @@ class Program:
     """Where each param's value is written."""
     positions: tuple[tuple[str, Ref], ...]
     init: tuple[tuple[str, str, float, Span], ...]
-    """Pattern, initialiser and number, the last match wins."""
+    """Pattern, initializer and number, the last match wins."""
     losses: Mapping[str, str]
     """The recipe's own losses, each with its node in the graph."""
     sound: bool = True

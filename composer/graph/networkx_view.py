@@ -58,23 +58,23 @@ ViewValues = Mapping[str, _Value]
 
 @dataclass(slots=True)
 class _View:
-    typed: TypedProgram
+    program: TypedProgram
     graph: nx.MultiDiGraph[str]
     reads: list[tuple[str, Wire, str, _Value]] = field(default_factory=list)
     """Who reads what: the node, its wire, the type, and the value."""
     owned: dict[str, int] = field(default_factory=dict)
 
     def whole(self) -> nx.MultiDiGraph[str]:
-        for entry in parameters(self.typed):
+        for entry in parameters(self.program):
             steps = entry.name.split(".")
             for end in range(1, len(steps) * (not entry.tied_to)):
                 above = ".".join(steps[:end])
                 self.owned[above] = self.owned.get(above, 0) + prod(entry.parameter.shape)
         given: dict[str, _Value] = {}
-        for item in self.typed.program.inputs:
+        for item in self.program.program.inputs:
             self.graph.add_node(item.name, type="input", path=item.name, parameters=0, copies=1, line=item.span.line)
             given[item.name] = _Value([(item.name, item.name)])
-        outputs = self._graph(self.typed.root, given, "", ("",))
+        outputs = self._graph(self.program.root, given, "", ("",))
         for reader, wire, type_, value in self.reads:
             for source, output, carried in dict.fromkeys(value.sources()):
                 told = {"port": wire.port, "output": output, "type": type_, "implied": wire.implied, "carried": carried}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import Block, Reject, Size, Sizes
+from blocks.core import Block, BlockError, PositiveInt, Sizes
 
 SUFFIX = ".next"
 """Behind the name of a state, the name of its renewal."""
@@ -14,16 +14,16 @@ SUFFIX = ".next"
 class Renewal(Block, kind="state"):
     """The value that a state has in the next call. It is no block of the library: `next` of a state makes it."""
 
-    shape: tuple[Size, ...]
+    shape: tuple[PositiveInt, ...]
     """That of the state."""
 
     inputs = {"next": "float[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         if inputs["next"].sizes != self.shape:
             kept = f"float[{', '.join(map(str, self.shape))}]"
-            raise Reject(f"a state of {kept} cannot become {inputs['next']}", code="type-mismatch")
+            raise BlockError(f"a state of {kept} cannot become {inputs['next']}", code="type-mismatch")
         return {}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {}

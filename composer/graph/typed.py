@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from blocks.core import Init, Part, Role
+from blocks.core import Init, ParameterRole, Part
 from composer.graph.dims import Dim
 from composer.graph.ir import BlockNode, Graph, GroupNode, Program, Ref, RepeatNode, ScanNode
 from composer.graph.state_update import Renewal
@@ -21,7 +21,7 @@ class TypedParameter:
     name: str
     """Below its node: `weight`, `q.weight`."""
     shape: tuple[int, ...]
-    role: Role
+    role: ParameterRole
     init: Init
     zero_row: int | None = None
     """A row that is zero at the start."""

@@ -1,11 +1,11 @@
-"""Which known names a misspelt one may have meant."""
+"""Which known names a misspelled one may have meant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 LONGEST = 64
-"""Letters beyond which a word is no misspelt name."""
+"""Letters beyond which a word is no misspelled name."""
 
 
 def near(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
@@ -33,7 +33,7 @@ def _allowed(letters: int) -> int:
 
 
 def _slips(a: str, b: str) -> int:
-    """Letters inserted, deleted, replaced or swapped with their neighbour on the way from a to b (optimal string alignment)."""
+    """Letters inserted, deleted, replaced or swapped with their neighbor on the way from a to b (optimal string alignment)."""
     before: list[int] = []
     above = list(range(len(b) + 1))
     for i, letter in enumerate(a, start=1):

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from composer.language.expressions.ast import Expression, RefPath
 
-FLAGS = {"true": True, "false": False}
+BOOLEANS = {"true": True, "false": False}
 
 
 def what_is(expression: Expression, value: object) -> str:
     """What a value is, by the name that stands in the recipe where there is one."""
-    if isinstance(expression, RefPath) and not (isinstance(value, str) or expression.text in FLAGS):
+    if isinstance(expression, RefPath) and not (isinstance(value, str) or expression.text in BOOLEANS):
         return f"`{expression.text}` is {_class(value)}"
     return kind(value)
 
@@ -24,9 +24,9 @@ def kind(value: object) -> str:
 def _class(value: object) -> str:
     match value:
         case bool():
-            return "a flag"
+            return "a boolean"
         case str():
-            return "a word"
+            return "a string"
         case int() | float() | Fraction():
             return "a number"
     return "a block"

@@ -15,7 +15,7 @@ import torch
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
 from composer.lower.emit.module_source import Module, lower
-from composer.lower.initialize import initialise
+from composer.lower.initialize import initialize
 from composer.lower.model import Model
 from composer.lower.passes.cache_layout import memory
 
@@ -38,12 +38,12 @@ def compile(
     """
     meta = device is not None and torch.device(device).type == "meta"
     model = skeleton(recipe, allow_large=allow_large or meta)
-    materialise(model, device=device, dtype=dtype)
+    materialize(model, device=device, dtype=dtype)
     table = parameters(model.program)
     where = next((p.device for p in model.parameters()), torch.device("cpu"))
     if where.type != "meta":
         tensors = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}
-        initialise(tensors, table, model.program, _seed(seed))
+        initialize(tensors, table, model.program, _seed(seed))
     return model
 
 
@@ -51,7 +51,7 @@ def skeleton(recipe: Recipe, *, allow_large: bool = False) -> Model:
     """The module on the meta device: every shape, no memory."""
     from composer.cost.budget import budget
 
-    typed = recipe.typed
+    typed = recipe.program
     refused = [diagnostic for diagnostic in budget(typed, allow_large=allow_large) if diagnostic.severity == "error"]
     if refused:
         raise RecipeError(refused)
@@ -71,7 +71,7 @@ def skeleton(recipe: Recipe, *, allow_large: bool = False) -> Model:
     return model
 
 
-def materialise(model: Model, *, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+def materialize(model: Model, *, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
     """Gives every tensor memory, with nothing in it yet."""
     if dtype is not None:
         model.to(dtype)

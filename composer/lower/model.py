@@ -20,7 +20,7 @@ class Model(nn.Module):
     """A recipe's module. Calling it takes the recipe's inputs, by order or name, and returns a named tuple: one field per
     output, and `losses`, a mapping of the recipe's own scalars that is empty where there are none.
 
-    Its `state_dict` names each tied parameter once, under its owner; ties hold through materialising, loading, copying and
+    Its `state_dict` names each tied parameter once, under its owner; ties hold through materializing, loading, copying and
     pickling.
     """
 
@@ -98,11 +98,11 @@ class Model(nn.Module):
 
 
 def _rebuild(recipe: Recipe, state: Mapping[str, torch.Tensor], training: bool, frozen: list[str]) -> Model:
-    from composer.lower.build import materialise, skeleton
+    from composer.lower.build import materialize, skeleton
 
     model = skeleton(recipe, allow_large=True)
     first = next(iter(state.values()), None)
-    materialise(model, device=None if first is None else first.device, dtype=None)
+    materialize(model, device=None if first is None else first.device, dtype=None)
     model.load_state_dict(state, assign=True)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name not in frozen)

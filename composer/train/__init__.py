@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from composer.train.data.text import TextData as TextData
     from composer.train.data.text import read_text as read_text
     from composer.train.data.text import split as split
-    from composer.train.data.text import tokenise as tokenise
-    from composer.train.data.tokenizers import BPETokeniser as BPETokeniser
-    from composer.train.data.tokenizers import ByteTokeniser as ByteTokeniser
-    from composer.train.data.tokenizers import CharacterTokeniser as CharacterTokeniser
-    from composer.train.data.tokenizers import MarkedTokeniser as MarkedTokeniser
-    from composer.train.data.tokenizers import Tokeniser as Tokeniser
+    from composer.train.data.text import tokenize as tokenize
+    from composer.train.data.tokenizers import BPETokenizer as BPETokenizer
+    from composer.train.data.tokenizers import ByteTokenizer as ByteTokenizer
+    from composer.train.data.tokenizers import CharacterTokenizer as CharacterTokenizer
+    from composer.train.data.tokenizers import MarkedTokenizer as MarkedTokenizer
+    from composer.train.data.tokenizers import Tokenizer as Tokenizer
     from composer.train.data.tokenizers import characters_of as characters_of
-    from composer.train.data.tokenizers import load_tokeniser as load_tokeniser
-    from composer.train.data.tokenizers import save_tokeniser as save_tokeniser
+    from composer.train.data.tokenizers import load_tokenizer as load_tokenizer
+    from composer.train.data.tokenizers import save_tokenizer as save_tokenizer
     from composer.train.data.tokenizers import text_as_it_comes as text_as_it_comes
     from composer.train.data.tokenizers import train_bpe as train_bpe
     from composer.train.errors import TrainingError as TrainingError
@@ -43,27 +43,27 @@ if TYPE_CHECKING:
     from composer.train.validation import validate as validate
 
 _HOME = {
-    "BPETokeniser": "data.tokenizers",
-    "ByteTokeniser": "data.tokenizers",
-    "CharacterTokeniser": "data.tokenizers",
+    "BPETokenizer": "data.tokenizers",
+    "ByteTokenizer": "data.tokenizers",
+    "CharacterTokenizer": "data.tokenizers",
     "Checkpoint": "run.checkpoint",
     "TextData": "data.text",
     "Display": "progress",
     "Interrupted": "interrupt",
     "TrainingLoss": "losses",
-    "MarkedTokeniser": "data.tokenizers",
+    "MarkedTokenizer": "data.tokenizers",
     "Objective": "data.objectives",
     "Result": "loop",
     "RunFolder": "run.folder",
     "TrainSettings": "settings",
-    "Tokeniser": "data.tokenizers",
+    "Tokenizer": "data.tokenizers",
     "Trained": "run.folder",
     "TrainingError": "errors",
     "Validation": "validation",
     "characters_of": "data.tokenizers",
     "display": "progress",
     "learnable": "data.objectives",
-    "load_tokeniser": "data.tokenizers",
+    "load_tokenizer": "data.tokenizers",
     "loss": "losses",
     "marked": "data.objectives",
     "objective_of": "data.objectives",
@@ -71,28 +71,28 @@ _HOME = {
     "param_groups": "param_groups",
     "read_text": "data.text",
     "resume": "api",
-    "save_tokeniser": "data.tokenizers",
+    "save_tokenizer": "data.tokenizers",
     "split": "data.text",
     "task_of": "losses",
     "text_as_it_comes": "data.tokenizers",
-    "tokenise": "data.text",
+    "tokenize": "data.text",
     "train": "api",
     "train_bpe": "data.tokenizers",
     "validate": "validation",
 }
 __all__ = [
-    "BPETokeniser",
-    "ByteTokeniser",
-    "CharacterTokeniser",
+    "BPETokenizer",
+    "ByteTokenizer",
+    "CharacterTokenizer",
     "Checkpoint",
     "Display",
     "Interrupted",
-    "MarkedTokeniser",
+    "MarkedTokenizer",
     "Objective",
     "Result",
     "RunFolder",
     "TextData",
-    "Tokeniser",
+    "Tokenizer",
     "TrainSettings",
     "Trained",
     "TrainingError",
@@ -101,7 +101,7 @@ __all__ = [
     "characters_of",
     "display",
     "learnable",
-    "load_tokeniser",
+    "load_tokenizer",
     "loss",
     "marked",
     "objective_of",
@@ -109,11 +109,11 @@ __all__ = [
     "param_groups",
     "read_text",
     "resume",
-    "save_tokeniser",
+    "save_tokenizer",
     "split",
     "task_of",
     "text_as_it_comes",
-    "tokenise",
+    "tokenize",
     "train",
     "train_bpe",
     "validate",

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeAlias
 
 from torch import Tensor, nn
 
-from blocks.losses.loss import Loss, Scalar
+from blocks.losses.loss import Loss, ScalarLoss
 from composer.graph.dims import names, substitute
 from composer.graph.ir import Ref
 from composer.graph.passes.infer.type_patterns import declared, size
@@ -44,7 +44,7 @@ def _refuse_memory(typed: TypedProgram) -> None:
     for path, block in _blocks(typed.root, ""):
         if is_renewal(block):
             _refuse(f"the state `{path.removesuffix(SUFFIX)}` changes with every batch, so several are not one large one")
-        if block.part.mixes_rows:
+        if block.part.batch_dependent:
             _refuse(
                 f"`{path}` is a {block.part.kind}, which takes its means over a whole batch, so several are not one large one"
             )
@@ -64,7 +64,7 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
     loss = typed.root[node]
     assert isinstance(loss, TypedBlock)
     lengths = _lengths(typed, batch)
-    if isinstance(loss.part, Scalar):
+    if isinstance(loss.part, ScalarLoss):
         refs = [ref for wire in loss.node.wires for ref in wire.refs]
         several = {_made(typed, name, ref, lengths, batch) for ref in refs}
         if len(several) > 1:
@@ -78,11 +78,11 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
 def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], batch: Batch) -> int:
     """Of how many things the number is the mean that a reference names."""
     block, port = _source(typed.root, ref, name)
-    if isinstance(block.part, Loss) and not isinstance(block.part, Scalar):
+    if isinstance(block.part, Loss) and not isinstance(block.part, ScalarLoss):
         return _judged(typed, name, block, lengths, batch)
-    if port not in block.part.means:
+    if port not in block.part.mean_outputs:
         _refuse(f"the loss `{name}` reads `{ref}`, which sees a batch as a whole, so it cannot be added up over batches", name)
-    return substitute(size(declared(block.part.means[port]), block.sizes), lengths)
+    return substitute(size(declared(block.part.mean_outputs[port]), block.sizes), lengths)
 
 
 def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[str, int], batch: Batch) -> int:

@@ -15,7 +15,7 @@ from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective, learnable, objective_of
 from composer.train.data.text import TextData, read_text
-from composer.train.data.tokenizers import Tokeniser, load_tokeniser
+from composer.train.data.tokenizers import Tokenizer, load_tokenizer
 from composer.train.device import device_of
 from composer.train.errors import TrainingError
 from composer.train.loop import Result, fit
@@ -28,7 +28,7 @@ from composer.train.settings import TrainSettings, load_settings, save_settings
 
 def train(
     model: nn.Module,
-    tokeniser: Tokeniser,
+    tokenizer: Tokenizer,
     data: TextData,
     settings: TrainSettings,
     run: Path,
@@ -40,12 +40,12 @@ def train(
 
     `recipe` is the resolved text that the model was compiled from; a resumed run compiles it again.
     """
-    objective = objective_of(learnable(task_of(model)), tokeniser)
-    objective.check(data, settings.context)
-    check_vocabulary(model, tokeniser)
+    objective = objective_of(learnable(task_of(model)), tokenizer)
+    objective.check(data, settings.seq_len)
+    check_vocabulary(model, tokenizer)
     check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)
-    folder = create(run, recipe=recipe, settings=settings, tokeniser=tokeniser, data=data)
+    folder = create(run, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
     return fit(model, data, settings, folder, objective=objective, display=show or display())
 
 
@@ -67,7 +67,7 @@ def resume(
     """
     folder = open_folder(run)
     text_path = data or Path(json.loads(folder.data.read_text(encoding="utf-8"))["path"])
-    tokeniser = load_tokeniser(folder.tokeniser)
+    tokenizer = load_tokenizer(folder.tokenizer)
     content = read_text(text_path)
     refuse_changes(folder, recipe=recipe, settings=settings, text=content, path=text_path)
     settings = settings or load_settings(folder.settings)
@@ -76,8 +76,8 @@ def resume(
     if start.step >= settings.steps:
         raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to go on")
     model = build(folder.recipe.read_text(encoding="utf-8"))
-    objective = objective_of(learnable(task_of(model)), tokeniser)
-    text = objective.tokenise(content, path=text_path)
+    objective = objective_of(learnable(task_of(model)), tokenizer)
+    text = objective.tokenize(content, path=text_path)
     save_settings(settings, folder.settings)
     metrics.rewind(folder.metrics, start.step)
     return fit(model, text, settings, folder, objective=objective, display=show or display(), start=start)
@@ -85,7 +85,7 @@ def resume(
 
 def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
     """Raises: TrainingError where the model has no place for something that comes with every batch."""
-    batch = objective.draw(data, batch=1, context=settings.context, generator=torch.Generator())
+    batch = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
     for name in batch.keys() - known:
         raise TrainingError(
@@ -96,20 +96,20 @@ def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, obje
 
 def check_accumulation(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
     """Raises: TrainingError where several batches to a step are not the large one."""
-    one = objective.draw(data, batch=1, context=settings.context, generator=torch.Generator())
-    shares(model, [one] * settings.accumulation, [1] * settings.accumulation, task_of(model) or "")
+    one = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
+    shares(model, [one] * settings.grad_accum, [1] * settings.grad_accum, task_of(model) or "")
 
 
 @torch.no_grad()
-def check_vocabulary(model: nn.Module, tokeniser: Tokeniser) -> None:
-    """Raises: TrainingError where the tokeniser makes tokens that the model does not have."""
+def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
+    """Raises: TrainingError where the tokenizer makes tokens that the model does not have."""
     training = model.training
     token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
     given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)
     known = model.eval()(**given).logits.shape[-1]
     model.train(training)
-    if known < tokeniser.size:
+    if known < tokenizer.size:
         raise TrainingError(
-            f"the model knows {known} tokens, the tokeniser makes {tokeniser.size}",
-            hint=f"set the recipe's vocabulary to {tokeniser.size}",
+            f"the model knows {known} tokens, the tokenizer makes {tokenizer.size}",
+            hint=f"set the recipe's vocabulary to {tokenizer.size}",
         )

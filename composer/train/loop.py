@@ -103,16 +103,16 @@ def fit(
 
     Raises: TrainingError where the loss stops being a number; Interrupted when asked to stop, after saving.
     """
-    optimiser = build_optimiser(model, settings)
+    optimizer = build_optimizer(model, settings)
     generator = torch.Generator().manual_seed(settings.seed)  # the order of the data
     torch.manual_seed(settings.seed)  # dropout
     first, tokens, seconds = 1, 0, 0.0
     if start is not None:
-        restore(start, model, optimiser, generator)
+        restore(start, model, optimizer, generator)
         first, tokens, seconds = start.step + 1, start.counters["tokens"], start.counters["seconds"]
 
     def save(step: int) -> Path:
-        state = capture(model, optimiser, generator, step=step, counters={"tokens": tokens, "seconds": seconds})
+        state = capture(model, optimizer, generator, step=step, counters={"tokens": tokens, "seconds": seconds})
         return checkpoints.save(state, run.checkpoints)
 
     model.train()
@@ -122,10 +122,10 @@ def fit(
             began = time.perf_counter()
             rate = learning_rate(settings, step)
             batches = [
-                objective.draw(data, batch=settings.batch, context=settings.context, generator=generator)
-                for _ in range(settings.accumulation)
+                objective.draw(data, batch_size=settings.batch_size, seq_len=settings.seq_len, generator=generator)
+                for _ in range(settings.grad_accum)
             ]
-            measured = update(model, optimiser, batches, settings, rate=rate)
+            measured = update(model, optimizer, batches, settings, rate=rate)
             if not measured.gradient_norm < float("inf"):
                 raise not_a_number(measured, step, rate, run)
             elapsed = time.perf_counter() - began
@@ -142,7 +142,9 @@ def fit(
             line["tokens_per_second"] = round(pace.tokens_per_second, 1)
             if validating:
                 limit = 0 if last else settings.validation_batches
-                held_out = validate(model, data, objective, batch=settings.batch, context=settings.context, batches=limit)
+                held_out = validate(
+                    model, data, objective, batch_size=settings.batch_size, seq_len=settings.seq_len, batches=limit
+                )
                 display.validated(step, held_out)
                 line |= held_out.line()
             if logged:
@@ -155,14 +157,14 @@ def fit(
     return Result(run.path, task_of(model) or "", settings.steps, measured.loss, held_out, seconds)
 
 
-def build_optimiser(model: nn.Module, settings: TrainSettings) -> AdamW:
+def build_optimizer(model: nn.Module, settings: TrainSettings) -> AdamW:
     """AdamW (Loshchilov and Hutter 2019) with decay by role; fused, which is several times faster on either device."""
     groups = param_groups(model, weight_decay=settings.weight_decay)
     return AdamW(groups, betas=(settings.beta1, settings.beta2), eps=settings.eps, fused=True)
 
 
 def update(
-    model: nn.Module, optimiser: Optimizer, batches: Sequence[Batch], settings: TrainSettings, *, rate: float
+    model: nn.Module, optimizer: Optimizer, batches: Sequence[Batch], settings: TrainSettings, *, rate: float
 ) -> TrainStep:
     """One step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
     device = device_of(model)
@@ -177,13 +179,13 @@ def update(
         torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for name, value in weighed.items():
             by_name[name] = by_name.get(name, 0) + value.detach()
-    gradients = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    norm = nn.utils.clip_grad_norm_(gradients, settings.clip or float("inf"))
+    gradients = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    norm = nn.utils.clip_grad_norm_(gradients, settings.max_grad_norm or float("inf"))
     if torch.isfinite(norm):
-        for group in optimiser.param_groups:
+        for group in optimizer.param_groups:
             group["lr"] = rate
-        optimiser.step()
-    optimiser.zero_grad()
+        optimizer.step()
+    optimizer.zero_grad()
     measured = {name: float(value) for name, value in by_name.items()}
     return TrainStep(sum(measured.values()), measured, float(norm), sum(counts))
 

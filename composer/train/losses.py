@@ -1,4 +1,4 @@
-"""What training minimises: the task's loss and the recipe's own."""
+"""What training minimizes: the task's loss and the recipe's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ model that writes, `labels` [B, T] of a masked_lm and of token_classification, `
 
 
 class TrainingLoss(NamedTuple):
-    """A scalar to minimise, and its parts by name: the task's under the task's name, the recipe's under their own."""
+    """A scalar to minimize, and its parts by name: the task's under the task's name, the recipe's under their own."""
 
     total: Tensor
     by_name: dict[str, Tensor]

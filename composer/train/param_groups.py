@@ -11,7 +11,7 @@ DECAYED = frozenset({"matrix", "experts", "embedding"})
 
 
 def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]:
-    """The optimiser's groups, by the role each block declares: decayed and not; tied ones once, frozen ones not at all."""
+    """The optimizer's groups, by the role each block declares: decayed and not; tied ones once, frozen ones not at all."""
     roles = cast("dict[str, str]", model.roles)
     names: dict[nn.Parameter, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):

@@ -9,8 +9,8 @@ from composer.train.settings import TrainSettings
 
 def learning_rate(settings: TrainSettings, step: int) -> float:
     """The rate of step 1, 2, … `steps`: a straight line up to the peak, then half a cosine down to the floor."""
-    if step <= settings.warmup:
-        return settings.learning_rate * step / settings.warmup
-    progress = (step - settings.warmup) / (settings.steps - settings.warmup)
+    if step <= settings.warmup_steps:
+        return settings.learning_rate * step / settings.warmup_steps
+    progress = (step - settings.warmup_steps) / (settings.steps - settings.warmup_steps)
     cosine = (1 + math.cos(math.pi * progress)) / 2  # 1 at the peak, 0 at the last step
-    return settings.learning_rate * (settings.floor + (1 - settings.floor) * cosine)
+    return settings.learning_rate * (settings.min_lr_ratio + (1 - settings.min_lr_ratio) * cosine)

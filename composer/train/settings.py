@@ -15,28 +15,28 @@ class TrainSettings:
 
     steps: int = 1000
     """Updates of the weights."""
-    batch: int = 32
+    batch_size: int = 32
     """Windows in one forward pass."""
-    accumulation: int = 1
+    grad_accum: int = 1
     """Forward passes whose gradients make one update; the update is that of one batch this many times as large."""
-    context: int = 128
+    seq_len: int = 128
     """Length of a window, in tokens."""
 
     learning_rate: float = 1e-3
     """The highest rate, reached when warm-up ends."""
-    warmup: int = 100
+    warmup_steps: int = 100
     """Steps over which the rate rises from 0, in a straight line."""
-    floor: float = 0.1
+    min_lr_ratio: float = 0.1
     """Where the cosine ends, as a share of the highest rate."""
     weight_decay: float = 0.1
-    """Pull towards zero on matrices, experts and embeddings, per unit of the rate."""
+    """Pull toward zero on matrices, experts and embeddings, per unit of the rate."""
     beta1: float = 0.9
     """AdamW's memory of the gradient."""
     beta2: float = 0.95
     """AdamW's memory of the squared gradient."""
     eps: float = 1e-8
     """AdamW's addition to the denominator."""
-    clip: float = 1.0
+    max_grad_norm: float = 1.0
     """Largest norm of all gradients together; 0 leaves them as they are."""
     label_smoothing: float = 0.0
     """Share of each target spread evenly over the vocabulary; never used in validation."""
@@ -57,7 +57,7 @@ class TrainSettings:
             check_range(field.name, getattr(self, field.name))
 
 
-AT_LEAST_ONE = frozenset({"steps", "batch", "accumulation", "context", "log_every"})
+AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})
 ABOVE_ZERO = frozenset({"learning_rate", "eps"})
 BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing"})
 
@@ -74,8 +74,8 @@ def check_range(name: str, value: float) -> None:
         raise TrainingError(f"{shown} is {value}; it must be a finite number above 0")
     if name in BELOW_ONE and not 0 <= value < 1:
         raise TrainingError(f"{shown} is {value}; it must be at least 0 and below 1")
-    if name == "floor" and not 0 <= value <= 1:
-        raise TrainingError(f"floor is {value}; it is a share of the learning rate, from 0 to 1")
+    if name == "min_lr_ratio" and not 0 <= value <= 1:
+        raise TrainingError(f"min lr ratio is {value}; it is a share of the learning rate, from 0 to 1")
     if not 0 <= value < float("inf"):
         raise TrainingError(f"{shown} is {value}; it must be a finite number, at least 0")
 

@@ -1,4 +1,4 @@
-"""How well a model foretells the held-out text."""
+"""How well a model predicts the held-out text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from composer.train.losses import loss, target_count, task_of
 
 @dataclass(frozen=True)
 class Validation:
-    """Mean loss over the held-out text; per character and per byte it compares across tokenisers."""
+    """Mean loss over the held-out text; per character and per byte it compares across tokenizers."""
 
     per_token: float
     """Nats."""
@@ -44,13 +44,15 @@ class Validation:
 
 
 @torch.no_grad()
-def validate(model: nn.Module, data: TextData, objective: Objective, *, batch: int, context: int, batches: int = 0) -> Validation:
+def validate(
+    model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int, batches: int = 0
+) -> Validation:
     """Read the held-out text once, or its first `batches` batches; the same windows every time, no dropout."""
     device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0
     training = model.training
     model.eval()
-    for part in islice(objective.held_out(data, batch=batch, context=context), batches or None):
+    for part in islice(objective.held_out(data, batch_size=batch_size, seq_len=seq_len), batches or None):
         with autocast(device):
             mean = loss(model, on_device(part, device)).by_name[task]
         count = int(target_count(part, task))

@@ -21,14 +21,16 @@ DEEPEST = 16
 """Objects and lists inside one another."""
 
 
-def settings(weights: YamlMapping, source: Source, params: Callable[[Sequence[str]], abc.Mapping[str, Any]]) -> tuple[str, ...]:
+def settings(
+    checkpoints: YamlMapping, source: Source, params: Callable[[Sequence[str]], abc.Mapping[str, Any]]
+) -> tuple[str, ...]:
     """What a `config.json` sets, as `PATH=VALUE`; `params` gives the values that the recipe's params then have.
 
     Raises:
         RecipeError: where it is for another model, or says what no one here knows.
     """
     published = parsed(source)
-    entry = entry_of(weights, model_type_of(published))
+    entry = entry_of(checkpoints, model_type_of(published))
     value = entry.value.entry("config") if isinstance(entry.value, YamlMapping) else None
     if value is None:
         message = f"there is no `config` beside the rules of {entry.key.text}"
@@ -129,7 +131,7 @@ def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, s
         message = (
             f"the recipe does not say what {counted(extra, 'key')} of this file mean{'s' * (len(extra) == 1)}: {', '.join(extra)}"
         )
-        hint = "name them under `config` of the recipe's `weights`: params, constants, or ignore"
+        hint = "name them under `config` of the recipe's `checkpoints`: params, constants, or ignore"
         yield Diagnostic("config-unknown", message, place(source, extra[0]), labels=(Label(span, "not here"),), hint=hint)
 
 
@@ -137,10 +139,10 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
     """What is written after `PATH=`; None where the recipe's own value holds, or something is wrong."""
     there = [(key, value) for key in setting.keys if (value := at(published, key)) is not ABSENT]
     if not there:
-        if setting.otherwise is None and not setting.optional:
+        if setting.default is None and not setting.optional:
             message = f"{source.name} has no {' and no '.join(setting.keys)}, which {setting.path} is taken from"
-            wrong.append(Diagnostic("config-missing", message, setting.span, hint="`otherwise:` says what holds without it"))
-        return setting.otherwise
+            wrong.append(Diagnostic("config-missing", message, setting.span, hint="`default:` says what holds without it"))
+        return setting.default
     key, value = there[0]
     span, labels = place(source, key), (Label(setting.span, f"{setting.path} is taken from it"),)
     if any(other != value for _, other in there):

@@ -10,7 +10,7 @@ from composer.weights.rule_syntax import Forms
 
 KEYS = ("params", "constants", "ignore")
 EACH = ("each", "count")
-HOW = ("from", "count", "values", "otherwise", "optional")
+HOW = ("from", "count", "values", "default", "optional")
 ABOUT_THE_FILE = (
     "model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "_commit_hash",
     "_attn_implementation", "_attn_implementation_autoset", "attn_implementation", "torchscript", "use_bfloat16",
@@ -39,7 +39,7 @@ class Setting:
     """Whether the number of things under the key is the value."""
     values: tuple[tuple[str, str], ...]
     """Published words with ours; without any, the value is taken as it is."""
-    otherwise: str | None
+    default: str | None
     """What holds where the key is absent or null."""
     optional: bool
     """Whether the recipe's own value then holds."""
@@ -83,7 +83,7 @@ class ConfigReader(Forms):
         """What stands there."""
         if not isinstance(node, YamlMapping):
             if node is not None:
-                self.error("weights-form", node.span, "config holds params, constants and keys to ignore")
+                self.error("checkpoints-form", node.span, "config holds params, constants and keys to ignore")
             return Config((), (), ())
         self.keys(node, KEYS, "config")
         params = self.entries(node.get("params"), "params are paths of the recipe, each with a key of config.json")
@@ -103,9 +103,9 @@ class ConfigReader(Forms):
         source, count = value.get("from"), value.get("count")
         key = count if source is None else source
         if key is None or (source is not None and count is not None):
-            self.error("weights-form", value.span, "a param is taken from one key, or counts what is under one",
+            self.error("checkpoints-form", value.span, "a param is taken from one key, or counts what is under one",
                        hint="{from: KEY, …} or {count: KEY}")  # fmt: skip
-        otherwise = value.get("otherwise")
+        default = value.get("default")
         words = self.entries(value.get("values"), "values are published words, each with ours")
         return Setting(
             path,
@@ -113,8 +113,8 @@ class ConfigReader(Forms):
             () if key is None else self._names(key),
             count is not None,
             tuple((one.key.text, self.text(one.value, "a value is")) for one in words),
-            self.text(otherwise, "a value is") if otherwise is not None else None,
-            self.flag(value.get("optional"), "optional"),
+            self.text(default, "a value is") if default is not None else None,
+            self.boolean(value.get("optional"), "optional"),
         )
 
     def _constant(self, entry: YamlEntry) -> Constant:
@@ -124,7 +124,7 @@ class ConfigReader(Forms):
         self.keys(value, EACH, "constant of a config")
         each, count = value.get("each"), value.get("count")
         if not isinstance(each, YamlScalar) or not isinstance(count, YamlScalar):
-            self.error("weights-form", value.span, "a list has as many items as count says, each as each says",
+            self.error("checkpoints-form", value.span, "a list has as many items as count says, each as each says",
                        hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
             return Constant(entry.key.text, (), None)
         return Constant(entry.key.text, (each,), count)
@@ -135,7 +135,7 @@ class ConfigReader(Forms):
     def _words(self, node: YamlNode) -> tuple[YamlScalar, ...]:
         items = node.items if isinstance(node, YamlList) else (node,)
         if not items:
-            self.error("weights-form", node.span, "a constant holds one of the values beside it, and there is none")
+            self.error("checkpoints-form", node.span, "a constant holds one of the values beside it, and there is none")
         for item in items:
             self.text(item, "what a constant holds is")
         return tuple(item for item in items if isinstance(item, YamlScalar))

@@ -41,21 +41,23 @@ class WeightMap:
         wrong: list[Diagnostic] = []
         if missing:
             message = f"the checkpoint lacks {counted(missing, 'tensor')}: {folded(missing)}"
-            wrong.append(Diagnostic("weights-missing", message, rules.span))
+            wrong.append(Diagnostic("checkpoints-missing", message, rules.span))
         if extra:
             message = f"no rule covers {counted(extra, 'published tensor')}: {folded(extra)}"
             hint = "write a rule for them, or name them under `ignore`"
-            wrong.append(Diagnostic("weights-unexpected", message, rules.span, hint=hint))
+            wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
-            message = f"two published tensors have one name, with `{rules.strip}` and without it, or as older files have it"
-            wrong.append(Diagnostic("weights-ambiguous", message, rules.span))
+            message = (
+                f"two published tensors have one name, with `{rules.strip_prefix}` and without it, or as older files have it"
+            )
+            wrong.append(Diagnostic("checkpoints-ambiguous", message, rules.span))
         for move in self.moves:
             for name in move.theirs:
                 wanted = self.published[name]
                 if name in found and (shape := tuple(shapes[found[name]])) != wanted:
                     message = f"{name} is {shown(shape)} in the checkpoint, and {shown(wanted)} for this recipe"
                     hint = "set the recipe's params to the checkpoint's sizes"
-                    wrong.append(Diagnostic("weights-shape", message, move.rule.theirs.span, hint=hint))
+                    wrong.append(Diagnostic("checkpoints-shape", message, move.rule.theirs.span, hint=hint))
         return first_of_each(wrong)
 
     def load(self, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -76,7 +78,7 @@ class WeightMap:
         for copy, original, span in self.rules.copies:
             if copy in found and copy not in self.published and not torch.equal(theirs[found[copy]], theirs[found[original]]):
                 message = f"{copy} differs from {original}, which this recipe takes for both"
-                raise RecipeError([Diagnostic("weights-differ", message, span, hint="untie the two in the recipe")])
+                raise RecipeError([Diagnostic("checkpoints-differ", message, span, hint="untie the two in the recipe")])
         for move in self.moves:
             shapes = [self.ours[name] for name in move.ours]
             yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], shapes), strict=True)
@@ -92,19 +94,19 @@ class WeightMap:
 
 
 def mapping(
-    weights: document.YamlMapping,
+    checkpoints: document.YamlMapping,
     model_type: str | None,
     ours: Mapping[str, Sequence[int]],
     params: Mapping[str, Any] = MappingProxyType({}),
 ) -> WeightMap:
-    """The map that a recipe's `weights:` makes of our parameters' names and shapes; without a model type, that of the only one.
+    """The map that a recipe's `checkpoints:` makes of our parameters' names and shapes; by default, that of the only one.
     `params` are the recipe's, of which a rule may speak.
 
     Raises:
         RecipeError: where rules are wrong, or cover a parameter not at all or twice.
     """
     reader = RuleReader(params)
-    rules = reader.rules(entry_of(weights, model_type))
+    rules = reader.rules(entry_of(checkpoints, model_type))
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     shapes = {name: tuple(shape) for name, shape in ours.items()}
@@ -113,40 +115,40 @@ def mapping(
         try:
             move.published([shapes[name] for name in move.ours])
         except ValueError as no:
-            wrong.append(Diagnostic("weights-shape", str(no), move.rule.ours.span))
+            wrong.append(Diagnostic("checkpoints-shape", str(no), move.rule.ours.span))
     read = {name for move in moves for name in move.theirs}
     for copy, original, span in rules.copies:
         if original not in read:
-            wrong.append(Diagnostic("weights-form", f"{copy} repeats {original}, which no rule reads", span))
+            wrong.append(Diagnostic("checkpoints-form", f"{copy} repeats {original}, which no rule reads", span))
     if wrong:
         raise RecipeError(first_of_each(wrong))
     return WeightMap(rules, tuple(moves), shapes)
 
 
-def mistakes(weights: document.YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
+def mistakes(checkpoints: document.YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
     """What is wrong with the rules as they are written, whatever the model."""
     reader = RuleReader(params)
-    for entry in weights:
+    for entry in checkpoints:
         reader.rules(entry)
     return reader.diagnostics
 
 
-def entry_of(weights: document.YamlMapping, model_type: str | None) -> document.YamlEntry:
+def entry_of(checkpoints: document.YamlMapping, model_type: str | None) -> document.YamlEntry:
     """The rules of a model type; without one, the only ones.
 
     Raises:
         RecipeError: where there are none.
     """
-    types = [entry.key.text for entry in weights]
+    types = [entry.key.text for entry in checkpoints]
     if model_type is None and len(types) == 1:
-        return weights.entries[0]
+        return checkpoints.entries[0]
     if model_type is None:
         message = f"there are rules for {', '.join(types) or 'no model type'}"
         hint = "name one of them" if types else ""
-        raise RecipeError([Diagnostic("weights-unknown-type", message, weights.span, hint=hint)])
-    entry = weights.entry(model_type)
+        raise RecipeError([Diagnostic("checkpoints-unknown-type", message, checkpoints.span, hint=hint)])
+    entry = checkpoints.entry(model_type)
     if entry is None:
-        raise RecipeError([unknown("weights-unknown-type", weights.span, "model type", model_type, types)])
+        raise RecipeError([unknown("checkpoints-unknown-type", checkpoints.span, "model type", model_type, types)])
     return entry
 
 
@@ -161,7 +163,7 @@ def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMa
         if len(covering) > 1:
             first, second = covering[0][0].ours, covering[1][0].ours
             also = (Label(first.span, "and here"),)
-            wrong.append(Diagnostic("weights-ambiguous", f"{name} is covered by two rules", second.span, labels=also))
+            wrong.append(Diagnostic("checkpoints-ambiguous", f"{name} is covered by two rules", second.span, labels=also))
         if not covering:
             continue
         rule, found = covering[0]
@@ -169,17 +171,17 @@ def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMa
         move = TensorMap(*rule.names(found, *ours[name][:1]), rule.permuted(found), rule)
         if absent := [each for each in move.ours if each not in ours]:
             message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model has not"
-            wrong.append(Diagnostic("weights-uncovered", message, rule.ours.span))
+            wrong.append(Diagnostic("checkpoints-uncovered", message, rule.ours.span))
             continue
         if taken := [each for each in move.theirs if owners.setdefault(each, move.ours[0]) != move.ours[0]]:
             message = f"{owners[taken[0]]} and {move.ours[0]} both read {taken[0]}"
-            wrong.append(Diagnostic("weights-ambiguous", message, rule.theirs.span))
+            wrong.append(Diagnostic("checkpoints-ambiguous", message, rule.theirs.span))
         moves[move.ours] = move
     if bare := [name for name in ours if name not in by_rule]:
         used = {rule.ours.text for rule in by_rule.values()}
         idle = tuple(Label(rule.ours.span, "covers nothing") for rule in rules.rules if rule.ours.text not in used)
         message = f"no rule covers {counted(bare, 'parameter')} of the model: {folded(bare)}"
-        wrong.append(Diagnostic("weights-uncovered", message, rules.span, labels=idle))
+        wrong.append(Diagnostic("checkpoints-uncovered", message, rules.span, labels=idle))
     return list(moves.values()), wrong
 
 

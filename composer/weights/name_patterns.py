@@ -13,7 +13,7 @@ from composer.language.yaml.nodes import YamlScalar
 PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>\w+(?:\|\w+)+)\)|(?P<literal>\w+)", re.ASCII)
 INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
 """What an index may stand in: after a digit, nobody could tell where it begins."""
-CODE = "weights-pattern"
+CODE = "checkpoints-pattern"
 OPEN = "between dots stands a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end is the rest"
 
 

@@ -19,13 +19,13 @@ class Forms:
         """One word."""
         if isinstance(node, YamlScalar):
             return node.text
-        self.error("weights-form", node.span, f"{what} one word")
+        self.error("checkpoints-form", node.span, f"{what} one word")
         return ""
 
-    def flag(self, node: YamlNode | None, what: str) -> bool:
+    def boolean(self, node: YamlNode | None, what: str) -> bool:
         """`true` or `false`; without it, false."""
         if node is not None and not (isinstance(node, YamlScalar) and node.text in ("true", "false")):
-            self.error("weights-form", node.span, f"{what} is true or false")
+            self.error("checkpoints-form", node.span, f"{what} is true or false")
         return isinstance(node, YamlScalar) and node.text == "true"
 
     def entries(self, node: YamlNode | None, what: str) -> Iterator[YamlEntry]:
@@ -33,14 +33,14 @@ class Forms:
         if isinstance(node, YamlMapping):
             yield from node
         elif node is not None:
-            self.error("weights-form", node.span, what)
+            self.error("checkpoints-form", node.span, what)
 
     def items(self, node: YamlNode | None, what: str, such_as: str) -> Iterator[YamlNode]:
         """Each value of a list."""
         if isinstance(node, YamlList):
             yield from node.items
         elif node is not None:
-            self.error("weights-form", node.span, what, hint=such_as)
+            self.error("checkpoints-form", node.span, what, hint=such_as)
 
     def keys(self, node: YamlMapping, known: tuple[str, ...], what: str) -> None:
         """Nothing but what is known."""

@@ -16,11 +16,11 @@ from composer.weights import config_syntax as config_forms
 from composer.weights.name_patterns import NamePattern, PatternMatch, pattern
 from composer.weights.rule_syntax import Forms
 
-KEYS = ("strip", "config", "rules", "older", "ignore", "copies")
+KEYS = ("strip_prefix", "config", "rules", "legacy_names", "ignore", "copies")
 OPERATIONS = (
     "from", "reshape", "transpose", "split", "concat", "axis", "interleave", "stack", "permute_rotary", "offset",
 )  # fmt: skip
-ROTARY = ("head_dim", "rotated", "of", "ours")
+ROTARY = ("head_dim", "rotary_dim", "of", "ours")
 LAYOUTS = ("halves", "interleaved")
 
 
@@ -29,7 +29,7 @@ class Permutation:
     """The rows of each head in the other layout of rotary positions."""
 
     head_dim: int
-    rotated: int
+    rotary_dim: int
     """Rows of each head that turn, the first ones."""
     pieces: tuple[str, ...]
     """Which words of our choice are permuted; without any, all."""
@@ -85,9 +85,9 @@ class Rules:
     model_type: str
     span: Span
     rules: tuple[Rule, ...]
-    strip: str
+    strip_prefix: str
     """A prefix that some files have before every name, and others have not: it is taken off where it stands."""
-    older: tuple[tuple[str, str], ...]
+    legacy_names: tuple[tuple[str, str], ...]
     """What stands after the last dot in some older files, with what stands there in the rules."""
     ignore: tuple[NamePattern, ...]
     """Published tensors that say nothing, such as masks and tables."""
@@ -96,8 +96,8 @@ class Rules:
 
     def plain(self, published: str) -> str:
         """The name that the rules have for a published tensor."""
-        home, dot, last = published.removeprefix(self.strip).rpartition(".")
-        return home + dot + dict(self.older).get(last, last)
+        home, dot, last = published.removeprefix(self.strip_prefix).rpartition(".")
+        return home + dot + dict(self.legacy_names).get(last, last)
 
     def passes_over(self, published: str) -> bool:
         """Whether a published tensor needs no rule."""
@@ -115,15 +115,15 @@ class RuleReader(Forms):
         """The rules under a model type."""
         value = entry.value
         if not isinstance(value, YamlMapping):
-            self.error("weights-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
+            self.error("checkpoints-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
             return Rules(entry.key.text, entry.key.span, (), "", (), (), ())
         self.keys(value, KEYS, "model type")
-        strip, rules = value.get("strip"), value.get("rules")
+        strip, rules = value.get("strip_prefix"), value.get("rules")
         config = config_forms.ConfigReader()
         config.config(value.get("config"))
         self.diagnostics.extend(config.diagnostics)
         if rules is None:
-            self.error("weights-form", entry.key.span, f"{entry.key.text} has no rules", hint="rules: {OURS: THEIRS, …}")
+            self.error("checkpoints-form", entry.key.span, f"{entry.key.text} has no rules", hint="rules: {OURS: THEIRS, …}")
         return Rules(
             entry.key.text,
             entry.key.span,
@@ -131,7 +131,7 @@ class RuleReader(Forms):
             self.text(strip, "a prefix is") if strip is not None else "",
             tuple(
                 (each.key.text, self.text(each.value, "the word of newer files is"))
-                for each in self.entries(value.get("older"), "older are words, each with that of newer files")
+                for each in self.entries(value.get("legacy_names"), "legacy names are words, each with that of newer files")
             ),
             tuple(
                 each
@@ -151,7 +151,7 @@ class RuleReader(Forms):
         )
         self.keys(operations, OPERATIONS, "rule")
         if source is None:
-            self.error("weights-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
+            self.error("checkpoints-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
             return None
         ours, theirs = self._pattern(entry.key), self._pattern(source)
         if ours is None or theirs is None:
@@ -161,7 +161,7 @@ class RuleReader(Forms):
         if stack is None:
             return None
         rule = Rule(
-            ours, theirs, self._shape(operations), self.flag(operations.get("transpose"), "transpose"),
+            ours, theirs, self._shape(operations), self.boolean(operations.get("transpose"), "transpose"),
             self._axis(operations), self._groups(operations, split or concat), split, concat, stack, permute,
             self._offset(operations),
         )  # fmt: skip
@@ -172,20 +172,20 @@ class RuleReader(Forms):
         ours, theirs, span = rule.ours, rule.theirs, entry.value.span
         if ours.indices != theirs.indices - {rule.stack}:
             odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]
-            self.error("weights-pattern", span, f"`<{odd}>` stands on one side only")
+            self.error("checkpoints-pattern", span, f"`<{odd}>` stands on one side only")
         elif ours.rest != theirs.rest:
-            self.error("weights-pattern", span, "`*` stands on one side only")
+            self.error("checkpoints-pattern", span, "`*` stands on one side only")
         elif rule.split + rule.concat + bool(rule.stack) > 1:
-            self.error("weights-form", span, "a rule splits, joins or stacks, only one of these")
+            self.error("checkpoints-form", span, "a rule splits, joins or stacks, only one of these")
         elif rule.stack and rule.permute:
-            self.error("weights-form", span, "the rows of what is stacked are not permuted")
+            self.error("checkpoints-form", span, "the rows of what is stacked are not permuted")
         elif rule.split and theirs.alternatives:
-            self.error("weights-pattern", span, "what is split is one published tensor, without a choice")
+            self.error("checkpoints-pattern", span, "what is split is one published tensor, without a choice")
         elif rule.concat and ours.alternatives:
-            self.error("weights-pattern", span, "pieces are joined to one tensor of ours, without a choice")
+            self.error("checkpoints-pattern", span, "pieces are joined to one tensor of ours, without a choice")
         elif not rule.split and not rule.concat and len(ours.alternatives) != len(theirs.alternatives):
             counts = f"{len(ours.alternatives) or 'none'} of ours and {len(theirs.alternatives) or 'none'} of theirs"
-            self.error("weights-pattern", span, f"words of two choices go together by place: here are {counts}",
+            self.error("checkpoints-pattern", span, f"words of two choices go together by place: here are {counts}",
                         hint="if one published tensor holds all of ours, write {from: …, split: N}")  # fmt: skip
         else:
             return True
@@ -199,7 +199,7 @@ class RuleReader(Forms):
         count = len(pieces.alternatives)
         if not isinstance(node, YamlScalar) or not node.text.isdigit() or int(node.text[:9]) != count or count < 2:
             says = f"the choice names {count}" if count else "there is no choice that names them"
-            self.error("weights-form", node.span, f"{key} is the number of pieces, and {says}",
+            self.error("checkpoints-form", node.span, f"{key} is the number of pieces, and {says}",
                         hint=f"`{key}: {count}`" if count else "such as `(q|k|v)` for 3 pieces")  # fmt: skip
         return True
 
@@ -210,7 +210,7 @@ class RuleReader(Forms):
             return ""
         name = node.text if isinstance(node, YamlScalar) else ""
         if name not in theirs.indices - ours.indices:
-            self.error("weights-form", node.span, "stack names an index that the published names alone have",
+            self.error("checkpoints-form", node.span, "stack names an index that the published names alone have",
                         hint="`stack: expert` for `experts.<expert>.weight`")  # fmt: skip
             return None
         return name
@@ -221,7 +221,7 @@ class RuleReader(Forms):
         if node is None:
             return ()
         if not isinstance(node, YamlList):
-            self.error("weights-form", node.span, "reshape is the published shape, a list of sizes",
+            self.error("checkpoints-form", node.span, "reshape is the published shape, a list of sizes",
                         hint="`reshape: [d_model, 3, patch, patch]`")  # fmt: skip
             return ()
         return tuple(self._size(item, "a size") for item in node.items)
@@ -232,7 +232,7 @@ class RuleReader(Forms):
         if node is None:
             return 1
         if not pieces:
-            self.error("weights-form", node.span, "interleave says how pieces are mixed, and this rule has none",
+            self.error("checkpoints-form", node.span, "interleave says how pieces are mixed, and this rule has none",
                         hint="with `split` or `concat`, such as `{from: …, split: 3, interleave: n_heads}`")  # fmt: skip
         return self._size(node, "interleave")
 
@@ -246,29 +246,29 @@ class RuleReader(Forms):
             return self._paired(Permutation(size, size, (), LAYOUTS[0]), node.span)
         self.keys(node, ROTARY, "permutation")
         if (width := node.get("head_dim")) is None:
-            self.error("weights-form", node.span, "a permutation says how many rows a head has", hint="{head_dim: 64, …}")
+            self.error("checkpoints-form", node.span, "a permutation says how many rows a head has", hint="{head_dim: 64, …}")
             return None
-        head_dim, rotated, layout = self._size(width, "head_dim"), node.get("rotated"), node.get("ours")
+        head_dim, rotary_dim, layout = self._size(width, "head_dim"), node.get("rotary_dim"), node.get("ours")
         words = tuple(
             self.text(item, "a word of the choice is")
             for item in self.items(node.get("of"), "the pieces that are permuted are a list", "of: [q, k]")
         )
         for word in words:
             if word not in ours.alternatives:
-                self.diagnostics.append(unknown("weights-form", node.span, "word of our choice", word, ours.alternatives))
+                self.diagnostics.append(unknown("checkpoints-form", node.span, "word of our choice", word, ours.alternatives))
         if layout is not None and not (isinstance(layout, YamlScalar) and layout.text in LAYOUTS):
-            self.error("weights-form", layout.span, "a layout of rotary positions is halves or interleaved")
+            self.error("checkpoints-form", layout.span, "a layout of rotary positions is halves or interleaved")
         made = Permutation(
             head_dim,
-            head_dim if rotated is None else self._size(rotated, "rotated"),
+            head_dim if rotary_dim is None else self._size(rotary_dim, "rotary_dim"),
             words,
             layout.text if isinstance(layout, YamlScalar) else LAYOUTS[0],
         )
         return self._paired(made, node.span)
 
     def _paired(self, made: Permutation, span: Span) -> Permutation:
-        if self.params is not None and (made.rotated % 2 or made.rotated > made.head_dim):
-            self.error("weights-form", span, f"{made.rotated} of {made.head_dim} rows cannot turn in pairs")
+        if self.params is not None and (made.rotary_dim % 2 or made.rotary_dim > made.head_dim):
+            self.error("checkpoints-form", span, f"{made.rotary_dim} of {made.head_dim} rows cannot turn in pairs")
         return made
 
     def _offset(self, operations: YamlMapping) -> float:
@@ -284,13 +284,13 @@ class RuleReader(Forms):
             self.diagnostics.append(no.diagnostic)
             return 1
         if size < 1:
-            self.error("weights-form", node.span, f"{what} is {size}; it is at least 1")
+            self.error("checkpoints-form", node.span, f"{what} is {size}; it is at least 1")
         return max(1, size)
 
     def _value(self, node: YamlNode, what: str) -> Any:
         """What an expression of params comes to; None where they are not known, or it is none, which is reported."""
         if not isinstance(node, YamlScalar):
-            self.error("weights-form", node.span, f"{what} is a number")
+            self.error("checkpoints-form", node.span, f"{what} is a number")
             return None
         try:
             expression = parse_expression(node)
@@ -304,14 +304,14 @@ class RuleReader(Forms):
         if node is None:
             return 0
         if not isinstance(node, YamlScalar) or node.text not in ("0", "1", "2", "3"):
-            self.error("weights-form", node.span, "an axis is one of ours, counted from 0")
+            self.error("checkpoints-form", node.span, "an axis is one of ours, counted from 0")
             return 0
         return int(node.text)
 
     def _pattern(self, node: YamlNode | None) -> NamePattern | None:
         if not isinstance(node, YamlScalar):
             if node is not None:
-                self.error("weights-form", node.span, "a name or a pattern of names stands here")
+                self.error("checkpoints-form", node.span, "a name or a pattern of names stands here")
             return None
         made = pattern(node)
         if isinstance(made, NamePattern):

@@ -125,7 +125,7 @@ def rearranged(tensor: Tensor, permute: Permutation, to: str) -> Tensor:
     import torch
 
     heads = torch.unflatten(tensor, 0, (-1, permute.head_dim))  # [H, head_dim, …]
-    turned, still = heads[:, : permute.rotated], heads[:, permute.rotated :]
+    turned, still = heads[:, : permute.rotary_dim], heads[:, permute.rotary_dim :]
     pairs = torch.unflatten(turned, 1, (-1, 2) if to == "halves" else (2, -1)).transpose(1, 2).flatten(1, 2)
     return torch.cat([pairs, still], 1).flatten(0, 1)
 

@@ -54,8 +54,8 @@ def _fill(model: Model, tensors: Mapping[str, Tensor], model_type: str | None) -
 
 def _map(model: Model, model_type: str | None) -> WeightMap:
     recipe = model.program.program.recipe
-    if recipe.weights is None:
+    if recipe.checkpoints is None:
         raise RecipeError(
-            [Diagnostic("weights-unknown-type", "this recipe maps to no published checkpoint", recipe.name_scalar.span)]
+            [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published checkpoint", recipe.name_scalar.span)]
         )
-    return mapping(recipe.weights, model_type, shapes_of(model.state_dict()), model.program.program.params)
+    return mapping(recipe.checkpoints, model_type, shapes_of(model.state_dict()), model.program.program.params)

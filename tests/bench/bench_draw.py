@@ -67,13 +67,13 @@ def main() -> None:
     runs = parser.parse_args().runs
     command("llama3")  # writes the byte code
     print(f"arco draw llama3         {min(command('llama3') for _ in range(runs)):6.3f} s")
-    model = folded(composer.load("llama3").typed)
+    model = folded(composer.load("llama3").program)
     flow = outline(model, Depth())
     head = titles(model, flow)
     print(f"its layout and writing   {min(cpu(lambda: svg(page(flow, head, Typography()))) for _ in range(runs)) * 1000:6.2f} ms")
-    whole = composer.load("llama3").typed
+    whole = composer.load("llama3").program
     print(f"with what goes before    {min(cpu(lambda: draw(whole).svg()) for _ in range(runs)) * 1000:6.2f} ms")
-    many = composer.load(large()).typed
+    many = composer.load(large()).program
     print(f"a thousand nodes         {min(cpu(lambda: draw(many).svg()) for _ in range(2)):6.3f} s")
 
 

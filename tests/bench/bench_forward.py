@@ -22,7 +22,7 @@ SIZES = {"n_layers": 12, "d_model": 32, "n_heads": 4, "vocab": 97, "context": 32
 
 def pair() -> tuple[composer.lower.Model, GPT2]:  # type: ignore[name-defined]  # a lazy attribute
     """The generated model and the hand-written one, of the same sizes."""
-    generated = composer.load("gpt2", set=SIZES).compile(seed=0)
+    generated = composer.load("gpt2", overrides=SIZES).compile(seed=0)
     torch.manual_seed(0)
     return generated, GPT2(vocab=97, context=32, dim=32, layers=12, heads=4)
 

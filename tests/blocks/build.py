@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from blocks.core import Linear, Part, Slot, Tensor, fields, lazy
+from blocks.core import LinearWeights, Part, Slot, Tensor, fields, lazy
 from blocks.masks.plans import kept, plan
 
-DECLARATION = ("weights", "prepared", "cost", "reject", "warn", "types", "known", "mixes", "build", "inline")
+DECLARATION = ("weights", "per_call", "cost", "check", "warn", "output_types", "constants", "mixed_axes", "build", "inline")
 
 
 def plain(part: Part, **known: Any) -> Any:
@@ -25,12 +25,12 @@ def plain(part: Part, **known: Any) -> Any:
     return holder
 
 
-def module(part: Part, *, wired: Iterable[str] = (), wanted: Iterable[str] = (), **sizes: Any) -> nn.Module:
+def module(part: Part, *, wired: Iterable[str] = (), requested_outputs: Iterable[str] = (), **sizes: Any) -> nn.Module:
     """A part as the module that runs; `sizes` binds the axes of its ports."""
     _use_real_torch()
     wired = frozenset(wired)
-    part.reject(sizes, wired)
-    scope = {**{axis: sizes[other] for axis, other in part.unbound.items() if other in sizes}, **sizes, **dict(part)}
+    part.check(sizes, wired)
+    scope = {**{axis: sizes[other] for axis, other in part.axis_defaults.items() if other in sizes}, **sizes, **dict(part)}
     for name, field in fields(type(part)).items():
         if field.derived and scope[name] is None:
             scope[name] = _value(field.derived, scope)
@@ -39,7 +39,7 @@ def module(part: Part, *, wired: Iterable[str] = (), wanted: Iterable[str] = (),
     if own is not None:
         keywords = {name: _value(value, scope) for name, value in own.keywords.items()}
         return getattr(nn, own.function.removeprefix("nn."))(*[_value(value, scope) for value in own.arguments], **keywords)
-    holder = type(part.kind, (nn.Module,), {**_methods(part), "cache": None, "wanted": frozenset(wanted)})()
+    holder = type(part.kind, (nn.Module,), {**_methods(part), "cache": None, "requested_outputs": frozenset(requested_outputs)})()
     for name, value in scope.items():
         if not isinstance(value, Part):
             setattr(holder, name, value)
@@ -55,11 +55,13 @@ def module(part: Part, *, wired: Iterable[str] = (), wanted: Iterable[str] = (),
 class Attend(nn.Module):
     """An attention with what is prepared for it, called by port names; mask edges under the names that the mask's fields hold."""
 
-    def __init__(self, part: Part, *, wired: Iterable[str] = (), wanted: Iterable[str] = (), counted: bool = True, **sizes: Any):
+    def __init__(
+        self, part: Part, *, wired: Iterable[str] = (), requested_outputs: Iterable[str] = (), counted: bool = True, **sizes: Any
+    ):
         super().__init__()
-        self.block = module(part, wired=wired, wanted=wanted, **sizes)
-        self.ports = {name: slot.ports for name, slot in part.prepared(frozenset(wired)).items()}
-        self.prepared = {
+        self.block = module(part, wired=wired, requested_outputs=requested_outputs, **sizes)
+        self.ports = {name: slot.ports for name, slot in part.per_call(frozenset(wired)).items()}
+        self.per_call = {
             name: plain(plan(part.mask), counted=counted, grows="memory" not in wired)
             if name == "mask"
             else plain(part.positions, head_dim=self.block.head_dim)
@@ -67,21 +69,27 @@ class Attend(nn.Module):
         }
         self.plan = plan(part.mask)
 
-    def forward(self, *, edges: Mapping[str, Any] | None = None, at: Any = None, memory_at: Any = None, **inputs: Any) -> Any:
+    def forward(
+        self, *, edges: Mapping[str, Any] | None = None, position_ids: Any = None, memory_position_ids: Any = None, **inputs: Any
+    ) -> Any:
         x = inputs.get("x", inputs.get("q"))
         source = inputs.get("memory", x)
-        at = torch.arange(x.shape[1]) if at is None else at
-        there = {"at": at, "memory_at": torch.arange(source.shape[1]) if memory_at is None else memory_at, "source_at": at}
+        position_ids = torch.arange(x.shape[1]) if position_ids is None else position_ids
+        there = {
+            "position_ids": position_ids,
+            "memory_position_ids": torch.arange(source.shape[1]) if memory_position_ids is None else memory_position_ids,
+            "source_position_ids": position_ids,
+        }
         ready = {}
         for name, ports in self.ports.items():
             given = dict(edges or {}) if name == "mask" else {}
-            ready[name] = self.prepared[name].prepare(*(there[port] for port in ports), **given)
+            ready[name] = self.per_call[name].prepare(*(there[port] for port in ports), **given)
         return self.block(**inputs, **ready)
 
     def start_session(self) -> None:
         """From now on, keys, values and key positions stay for later calls."""
-        self.block.cache = Cache({name: _axis(text, "source") for name, text in self.block.keeps.items()})
-        self.prepared["mask"].cache = Cache(dict.fromkeys(kept(self.plan), -1))
+        self.block.cache = Cache({name: _axis(text, "source") for name, text in self.block.cache_slots.items()})
+        self.per_call["mask"].cache = Cache(dict.fromkeys(kept(self.plan), -1))
 
 
 class Cache:
@@ -90,7 +98,7 @@ class Cache:
     def __init__(self, axes: Mapping[str, int]) -> None:
         self.axes, self.values = axes, {}
 
-    def recall(self, name: str) -> torch.Tensor | None:
+    def get(self, name: str) -> torch.Tensor | None:
         return None  # nothing is kept whole here: a memory comes with every call
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
@@ -104,7 +112,7 @@ def _axis(text: str, axis: str) -> int:
 
 
 def _methods(part: Part) -> dict[str, Any]:
-    found: dict[str, Any] = {"keeps": type(part).keeps}
+    found: dict[str, Any] = {"cache_slots": type(part).cache_slots}
     for cls in reversed(type(part).__mro__[: type(part).__mro__.index(Part)]):
         found |= {name: value for name, value in vars(cls).items() if inspect.isfunction(value) and name not in DECLARATION}
     return {name: value for name, value in found.items() if not name.startswith("__") and not name.startswith("model_")}
@@ -112,7 +120,7 @@ def _methods(part: Part) -> dict[str, Any]:
 
 def _built(weight: Any, part: Part, scope: Mapping[str, Any]) -> Any:
     match weight:
-        case Linear():
+        case LinearWeights():
             return nn.Linear(_value(weight.inputs, scope), _value(weight.outputs, scope), weight.bias)
         case Slot():
             inner = getattr(part, weight.field)

@@ -33,7 +33,7 @@ def build(part: Part, **sizes: Any) -> nn.Module:
         match weight:
             case core.Tensor():
                 module.register_parameter(name, _parameter(weight, scope))
-            case core.Linear():
+            case core.LinearWeights():
                 setattr(module, name, nn.Linear(_value(weight.inputs, scope), _value(weight.outputs, scope), weight.bias))
             case core.Slot():
                 setattr(module, name, build(getattr(part, weight.field), **sizes))

@@ -20,11 +20,11 @@ from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextAttentio
 from blocks.activations.squashing import Sigmoid
 from blocks.attention.attention import Attention, CrossAttention
 from blocks.attention.scaled_dot_product import ScaledDotProduct
-from blocks.core import Edge, Part, Reject
-from blocks.masks.by_data import Documents, Valid
-from blocks.masks.by_position import Causal, Window
+from blocks.core import BlockError, NodeRef, Part
+from blocks.masks.data_masks import Documents, Valid
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And
+from blocks.masks.position_masks import Causal, Window
 from blocks.norms.rmsnorm import RMSNorm
 from blocks.positions.rotary import Rotary
 from blocks.primitives.linear import Linear
@@ -98,7 +98,7 @@ def test_attention_is_that_of_torch(causal: bool) -> None:
 @pytest.mark.parametrize("kind", [Attention, CrossAttention])
 def test_a_memory_gives_keys_and_values(kind: type[Part]) -> None:
     """Of another width and length, against `nn.MultiheadAttention`; hidden where it is padding."""
-    mine = attend(kind(heads=4, bias=True, mask=Valid(flags=Edge("real"))), wired=("memory",), memory_dim=10)
+    mine = attend(kind(heads=4, bias=True, mask=Valid(flags=NodeRef("real"))), wired=("memory",), memory_dim=10)
     torchs = nn.MultiheadAttention(DIM, 4, kdim=10, vdim=10, batch_first=True).double()
     for name in "qkv":
         getattr(torchs, f"{name}_proj_weight").data = getattr(mine.block, name).weight
@@ -141,7 +141,7 @@ def test_every_field_does_what_the_formula_says(name: str, biased: bool, mask: s
     masks: dict[str, tuple[dict[str, Mask], Any, Mapping[str, torch.Tensor]]] = {
         "full": ({}, lambda b, t, s: True, {}),
         "local": ({"mask": LOCAL}, lambda b, t, s: s in (t - 2, t - 1, t), {}),
-        "hidden": ({"mask": Valid(flags=Edge("real"))}, lambda b, t, s: real[b, s], {"real": real}),
+        "hidden": ({"mask": Valid(flags=NodeRef("real"))}, lambda b, t, s: real[b, s], {"real": real}),
     }
     given, sees, edges = masks[mask]
     mine = attend(Attention(heads=4, out=None, **given, **fields))
@@ -261,32 +261,35 @@ def test_the_output_map_may_be_left_out_or_replaced() -> None:
     for name in "qkv":
         getattr(other.block, name).load_state_dict(getattr(joined.block, name).state_dict())
     assert joined(x=x).shape == (B, T, 20)
-    assert Attention(heads=4, out=None).types({}, {}) == {**Attention.outputs, "y": "float[batch, time, heads * value_dim]"}
+    assert Attention(heads=4, out=None).output_types({}, {}) == {
+        **Attention.outputs,
+        "y": "float[batch, time, heads * value_dim]",
+    }
     assert not any(name.startswith("out") for name in joined.block.state_dict())
     torch.testing.assert_close(other(x=x), joined(x=x) @ other.block.out.weight.T + other.block.out.bias, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("wanted", [("k",), ("v", "weights"), ("scores",), ("k", "v", "scores", "weights")])
-def test_what_is_read_comes_beside_y_in_order(wanted: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("requested_outputs", [("k",), ("v", "weights"), ("scores",), ("k", "v", "scores", "weights")])
+def test_what_is_read_comes_beside_y_in_order(requested_outputs: tuple[str, ...]) -> None:
     """The fused kernel and the formula give one y; weights are a distribution over what is seen."""
     part = Attention(heads=4, kv_heads=2, mask=Causal(), out=None)
     x = stream(B, T, DIM)
-    y, *read = attend(part, wanted=wanted)(x=x)
+    y, *read = attend(part, requested_outputs=requested_outputs)(x=x)
     plain = attend(part)
-    found = dict(zip(wanted, read, strict=True))
+    found = dict(zip(requested_outputs, read, strict=True))
     torch.testing.assert_close(y, plain(x=x), rtol=0, atol=1e-12)
     q, k, v = projected(plain.block, x)
     scores = torch.einsum("bthd,bshd->bhts", q, k.repeat_interleave(2, dim=2)) / 6**0.5
     weights = scores.masked_fill(torch.ones(T, T).triu(1).bool(), -math.inf).softmax(-1)
     for name, value in {"k": k, "v": v, "scores": scores, "weights": weights}.items():
-        if name in wanted:
+        if name in requested_outputs:
             torch.testing.assert_close(found[name], value, rtol=0, atol=1e-12)
 
 
 def test_keys_and_values_of_another_attention_are_used_as_they_are() -> None:
     """After their norms and positions; there are no projections of its own then."""
     part = Attention(heads=4, kv_heads=2, mask=Causal(), positions=Rotary(), qk_norm=RMSNorm())
-    first, second = attend(part, wanted=("k", "v")), attend(part, wired=("k", "v"))
+    first, second = attend(part, requested_outputs=("k", "v")), attend(part, wired=("k", "v"))
     second.block.load_state_dict({k: v for k, v in first.block.state_dict().items() if k[:2] not in ("k.", "v.", "k_")})
     x = stream(B, T, DIM)
     y, k, v = first(x=x)
@@ -313,9 +316,9 @@ def test_dropout_is_for_training_alone(fields: dict[str, Any]) -> None:
 
 SESSIONS: dict[str, dict[str, Any]] = {
     "causal, grouped, turned, normed": {"mask": Causal(), "kv_heads": 2, "positions": Rotary(), "qk_norm": RMSNorm()},
-    "a window": {"mask": LOCAL, "positions": Rotary(fraction=0.5, layout="interleaved")},
+    "a window": {"mask": LOCAL, "positions": Rotary(partial_rotary_factor=0.5, layout="interleaved")},
     "sinks and a softcap": {"mask": LOCAL, "sinks": True, "softcap": 2.0},
-    "packed documents": {"mask": And(left=Causal(), right=Documents(ids=Edge("doc"))), "positions": Rotary()},
+    "packed documents": {"mask": And(left=Causal(), right=Documents(ids=NodeRef("doc"))), "positions": Rotary()},
 }
 
 
@@ -333,20 +336,20 @@ def test_writing_on_equals_reading_at_once(name: str, cuts: list[int]) -> None:
     parts = []
     for start, stop in zip([0, *cuts], [*cuts, 9], strict=True):
         some = {edge: value[:, start:stop] for edge, value in edges.items()}
-        parts.append(mine(x=x[:, start:stop], at=torch.arange(start, stop), edges=some))
+        parts.append(mine(x=x[:, start:stop], position_ids=torch.arange(start, stop), edges=some))
     torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
 
 
 def test_left_padding_changes_nothing_for_the_real_tokens() -> None:
     """A row of six tokens by itself, and after three of padding, all at once and token by token."""
-    part = Attention(heads=4, mask=And(left=LOCAL, right=Valid(flags=Edge("real"))), positions=Rotary())
+    part = Attention(heads=4, mask=And(left=LOCAL, right=Valid(flags=NodeRef("real"))), positions=Rotary())
     x = stream(1, 9, DIM)
     alone = attend(part)(x=x[:, 3:], edges={"real": None})
     real, at = torch.tensor([[False] * 3 + [True] * 6]), torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4, 5]])
     padded = attend(part, counted=False)
-    torch.testing.assert_close(padded(x=x, at=at, edges={"real": real})[:, 3:], alone, rtol=0, atol=1e-12)
+    torch.testing.assert_close(padded(x=x, position_ids=at, edges={"real": real})[:, 3:], alone, rtol=0, atol=1e-12)
     padded.start_session()
-    parts = [padded(x=x[:, t : t + 1], at=at[:, t : t + 1], edges={"real": real[:, t : t + 1]}) for t in range(9)]
+    parts = [padded(x=x[:, t : t + 1], position_ids=at[:, t : t + 1], edges={"real": real[:, t : t + 1]}) for t in range(9)]
     torch.testing.assert_close(torch.cat(parts[3:], dim=1), alone, rtol=0, atol=1e-12)
 
 
@@ -356,7 +359,7 @@ def test_a_memory_does_not_grow_in_a_session() -> None:
     x, memory = stream(B, T, DIM), stream(B, S, DIM)
     whole = mine(x=x, memory=memory)
     mine.start_session()
-    parts = [mine(x=x[:, t : t + 1], at=torch.tensor([t]), memory=memory) for t in range(T)]
+    parts = [mine(x=x[:, t : t + 1], position_ids=torch.tensor([t]), memory=memory) for t in range(T)]
     torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
 
 
@@ -391,7 +394,7 @@ def test_bfloat16_stays_bfloat16(fields: dict[str, Any]) -> None:
         (
             Attention(heads=2, head_dim=9, positions=Rotary()),
             {"dim": 16},
-            "positions.fraction",
+            "positions.partial_rotary_factor",
             "9 of 9 channels in a head cannot turn in pairs",
             "an even number of channels must turn",
         ),
@@ -413,14 +416,14 @@ def test_bfloat16_stays_bfloat16(fields: dict[str, Any]) -> None:
 )
 def test_heads_that_do_not_fit_are_refused(part: Part, sizes: dict[str, int], field: str, message: str, hint: str) -> None:
     """In the user's numbers, with what would fit."""
-    with pytest.raises(Reject) as no:
-        part.reject(sizes, frozenset())
+    with pytest.raises(BlockError) as no:
+        part.check(sizes, frozenset())
     assert (no.value.field, no.value.message, no.value.hint) == (field, message, hint)
 
 
 def test_heads_of_their_own_width_need_not_divide_the_channels() -> None:
     """As in Gemma: 8 heads of 256 on 2304 channels would fit, and so do 10."""
-    Attention(heads=10, head_dim=256).reject({"dim": 2304}, frozenset())
+    Attention(heads=10, head_dim=256).check({"dim": 2304}, frozenset())
 
 
 def test_sound_but_odd_attention_is_remarked_on() -> None:

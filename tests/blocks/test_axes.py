@@ -78,7 +78,7 @@ def test_conv1d_is_torch_s(kernel, stride, dilation, groups):
     """Padded to the same length, or on the left only; with the weights of `nn.Conv1d`."""
     span = (kernel - 1) * dilation
     for causal, padding in ((False, (span // 2, span - span // 2)), (True, (span, 0))):
-        fields = f"out: 12, kernel: {kernel}, stride: {stride}, dilation: {dilation}, groups: {groups}"
+        fields = f"out: 12, kernel_size: {kernel}, stride: {stride}, dilation: {dilation}, groups: {groups}"
         ours = alone(f"type: conv1d, {fields}, causal: {str(causal).lower()}", x=STREAM)
         theirs = nn.Conv1d(D, 12, kernel, stride, 0, dilation, groups)
         theirs.load_state_dict(ours.block.state_dict())
@@ -107,7 +107,7 @@ def test_groupnorm_is_torch_s(groups):
         ("type: split, into: [a, b], axis: time", "time: `time` is known only when the model runs"),
         ("type: split, into: [a]", "[a]: a split has at least two pieces"),
         ("type: split, into: [a, a]", "[a, a]: two pieces are called `a`"),
-        ("type: conv1d, out: 6, kernel: 2, groups: 4", "4: 6 channels of the input cannot be split into 4 groups"),
+        ("type: conv1d, out: 6, kernel_size: 2, groups: 4", "4: 6 channels of the input cannot be split into 4 groups"),
         ("type: groupnorm, groups: 4", "4: 6 channels cannot be split into 4 groups"),
         ("type: rearrange, pattern: b t -> t b", "b t -> t b: the pattern takes 2 axes, and there are 3: [batch, time, 6]"),
         ("type: rearrange, pattern: b t d -> b t", "b t d -> b t: `d` does not stand once on each side of `->`"),
@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_refused_where_it_stands(node, said):
     assert refusal(node, "x", x=STREAM) == said
 
 
-def test_a_misspelt_piece_of_a_split_is_refused():
+def test_a_misspelled_piece_of_a_split_is_refused():
     """A block names its outputs by a field, and only those."""
     nodes = "a: {type: split, into: [up, gate]}, b: {type: relu, in: a.gaet}"
     text = f'recipe: split\ninputs: {{x: "{STREAM}"}}\ngraph: {{{nodes}}}\n'

@@ -23,7 +23,9 @@ def seed():
 
 def test_sinusoidal_positions_are_the_paper_s_formula():
     """Number by number, at positions that do not start at 0."""
-    model = alone("type: sinusoidal_positions, base: 100", "{x: x, at: at}", x=STREAM, at="int[batch, time]")
+    model = alone(
+        "type: sinusoidal_positions, base: 100", "{x: x, position_ids: position_ids}", x=STREAM, position_ids="int[batch, time]"
+    )
     x, at = torch.randn(B, T, D), torch.arange(T) + torch.tensor([[3], [500]])
     y = model(x, at)[0]
     for row in range(B):
@@ -84,5 +86,5 @@ def test_what_cannot_be_a_position_is_refused_where_it_stands():
     assert "5 channels" in refusal("type: sinusoidal_positions", x="float[batch, time, 5]")
     assert refusal("type: t5_bias, heads: 2, buckets: 6", x=STREAM).startswith("6: 6 buckets")
     assert refusal("type: t5_bias, heads: 2, max_distance: 8", x=STREAM).startswith("8: up to a distance of 8")
-    wired = "{x: x, at: at}"
-    assert "counted from 0" in refusal("type: alibi, heads: 2", wired, x=STREAM, at="int[batch, time]")
+    wired = "{x: x, position_ids: position_ids}"
+    assert "counted from 0" in refusal("type: alibi, heads: 2", wired, x=STREAM, position_ids="int[batch, time]")

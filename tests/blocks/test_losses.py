@@ -38,7 +38,9 @@ SCORES, IDS, NUMBERS = f"float[batch, time, {V}]", "int[batch, time]", f"float[b
 @pytest.mark.parametrize(("shift", "ignored"), [(0, -100), (1, 3), (2, -100)])
 def test_cross_entropy_is_the_mean_of_nats_written_out(shift: int, ignored: int) -> None:
     """Each target by its own position, `shift` places back; ignored ones count for nothing."""
-    model = compiled(f"{{l: {{type: cross_entropy, in: x, target: t, shift: {shift}, ignore: {ignored}}}}}", x=SCORES, t=IDS)
+    model = compiled(
+        f"{{l: {{type: cross_entropy, in: x, target: t, shift: {shift}, ignore_index: {ignored}}}}}", x=SCORES, t=IDS
+    )
     x, t = torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
     t[0, 3] = t[1, 2] = ignored
     nats = [
@@ -65,8 +67,8 @@ def test_padding_neither_asks_nor_is_asked_for(shift: int) -> None:
 
 def test_smoothing_weight_and_several_inputs_are_torchs_losses_put_together() -> None:
     """The mean of two, or their sum; each with a tenth spread over all classes."""
-    fields = "type: cross_entropy, in: [x, z], target: t, smoothing: 0.1"
-    model = compiled(f"{{a: {{{fields}, weight: 0.5}}, b: {{{fields}, reduce: sum}}}}", x=SCORES, z=SCORES, t=IDS)
+    fields = "type: cross_entropy, in: [x, z], target: t, label_smoothing: 0.1"
+    model = compiled(f"{{a: {{{fields}, weight: 0.5}}, b: {{{fields}, reduction: sum}}}}", x=SCORES, z=SCORES, t=IDS)
     x, z, t = torch.randn(B, T, V, dtype=torch.float64), torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
     each = [F.cross_entropy(one.flatten(0, 1), t.flatten(), label_smoothing=0.1) for one in (x, z)]
     found = model(x, z, t).losses
@@ -188,7 +190,7 @@ graph:
 outputs: {logits: head}
 losses:
   balance: {in: "layers(:).moe.load_balancing", weight: 0.5}
-  sum: {in: "layers(:).moe.load_balancing", weight: 0.5, reduce: sum}
+  sum: {in: "layers(:).moe.load_balancing", weight: 0.5, reduction: sum}
   z: {in: "layers(0).moe.router_z"}
 """
 
@@ -247,7 +249,7 @@ def test_losses_and_nodes_and_inputs_of_one_name_do_not_meet(given: str, node: s
     text = (
         f'recipe: r\ninputs: {{{given}: "float[batch, 4]"}}\ngraph:\n{scaled}'
         f"  map: {{type: linear, out: 4, in: n0}}\n  all: {{type: add, in: [{', '.join(names)}, map]}}\n"
-        f"losses: {{losses: {{type: mse, in: [{', '.join(names)}], target: {given}, reduce: sum}}}}\n"
+        f"losses: {{losses: {{type: mse, in: [{', '.join(names)}], target: {given}, reduction: sum}}}}\n"
     )
     x = torch.randn(3, 4)
     found = composer.load(text).compile(seed=0)(**{given: x}).losses

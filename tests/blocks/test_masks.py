@@ -14,15 +14,15 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 
-from blocks.core import Edge
-from blocks.masks.by_block import BlockWindow, Chunk, Dilated, Strided
-from blocks.masks.by_chance import Random, drawn
-from blocks.masks.by_data import Chosen, Documents, Given, Prefix, Valid
-from blocks.masks.by_position import Causal, First, Full, Last, Lookahead, Near, Window
+from blocks.core import NodeRef
+from blocks.masks.block_masks import BlockWindow, Chunk, Dilated, Strided
 from blocks.masks.count import visible
+from blocks.masks.data_masks import Documents, GlobalTokens, Pairs, Prefix, Valid
 from blocks.masks.mask import Mask, Pair
 from blocks.masks.operators import And, Not, Or
 from blocks.masks.plans import kept, plan
+from blocks.masks.position_masks import Causal, Full, GlobalFirst, GlobalLast, Local, Lookahead, Window
+from blocks.masks.random_mask import Random, drawn
 from tests.blocks.build import Cache, plain
 
 BATCH = 2
@@ -64,26 +64,26 @@ PREDICATES: dict[str, tuple[Mask, Callable[[int, int, int], bool]]] = {
     "full": (Full(), lambda b, q, k: True),
     "causal": (Causal(), lambda b, q, k: k <= q),
     "window(3)": (Window(width=3), lambda b, q, k: k in (q - 2, q - 1, q, q + 1, q + 2)),
-    "near(1)": (Near(radius=1), lambda b, q, k: k in (q - 1, q, q + 1)),
-    "first(2)": (First(count=2), lambda b, q, k: q in (0, 1) or k in (0, 1)),
+    "local(1)": (Local(radius=1), lambda b, q, k: k in (q - 1, q, q + 1)),
+    "global_first(2)": (GlobalFirst(count=2), lambda b, q, k: q in (0, 1) or k in (0, 1)),
     "prefix(4)": (Prefix(length=4), lambda b, q, k: k in range(4)),
-    "prefix(n)": (Prefix(length=Edge("n")), lambda b, q, k: k in range(LENGTHS[b])),
-    "valid(real)": (Valid(flags=Edge("real")), lambda b, q, k: REAL[b][k]),
-    "documents(doc)": (Documents(ids=Edge("doc")), lambda b, q, k: IDS[b][q] == IDS[b][k]),
+    "prefix(n)": (Prefix(length=NodeRef("n")), lambda b, q, k: k in range(LENGTHS[b])),
+    "valid(real)": (Valid(flags=NodeRef("real")), lambda b, q, k: REAL[b][k]),
+    "documents(doc)": (Documents(ids=NodeRef("doc")), lambda b, q, k: IDS[b][q] == IDS[b][k]),
     "lookahead(2)": (Lookahead(count=2), lambda b, q, k: k in range(q + 3)),
     "chunk(3)": (Chunk(length=3), lambda b, q, k: any({q, k} <= {c, c + 1, c + 2} for c in (0, 3, 6, 9, 12))),
     "block_window(2, 1)": (BlockWindow(block=2, radius=1), lambda b, q, k: k in range(q - q % 2 - 2, q - q % 2 + 4)),
     "strided(3)": (Strided(step=3), lambda b, q, k: k in range(q % 3, 99, 3)),
     "dilated(2, 3)": (Dilated(width=2, step=3), lambda b, q, k: k in (q - 3, q, q + 3)),
     "random(2, 3, 7)": (Random(count=2, block=3, seed=7), lambda b, q, k: k // 3 in by_the_book(2, q // 3, 7)),
-    "last(2)": (Last(count=2), lambda b, q, k: q in (7, 8) or k in (7, 8)),
-    "chosen(important)": (Chosen(flags=Edge("important")), lambda b, q, k: IMPORTANT[b][q] or IMPORTANT[b][k]),
-    "given(pairs)": (Given(pairs=Edge("pairs")), lambda b, q, k: PAIRS[b][q][k]),
+    "global_last(2)": (GlobalLast(count=2), lambda b, q, k: q in (7, 8) or k in (7, 8)),
+    "global_tokens(important)": (GlobalTokens(flags=NodeRef("important")), lambda b, q, k: IMPORTANT[b][q] or IMPORTANT[b][k]),
+    "pairs(pairs)": (Pairs(pairs=NodeRef("pairs")), lambda b, q, k: PAIRS[b][q][k]),
 }
-ONE_LENGTH = ("documents(doc)", "chosen(important)", "last(2)")
+ONE_LENGTH = ("documents(doc)", "global_tokens(important)", "global_last(2)")
 """Of one sequence, or told for nine positions."""
 BY_POSITION = (
-    *("causal", "window(3)", "near(1)", "first(2)", "prefix(4)", "lookahead(2)", "chunk(3)"),
+    *("causal", "window(3)", "local(1)", "global_first(2)", "prefix(4)", "lookahead(2)", "chunk(3)"),
     *("block_window(2, 1)", "strided(3)", "dilated(2, 3)", "random(2, 3, 7)"),
 )
 STATIC = ("full", *BY_POSITION)
@@ -118,7 +118,7 @@ def test_the_matrix_is_what_the_definition_says_pair_by_pair(name: str) -> None:
 
 def test_the_last_positions_are_those_of_queries_and_of_keys() -> None:
     """Each of its own sequence."""
-    found = dense(Last(count=2), 13, 9)
+    found = dense(GlobalLast(count=2), 13, 9)
     assert all(found[0, q, k] == (q in (11, 12) or k in (7, 8)) for q in range(13) for k in range(9))
 
 
@@ -160,16 +160,16 @@ def test_any_two_masks_combine(first: str, second: str) -> None:
 def test_predicates_answer_for_plain_numbers() -> None:
     """The icons and the count ask with ints; edges then carry ints as well."""
     assert And(left=Causal(), right=Not(mask=Window(width=2))).allows(5, 3) is True
-    assert Documents(ids=Edge("doc")).allows(5, 3, doc=Pair(query=1, key=2)) is False
+    assert Documents(ids=NodeRef("doc")).allows(5, 3, doc=Pair(query=1, key=2)) is False
 
 
 def test_an_absent_input_hides_nothing() -> None:
     """Optional padding and optional documents, not given."""
-    mask = And(left=Valid(flags=Edge("real")), right=Documents(ids=Edge("doc")))
+    mask = And(left=Valid(flags=NodeRef("real")), right=Documents(ids=NodeRef("doc")))
     assert dense(mask, 9, 9, real=None, doc=None).all()
     assert dense(And(left=Causal(), right=mask), 9, 9, real=None, doc=None).sum() == BATCH * 45
-    assert dense(And(left=Causal(), right=Documents(ids=Edge("doc"))), 9, 9, doc=None).sum() == BATCH * 45
-    for other in (Chosen(flags=Edge("important")), Given(pairs=Edge("pairs"))):
+    assert dense(And(left=Causal(), right=Documents(ids=NodeRef("doc"))), 9, 9, doc=None).sum() == BATCH * 45
+    for other in (GlobalTokens(flags=NodeRef("important")), Pairs(pairs=NodeRef("pairs"))):
         assert dense(And(left=other, right=Chunk(length=3)), 9, 9, **dict.fromkeys(used(other))).sum() == BATCH * 27
 
 
@@ -196,8 +196,8 @@ def test_the_count_of_visible_pairs_is_exact(seed: int) -> None:
 
 def test_the_last_positions_are_counted() -> None:
     """Those of queries and those of keys."""
-    assert visible(Last(count=2), 13, 9) == 2 * 9 + 11 * 2
-    assert visible(And(left=Causal(), right=Last(count=20)), 13, 9) == sum(min(q + 1, 9) for q in range(13))
+    assert visible(GlobalLast(count=2), 13, 9) == 2 * 9 + 11 * 2
+    assert visible(And(left=Causal(), right=GlobalLast(count=20)), 13, 9) == sum(min(q + 1, 9) for q in range(13))
 
 
 def test_a_count_of_too_many_kinds_is_an_estimate() -> None:
@@ -213,7 +213,7 @@ def test_the_count_holds_for_long_sequences() -> None:
     time, width = 131072, 4096
     assert visible(Causal(), time, time) == time * (time + 1) // 2
     assert visible(And(left=Causal(), right=Window(width=width)), time, time) == width * time - width * (width - 1) // 2
-    assert visible(Near(radius=256), time, time) == 513 * time - 256 * 257
+    assert visible(Local(radius=256), time, time) == 513 * time - 256 * 257
     assert visible(Chunk(length=100), time, time) == 1310 * 100**2 + 72**2
     assert visible(Strided(step=128), time, time) == time * time // 128
     assert visible(And(left=Causal(), right=Dilated(width=4, step=8)), time, time) == 4 * time - 8 - 16 - 24
@@ -222,19 +222,25 @@ def test_the_count_holds_for_long_sequences() -> None:
 
 def test_what_only_data_decides_counts_as_seen() -> None:
     """Also where it is negated."""
-    documents = Documents(ids=Edge("doc"))
+    documents = Documents(ids=NodeRef("doc"))
     assert visible(And(left=Causal(), right=documents), 8, 8) == 36
     assert visible(And(left=Causal(), right=Not(mask=documents)), 8, 8) == 36
-    assert visible(Prefix(length=Edge("n")), 8, 8) == 64
+    assert visible(Prefix(length=NodeRef("n")), 8, 8) == 64
 
 
 @pytest.mark.parametrize(
     ("mask", "text"),
     [
         (PREDICATES["prefix(n)"][0], "prefix(n)"),
-        (And(left=And(left=Causal(), right=Near(radius=4)), right=Valid(flags=Edge("m"))), "causal and near(4) and valid(m)"),
-        (And(left=Causal(), right=Or(left=Near(radius=2), right=First(count=1))), "causal and (near(2) or first(1))"),
-        (Or(left=And(left=Causal(), right=Near(radius=2)), right=Full()), "causal and near(2) or full"),
+        (
+            And(left=And(left=Causal(), right=Local(radius=4)), right=Valid(flags=NodeRef("m"))),
+            "causal and local(4) and valid(m)",
+        ),
+        (
+            And(left=Causal(), right=Or(left=Local(radius=2), right=GlobalFirst(count=1))),
+            "causal and (local(2) or global_first(1))",
+        ),
+        (Or(left=And(left=Causal(), right=Local(radius=2)), right=Full()), "causal and local(2) or full"),
         (Not(mask=And(left=Causal(), right=Not(mask=Full()))), "not (causal and not full)"),
         (Not(mask=Random(count=2, block=3, seed=7)), "not random(2, 3, 7)"),
     ],
@@ -253,14 +259,14 @@ def test_a_mask_reads_as_it_was_written(mask: Mask, text: str) -> None:
         (Chunk(length=4), "ChunkPlan"),
         (And(left=Chunk(length=4), right=Causal()), "ChunkPlan"),
         (And(left=Chunk(length=4), right=Window(width=4)), "DensePlan"),
-        (And(left=Chunk(length=4), right=Documents(ids=Edge("doc"))), "DensePlan"),
+        (And(left=Chunk(length=4), right=Documents(ids=NodeRef("doc"))), "DensePlan"),
         (And(left=Chunk(length=4), right=Chunk(length=6)), "DensePlan"),
         (Or(left=Chunk(length=4), right=Causal()), "DensePlan"),
         (Not(mask=Chunk(length=4)), "DensePlan"),
-        (Near(radius=4), "WindowPlan"),
-        (Documents(ids=Edge("doc")), "DocumentsPlan"),
-        (And(left=Documents(ids=Edge("doc")), right=Causal()), "DocumentsPlan"),
-        (And(left=And(left=Documents(ids=Edge("doc")), right=Causal()), right=Valid(flags=Edge("real"))), "DensePlan"),
+        (Local(radius=4), "WindowPlan"),
+        (Documents(ids=NodeRef("doc")), "DocumentsPlan"),
+        (And(left=Documents(ids=NodeRef("doc")), right=Causal()), "DocumentsPlan"),
+        (And(left=And(left=Documents(ids=NodeRef("doc")), right=Causal()), right=Valid(flags=NodeRef("real"))), "DensePlan"),
         (Or(left=Causal(), right=Prefix(length=3)), "DensePlan"),
         (Not(mask=Causal()), "DensePlan"),
     ],
@@ -328,7 +334,7 @@ def test_chunk_by_chunk_equals_its_matrix(time: int, causal: bool) -> None:
 )
 def test_documents_one_by_one_equal_their_matrix(ids: list[list[int]], split: bool, causal: bool) -> None:
     """Packed rows, in outputs and gradients."""
-    documents = Documents(ids=Edge("doc"))
+    documents = Documents(ids=NodeRef("doc"))
     mask = And(left=Causal(), right=documents) if causal else documents
     found = view(mask, 64, 64, doc=torch.tensor(ids))
     allowed = torch.tensor([[[r[q] == r[k] and (k <= q or not causal) for k in range(64)] for q in range(64)] for r in ids])
@@ -338,7 +344,7 @@ def test_documents_one_by_one_equal_their_matrix(ids: list[list[int]], split: bo
 
 def test_positions_that_start_anew_in_each_document_still_split() -> None:
     """As packed data has them; positions that fall within a document do not."""
-    run = plain(plan(And(left=Causal(), right=Documents(ids=Edge("doc")))), counted=False, grows=True)
+    run = plain(plan(And(left=Causal(), right=Documents(ids=NodeRef("doc")))), counted=False, grows=True)
     ids = torch.tensor([[1] * 20 + [2] * 20])
     rising = torch.cat([torch.arange(20), torch.arange(20)])[None]
     found = run.prepare(rising, rising, doc=ids)
@@ -370,7 +376,7 @@ def test_a_causal_mask_over_a_memory_compares_positions() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_query_that_sees_no_key_gives_zeros(dtype: torch.dtype) -> None:
     """And no NaN reaches any gradient, whether the keys are hidden one by one, all for a row, or for all queries."""
-    hidden = Valid(flags=Edge("real"))
+    hidden = Valid(flags=NodeRef("real"))
     flags = torch.tensor([[True, True, False], [False, False, False]])
     for mask in (hidden, And(left=Causal(), right=hidden), Not(mask=Full())):
         q, k, v = (torch.randn(2, 4, 3, 8, dtype=dtype, requires_grad=True) for _ in range(3))
@@ -391,7 +397,12 @@ def test_a_query_that_sees_no_key_gives_zeros(dtype: torch.dtype) -> None:
             "causal and dilated(2, 3)",
             "causal and block_window(2, 1)",
         ),
-        *("causal and lookahead(2)", "causal and random(2, 3, 7)", "causal and chosen(important)", "causal and given(pairs)"),
+        *(
+            "causal and lookahead(2)",
+            "causal and random(2, 3, 7)",
+            "causal and global_tokens(important)",
+            "causal and pairs(pairs)",
+        ),
     ],
 )
 @pytest.mark.parametrize("cuts", [[4], [1, 2, 3, 4, 5, 6, 7, 8], [7, 8], [2, 5]])
@@ -411,7 +422,7 @@ def test_a_session_sees_what_one_call_sees(name: str, cuts: list[int]) -> None:
 
 def test_rows_of_pairs_that_lack_keys_are_refused() -> None:
     """Rather than spread over all keys: a later call that gives the pairs of its own tokens alone."""
-    chosen = plan(Given(pairs=Edge("pairs")))
+    chosen = plan(Pairs(pairs=NodeRef("pairs")))
     run = plain(chosen, counted=True, grows=True)
     run.cache = Cache(dict.fromkeys(kept(chosen), -1))
     run.prepare(torch.arange(3), torch.arange(3), pairs=EDGES["pairs"][:, :3, :3])
@@ -421,17 +432,17 @@ def test_rows_of_pairs_that_lack_keys_are_refused() -> None:
 
 def test_only_the_key_side_of_what_grows_is_kept() -> None:
     """One number per row arrives anew with every call, and so do whole rows of pairs."""
-    assert kept(plan(Given(pairs=Edge("pairs")))) == {"at": "int[..., key]"}
+    assert kept(plan(Pairs(pairs=NodeRef("pairs")))) == {"position_ids": "int[..., key]"}
     assert kept(plan(Full())) == {}
-    mask = And(left=Or(left=Causal(), right=Prefix(length=Edge("n"))), right=Valid(flags=Edge("real")))
-    assert kept(plan(mask)) == {"at": "int[..., key]", "real": "bool[batch, key]"}
+    mask = And(left=Or(left=Causal(), right=Prefix(length=NodeRef("n"))), right=Valid(flags=NodeRef("real")))
+    assert kept(plan(mask)) == {"position_ids": "int[..., key]", "real": "bool[batch, key]"}
 
 
 @pytest.mark.parametrize("eager", [True, False])
 def test_eight_layers_with_two_masks_compile_to_two_graphs(eager: bool) -> None:
     """Views are arguments of the compiled layer, prepared outside of it; or the whole is one graph without a break."""
     local = plain(plan(And(left=Causal(), right=Window(width=3))), counted=True, grows=True)
-    packed = plain(plan(And(left=Causal(), right=Documents(ids=Edge("doc")))), counted=True, grows=True)
+    packed = plain(plan(And(left=Causal(), right=Documents(ids=NodeRef("doc")))), counted=True, grows=True)
     layers = torch.nn.ModuleList(torch.nn.Linear(8, 8, bias=False) for _ in range(8)).double()
     ids, at = torch.tensor([[1] * 20 + [2] * 30]), torch.arange(50)
 

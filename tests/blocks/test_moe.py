@@ -21,7 +21,7 @@ ROUTERS = {
     "one": "{type: top_k_router, top_k: 1, normalize: false}",
     "noisy": "{type: noisy_top_k_router, top_k: 2}",
     "switch": "{type: switch_router, capacity: 2}",
-    "experts": "{type: expert_choice_router, capacity: 2}",
+    "experts": "{type: expert_choice_router, capacity_factor: 2}",
 }
 EXPERTS = {
     "gated_ffn": f"{{type: gated_ffn, hidden: {H}}}",
@@ -141,7 +141,7 @@ def test_what_is_shared_is_visited_by_all() -> None:
 
 @pytest.mark.parametrize("router", ["mixtral", "sigmoid", "noisy", "switch"])
 def test_the_balancing_loss_moves_the_router_alone(router: str) -> None:
-    """Towards equal shares: following it lowers the largest load."""
+    """Toward equal shares: following it lowers the largest load."""
     model = mixture(router).eval()
     x = positions(8, 32)
     before = model(x).load.max()
@@ -249,7 +249,7 @@ def test_autocast_computes_the_experts_in_bfloat16() -> None:
 
 @pytest.mark.parametrize("router", ["{type: top_k_router, top_k: 1}", "{type: noisy_top_k_router, top_k: 1}"])
 def test_a_router_that_could_not_learn_is_refused(router: str) -> None:
-    """The normalised weight of one expert has no gradient."""
+    """The normalized weight of one expert has no gradient."""
     moe = f"{{type: moe, experts: 4, expert: {{type: ffn, hidden: 4}}, router: {router}}}"
     (found,) = composer.load(f"recipe: r\ninputs: {{x: 'float[batch, time, 8]'}}\ngraph: {{a: {moe}}}\n").check()
     marked = found.span.source.lines[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]

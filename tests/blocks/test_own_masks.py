@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import composer
-from blocks.core import Edge, Part, standard
+from blocks.core import NodeRef, Part, standard
 from blocks.core.library import parts_in
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
@@ -36,17 +36,30 @@ graph:
 outputs: {{logits: head}}
 """
 EXPRESSIONS = (
-    *("full", "causal", "causal and window(3)", "near(2)", "causal and lookahead(0)", "lookahead(2)", "first(2)", "prefix(3)"),
+    *(
+        "full",
+        "causal",
+        "causal and window(3)",
+        "local(2)",
+        "causal and lookahead(0)",
+        "lookahead(2)",
+        "global_first(2)",
+        "prefix(3)",
+    ),
     *("causal and prefix(n)", "causal or prefix(n)", "chunk(3)", "causal and chunk(3)", "chunk(3) and chunk(4)", "strided(3)"),
     *("dilated(2, 3)", "block_window(2, 1)", "random(2, 3, 7)", "causal and valid(flags)", "documents(ids)"),
     *(
         "causal and documents(ids)",
-        "chosen(flags)",
-        "causal and given(pairs)",
+        "global_tokens(flags)",
+        "causal and pairs(pairs)",
         "causal and not documents(ids)",
         "full and causal",
     ),
-    *("causal and (near(2) or first(1)) and not strided(2)", "not (full and chunk(2))", "valid(flags) and near(1) or causal"),
+    *(
+        "causal and (local(2) or global_first(1)) and not strided(2)",
+        "not (full and chunk(2))",
+        "valid(flags) and local(1) or causal",
+    ),
 )
 BARE = {
     "window": "abs(q - k) < self.width",
@@ -61,7 +74,7 @@ SETTINGS = {
     "strided": {"step": 3},
     "first": {"count": 2},
     "last": {"count": 3},
-    "valid": {"flags": Edge("f")},
+    "valid": {"flags": NodeRef("f")},
 }
 
 
@@ -124,7 +137,7 @@ def test_a_copy_of_a_mask_is_one_to_everything(expression: str, optional: str, c
         "n": torch.tensor([3, 1]),
         "pairs": torch.rand(2, 9, 9) < 0.7,
     }
-    given = {name: value for name, value in given.items() if name in own.typed.inputs}
+    given = {name: value for name, value in given.items() if name in own.program.inputs}
     mine, right = (model(**given).logits for model in models)
     torch.testing.assert_close(mine, right, rtol=0, atol=0)
     written = []
@@ -145,10 +158,10 @@ def test_copies_are_compared_as_the_originals_are(copies: list[type[Part]]) -> N
         first, second = (composer.load(RECIPE.format(mask=owned(text), optional=""), blocks=copies) for text in (one, other))
         return first.diff(second).equal
 
-    assert same("causal and near(2)", "window(3) and causal")
+    assert same("causal and local(2)", "window(3) and causal")
     assert same("lookahead(0)", "full and causal")
     assert same("not (causal and chunk(3))", "not chunk(3) or not causal")
-    assert not same("causal and near(2)", "causal and near(3)")
+    assert not same("causal and local(2)", "causal and local(3)")
 
 
 def test_copies_are_warned_of_as_the_originals_are(copies: list[type[Part]]) -> None:
@@ -170,7 +183,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, type[Mask]]:
     for kind, predicate in BARE.items():
         (field,) = SETTINGS[kind]
         lines += [f'class Bare_{kind}(Mask, kind="bare_{kind}"):', '    """As one would write it first."""']
-        lines += [f"    {field}: {'Edge' if kind == 'valid' else 'Size'}"]
+        lines += [f"    {field}: {'NodeRef' if kind == 'valid' else 'Size'}"]
         lines += ['    edges = {"flags": "bool[batch, key]"}'] * (kind == "valid") + ["    needs_ends = True"] * (kind == "last")
         lines += ["    def allows(self, q: Any, k: Any, **edges: Any) -> Any:", f"        return {predicate}"]
     module = loaded(tmp_path_factory.mktemp("bare"), "bare_masks", "\n".join(lines) + "\n")

@@ -103,7 +103,7 @@ def test_a_small_cell_has_the_parameters_of_the_lectures() -> None:
 
 def test_the_cell_of_the_lectures_can_be_read_off_the_summary() -> None:
     """W_xh, W_hh and b, W_hy and b_y at widths 2 and 3: 6 + 9 + 3 + 6 + 2."""
-    rows = composer.load("rnn_lm", set={"d_model": 2, "hidden": 3}).summary().rows
+    rows = composer.load("rnn_lm", overrides={"d_model": 2, "hidden": 3}).summary().rows
     cell = next(row for row in rows if row.name == "cell")
     assert (cell.total, [(row.name, row.total) for row in cell.children]) == (26, [("hidden", 18), ("out", 8)])
 
@@ -131,10 +131,10 @@ def test_a_state_cannot_go_back() -> None:
         model(tokens[:, :4])
         assert past.length == 4
         with pytest.raises(DecodeError, match=r"after 4 tokens .* cannot go back to 2"):
-            past.crop(2)
-        past.crop(4)
+            past.truncate(2)
+        past.truncate(4)
         torch.testing.assert_close(model(tokens[:, 4:]).logits, whole[:, 4:])
-        past.crop(0)
+        past.truncate(0)
         torch.testing.assert_close(model(tokens).logits, whole)
 
 

@@ -12,7 +12,7 @@ from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as llama_turn
 
-from blocks.core import Reject
+from blocks.core import BlockError
 from blocks.positions.learned import LearnedPositions
 from blocks.positions.rotary import Rotary
 from blocks.positions.scaling import LinearScaling, Llama3Scaling, Scaling
@@ -24,7 +24,7 @@ AT = torch.tensor([[0, 1, 2, 3, 4], [7, 8, 900, 100_000, 3]])  # [B, T]: any pos
 
 def turned(rotary: Rotary, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     run = plain(rotary, head_dim=x.shape[-1])
-    return run.turn(x, run.prepare(at))
+    return run.rotate(x, run.prepare(at))
 
 
 def llama_config(**rope: float | str) -> LlamaConfig:
@@ -37,7 +37,7 @@ SCALINGS: list[tuple[Scaling | None, dict[str, float | str]]] = [
     (None, {"rope_type": "default"}),
     (LinearScaling(factor=4), {"rope_type": "linear", "factor": 4.0}),
     (
-        Llama3Scaling(factor=32, low_frequency_factor=1, high_frequency_factor=4, original_context=64),
+        Llama3Scaling(factor=32, low_freq_factor=1, high_freq_factor=4, original_max_position_embeddings=64),
         {
             "rope_type": "llama3",
             "factor": 32.0,
@@ -72,7 +72,7 @@ def test_llama3_scaling_has_slow_fast_and_blended_frequencies() -> None:
 
 
 def test_interleaved_turns_as_in_gptj() -> None:
-    """Neighbouring channels pair up."""
+    """Neighboring channels pair up."""
     torch.manual_seed(0)
     x = torch.randn(2, 3, 5, HEAD)
     at = torch.tensor([0, 1, 2, 3, 40])
@@ -88,7 +88,7 @@ def test_a_fraction_of_the_channels_turns_as_in_gpt_neox() -> None:
     angles = AT[..., None] * 10000.0 ** -(torch.arange(0, 8, 2) / 8)
     table = torch.cat([angles, angles], dim=-1)
     expected, _ = neox_turn(x, x, table.cos(), table.sin())
-    found = turned(Rotary(fraction=0.25), x, AT)
+    found = turned(Rotary(partial_rotary_factor=0.25), x, AT)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
     assert torch.equal(found[..., 8:], x[..., 8:])
 
@@ -115,8 +115,8 @@ def test_bfloat16_is_turned_in_float32(layout: str) -> None:
 @pytest.mark.parametrize(("head_dim", "fraction"), [(9, 1.0), (16, 0.2), (16, 0.05)])
 def test_an_odd_number_of_channels_cannot_turn(head_dim: int, fraction: float) -> None:
     """Nor can none."""
-    with pytest.raises(Reject, match="cannot turn in pairs"):
-        Rotary(fraction=fraction).reject({"head_dim": head_dim}, frozenset())
+    with pytest.raises(BlockError, match="cannot turn in pairs"):
+        Rotary(partial_rotary_factor=fraction).check({"head_dim": head_dim}, frozenset())
 
 
 def test_learned_positions_are_rows_of_a_table() -> None:

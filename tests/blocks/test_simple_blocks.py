@@ -17,7 +17,7 @@ from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
 from blocks.activations.self_gated import ClampedSilu, Gelu, GeluTanh, QuickGelu, Silu
 from blocks.activations.squashing import Sigmoid, Tanh
 from blocks.activations.xielu import Xielu
-from blocks.core import Reject
+from blocks.core import BlockError
 from blocks.embedding.embedding import Embedding
 from blocks.feed_forward.ffn import FeedForward
 from blocks.feed_forward.gated_ffn import GatedFeedForward
@@ -40,7 +40,7 @@ def seed():
     torch.manual_seed(0)
 
 
-def randomise(module):
+def randomize(module):
     """Weights that are neither zero nor one, so that one that is not used shows."""
     with torch.no_grad():
         for parameter in module.parameters():
@@ -169,7 +169,7 @@ def test_parameter_has_the_shape_and_start_that_are_written():
     assert drawn.std().item() == pytest.approx(0.5, rel=0.05)
     assert torch.equal(build(Parameter(shape=(D,), init="ones"))(), torch.ones(D))
     assert torch.equal(build(Parameter(shape=(), init="zeros"))(), torch.zeros(()))
-    assert Parameter(shape=(1, D)).types({}, {}) == {"y": "float[1, 8]"}
+    assert Parameter(shape=(1, D)).output_types({}, {}) == {"y": "float[1, 8]"}
 
 
 def test_embedding_is_a_row_of_its_table_times_a_factor():
@@ -186,7 +186,7 @@ def test_embedding_is_a_row_of_its_table_times_a_factor():
 @pytest.mark.parametrize("scale", [1.0, 3.0])
 def test_padding_row_receives_no_gradient(scale):
     """All other rows that are read do."""
-    module = build(Embedding(vocab=V, dim=D, padding=5, scale=scale))
+    module = build(Embedding(vocab=V, dim=D, padding_idx=5, scale=scale))
     module(torch.tensor([4, 5, 6])).sum().backward()
     assert module.weight.grad[[4, 6]].eq(scale).all()
     assert module.weight.grad[5].eq(0).all()
@@ -194,15 +194,15 @@ def test_padding_row_receives_no_gradient(scale):
 
 def test_padding_row_of_a_plain_embedding_starts_at_zero():
     """As torch's own does."""
-    assert build(Embedding(vocab=V, dim=D, padding=5)).weight[5].eq(0).all()
+    assert build(Embedding(vocab=V, dim=D, padding_idx=5)).weight[5].eq(0).all()
 
 
 def test_padding_outside_of_the_vocabulary_is_rejected():
     """The last id is fine."""
-    Embedding(vocab=V, dim=D, padding=V - 1).reject({}, frozenset())
-    with pytest.raises(Reject, match="id 20 is not among the 20 ids") as caught:
-        Embedding(vocab=V, dim=D, padding=V).reject({}, frozenset())
-    assert caught.value.field == "padding"
+    Embedding(vocab=V, dim=D, padding_idx=V - 1).check({}, frozenset())
+    with pytest.raises(BlockError, match="id 20 is not among the 20 ids") as caught:
+        Embedding(vocab=V, dim=D, padding_idx=V).check({}, frozenset())
+    assert caught.value.field == "padding_idx"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -217,7 +217,7 @@ def test_norms_equal_those_of_published_models(dtype):
         (LayerNorm(affine=False), nn.LayerNorm(D, elementwise_affine=False), {}),
     ]
     for part, reference, tolerance in pairs:
-        ours = randomise(build(part, dim=D)).to(dtype)
+        ours = randomize(build(part, dim=D)).to(dtype)
         reference.to(dtype).load_state_dict(ours.state_dict())
         torch.testing.assert_close(ours(stream), reference(stream), **tolerance)
 
@@ -233,7 +233,7 @@ def test_unit_offset_starts_as_a_gain_of_one():
 def test_eps_outside_of_the_root_is_added_to_the_deviation(affine, bias):
     """LayerNorm in a loop over positions, with each choice of weights."""
     stream = x().double()
-    module = randomise(build(LayerNorm(eps=0.5, eps_inside=False, affine=affine, bias=bias), dim=D)).double()
+    module = randomize(build(LayerNorm(eps=0.5, eps_inside=False, affine=affine, bias=bias), dim=D)).double()
     y = module(stream)
     for b in range(B):
         for t in range(T):
@@ -249,7 +249,7 @@ def test_eps_outside_of_the_root_is_added_to_the_deviation(affine, bias):
 @pytest.mark.parametrize("offset", [0, 1])
 def test_eps_outside_of_the_root_is_added_to_the_root_mean_square(offset):
     """RMSNorm of (3, 4): the root of 12.5, plus eps."""
-    module = randomise(build(RMSNorm(eps=0.5, eps_inside=False, unit_offset=bool(offset)), dim=2)).double()
+    module = randomize(build(RMSNorm(eps=0.5, eps_inside=False, unit_offset=bool(offset)), dim=2)).double()
     y = module(torch.tensor([3.0, 4.0], dtype=torch.float64))
     torch.testing.assert_close(y, torch.tensor([3.0, 4.0]).double() / (12.5**0.5 + 0.5) * (module.weight + offset))
 
@@ -299,7 +299,7 @@ def test_layer_scale_multiplies_each_channel():
     """All channels alike at first, each by its own factor later."""
     stream, module = x(), build(LayerScale(init=0.1), dim=D)
     torch.testing.assert_close(module(stream), stream / 10)
-    randomise(module)
+    randomize(module)
     torch.testing.assert_close(module(stream), torch.einsum("btd,d->btd", stream, module.weight))
 
 
@@ -307,7 +307,7 @@ NORM = LayerNorm(affine=False)
 
 
 def normed(stream):
-    """Layer normalisation, by its definition."""
+    """Layer normalization, by its definition."""
     return (stream - stream.mean(-1, keepdim=True)) / (stream.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
 
 
@@ -350,8 +350,8 @@ def test_residual_drops_from_the_branch_alone():
 )
 def test_placement_without_one_norm_is_rejected(fields, field):
     """It needs one norm, and no second one that is placed by hand."""
-    with pytest.raises(Reject) as caught:
-        Residual(body=Identity(), **fields).reject({}, frozenset())
+    with pytest.raises(BlockError) as caught:
+        Residual(body=Identity(), **fields).check({}, frozenset())
     assert caught.value.field == field
 
 
@@ -408,7 +408,7 @@ def test_joining_blocks_compile_without_a_break():
 @pytest.mark.parametrize("init", ["", 'init: {"*": {normal: 0.5}}\n'])
 def test_the_padding_starts_as_zeros_and_stays(scale: int, init: str) -> None:
     """Also where the recipe starts every parameter in its own way."""
-    embed = f"{{type: embedding, vocab: 7, dim: 3, padding: 2, scale: {scale}}}"
+    embed = f"{{type: embedding, vocab: 7, dim: 3, padding_idx: 2, scale: {scale}}}"
     model = composer.load(f"recipe: r\ninputs: {{ids: 'int[batch, time]'}}\ngraph: {{embed: {embed}}}\n{init}").compile(seed=0)
     weight = model.get_parameter("embed.weight")
     assert [bool(row.any()) for row in weight] == [True, True, False, True, True, True, True]

@@ -144,7 +144,7 @@ def test_a_compiled_state_changes_without_a_break() -> None:
 BALANCED = """
 recipe: balanced
 doc: A mixture whose experts are chosen by scores with a bias that grows for those that are visited too little.
-source: Wang et al. 2024, Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts, arXiv:2408.15664
+paper: Wang et al. 2024, Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts, arXiv:2408.15664
 task: causal_lm
 params: {experts: 4, rate: 0.05}
 inputs: {tokens: "int[batch, time]"}
@@ -175,7 +175,7 @@ outputs: {logits: head}
 
 def test_the_bias_of_a_router_follows_deepseeks_rule() -> None:
     """Algorithm 1 of the paper as a loop: choose by s + b, weigh by s alone, then b += u · sign(mean load - load)."""
-    model = composer.load(BALANCED, set={"rate": 0.0625}).compile(seed=0).double().train().requires_grad_(False)
+    model = composer.load(BALANCED, overrides={"rate": 0.0625}).compile(seed=0).double().train().requires_grad_(False)
     layer = model.layers[0]
     bias = torch.zeros(4, dtype=torch.float64)
     for _ in range(5):
@@ -196,8 +196,8 @@ def test_the_bias_of_a_router_follows_deepseeks_rule() -> None:
 
 
 def test_the_rule_spreads_what_a_router_crowds() -> None:
-    """A gate that prefers one expert by far: its load falls towards the fair share while nothing else is trained."""
-    model = composer.load(BALANCED, set={"rate": 0.01}).compile(seed=0).train()
+    """A gate that prefers one expert by far: its load falls toward the fair share while nothing else is trained."""
+    model = composer.load(BALANCED, overrides={"rate": 0.01}).compile(seed=0).train()
     moe = model.layers[0].moe
     loads: list[torch.Tensor] = []
     moe.register_forward_hook(lambda _, __, out: loads.append(out[1]))
@@ -235,7 +235,7 @@ def test_batchnorm_is_torchs(fields: str) -> None:
     torch.testing.assert_close(model.y.running_var, theirs.running_var)
 
 
-def test_initialisers_of_parameters_leave_running_numbers_alone() -> None:
+def test_initializers_of_parameters_leave_running_numbers_alone() -> None:
     """A pattern that matches every name starts gains at 2 and no variance."""
     text = 'recipe: r\ninputs: {x: "float[batch, 6]"}\ngraph: {y: {type: batchnorm}}\ninit: {"*": {constant: 2}}\n'
     model = composer.load(text).compile()

@@ -21,7 +21,7 @@ def test_patch_embedding_is_that_of_vit():
     """Patches in rows, with the weights under the names of the convolution."""
     config = ViTConfig(image_size=[6, 8], patch_size=2, num_channels=3, hidden_size=D)
     theirs = ViTPatchEmbeddings(config)
-    ours = alone(f"type: patch_embedding, patch: 2, dim: {D}", image="float[batch, 3, 6, 8]")
+    ours = alone(f"type: patch_embedding, patch_size: 2, dim: {D}", image="float[batch, 3, 6, 8]")
     theirs.projection.load_state_dict(ours.block.state_dict())
     image = torch.randn(B, 3, 6, 8)
     torch.testing.assert_close(ours(image)[0], theirs(image))
@@ -39,8 +39,8 @@ def test_prepended_token_is_the_first_position():
 @pytest.mark.parametrize("how", ["first", "last", "mean", "max"])
 def test_padding_does_not_count_in_a_pool(how):
     """Each row gives what its real positions alone give, padded before, after, or not at all."""
-    whole = alone(f"type: pool, how: {how}", x=STREAM)
-    padded = alone(f"type: pool, how: {how}", "{x: x, valid: valid}", x=STREAM, valid="bool[batch, time]?")
+    whole = alone(f"type: pool, mode: {how}", x=STREAM)
+    padded = alone(f"type: pool, mode: {how}", "{x: x, valid: valid}", x=STREAM, valid="bool[batch, time]?")
     x, valid = torch.randn(3, T, D), torch.ones(3, T, dtype=torch.bool)
     valid[0, :2], valid[1, 3:] = False, False
     y = padded(x, valid)[0]
@@ -69,4 +69,4 @@ def test_additive_attention_is_its_formula():
 def test_a_patch_larger_than_the_image_is_refused_at_its_size():
     """Where it is known how large the image is."""
     message = "9: a patch of 9 pixels does not fit in a height of 8"
-    assert refusal("type: patch_embedding, patch: 9, dim: 4", image="float[batch, 3, 8, 16]") == message
+    assert refusal("type: patch_embedding, patch_size: 9, dim: 4", image="float[batch, 3, 8, 16]") == message

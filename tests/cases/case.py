@@ -92,22 +92,22 @@ def diagnose(case: Case) -> list[Diagnostic]:
     Where the fence says `build` or `weights`, or a `config.json` stands above, by what comes after a check without errors.
     """
     with chdir(FOLDER):
-        recipe = composer.load(case.text, set=case.settings)
+        recipe = composer.load(case.text, overrides=case.settings)
         found = recipe.check()
     if case.before:
-        found.extend(changed_edges(composer.load(case.before).typed, recipe.typed))
+        found.extend(changed_edges(composer.load(case.before).program, recipe.program))
     if "build" in case.recipe.words:
-        found.extend(budget(recipe.typed))
+        found.extend(budget(recipe.program))
     if case.config and not found:
         try:
-            recipe.configured(json.loads(case.config))
+            recipe.with_config(json.loads(case.config))
         except RecipeError as error:
             found.extend(error.diagnostics)
-    if "weights" in case.recipe.words and not found:
-        rules = recipe.typed.program.recipe.weights
+    if "checkpoints" in case.recipe.words and not found:
+        rules = recipe.program.program.recipe.checkpoints
         assert rules is not None
         try:
-            mapping(rules, None, {one.name: one.parameter.shape for one in parameters(recipe.typed) if not one.tied_to})
+            mapping(rules, None, {one.name: one.parameter.shape for one in parameters(recipe.program) if not one.tied_to})
         except RecipeError as error:
             found.extend(error.diagnostics)
     return found

@@ -1,4 +1,4 @@
-"""`arco export`: a file appears whole or not at all."""
+"""`arco export`: a file is written atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TINY = ["gpt2", "--set", "n_layers=2", "--set", "d_model=32", "--set", "n_heads=
 
 def test_export_writes_the_source_that_the_model_runs(arco: Arco, tmp_path: Path) -> None:
     """To the recipe's name and `.py`, to a file that is named, or to the terminal."""
-    source = composer.load("gpt2", set=TINY[2::2]).export()
+    source = composer.load("gpt2", overrides=TINY[2::2]).export()
     assert arco("export", *TINY) == (0, "wrote gpt2.py\n", "")
     assert arco("export", *TINY, "-o", "other.txt") == (0, "wrote other.txt\n", "")
     assert arco("export", *TINY, "-o", "-") == (0, source, "")

@@ -33,7 +33,7 @@ def test_a_picture_has_queries_at_the_side_and_keys_on_top(arco: Arco) -> None:
 
 def test_signs_can_be_ascii_and_numbers_have_two_digits(arco: Arco) -> None:
     """One digit below the other."""
-    done = arco("mask", "near(0)", "-q", 2, "-k", 11, "--ascii")
+    done = arco("mask", "local(0)", "-q", 2, "-k", 11, "--ascii")
     assert done.out.isascii()
     assert done.out.splitlines()[:3] == [
         "  k                      1",
@@ -49,10 +49,10 @@ def test_signs_can_be_ascii_and_numbers_have_two_digits(arco: Arco) -> None:
         (("valid(real)", "--data", "real=1,0,1"), ["█·█"] * 3),
         (("valid(real)", "--data", "real=1,0,1", "-q", "5"), ["█·█"] * 5),
         (("prefix(n) or causal", "--data", "n=2", "-n", "3"), ["██·", "██·", "███"]),
-        (("chosen(c)", "--data", "c=0,1,0"), ["·█·", "███", "·█·"]),
-        (("given(p)", "--data", "p=1,0,1/0,1,1"), ["█·█", "·██"]),
-        (("given(p) and valid(v)", "--data", "p=1,0/0,1", "--data", "v=1,0"), ["█·", "··"]),
-        (("last(1)", "-q", "2", "-k", "3"), ["··█", "███"]),
+        (("global_tokens(c)", "--data", "c=0,1,0"), ["·█·", "███", "·█·"]),
+        (("pairs(p)", "--data", "p=1,0,1/0,1,1"), ["█·█", "·██"]),
+        (("pairs(p) and valid(v)", "--data", "p=1,0/0,1", "--data", "v=1,0"), ["█·", "··"]),
+        (("global_last(1)", "-q", "2", "-k", "3"), ["··█", "███"]),
         (("causal if 2 > 1 else full", "-n", "2"), ["█·", "██"]),
         (("causal and\nchunk(2)", "-n", "3"), ["█··", "██·", "··█"]),
         (("valid(x)", "--data", "x=0,1"), ["·█"] * 2),
@@ -101,7 +101,7 @@ def test_a_wrong_mask_is_reported_at_its_place(words: tuple[str, ...], message: 
         (("valid(m)", "--data", "m=1,2"), "arco mask: --data m: valid wants 1 for true and 0 for false"),
         (("valid(m)", "--data", "m=1,0/1,1"), "arco mask: --data m: valid wants 2 numbers, not 2 / 2"),
         (("prefix(n)", "--data", "n=1,2"), "arco mask: --data n: prefix wants 1 number, not 2"),
-        (("given(p)", "--data", "p=1,0/1"), "arco mask: --data p: given wants 2 rows of 2, separated by /, not 2 / 1"),
+        (("pairs(p)", "--data", "p=1,0/1"), "arco mask: --data p: pairs wants 2 rows of 2, separated by /, not 2 / 1"),
         (("valid(m)", "--data", "m"), "arco mask: --data m: NAME=NUMBERS is wanted"),
         (("valid(m)", "--data", "m=1,yes"), "arco mask: --data m=1,yes: NAME=NUMBERS is wanted"),
         (("causal", "--data", "m=1"), "arco mask: nothing in the mask reads `m`"),

@@ -69,7 +69,7 @@ def test_a_broken_rule_for_published_weights_is_located(arco: Arco, tmp_path: Pa
     assert [line.partition("]: ")[0] for line in done.out.splitlines()] == [
         "mapped.yaml:3:15: error[unknown-block",
         "mapped.yaml:7:30: error[unknown-key",
-        "mapped.yaml:8:27: error[weights-pattern",
+        "mapped.yaml:8:27: error[checkpoints-pattern",
         "3 errors",
     ]
     assert "transpose" in arco("check", "mapped.yaml").out
@@ -109,7 +109,7 @@ def test_show_prints_the_text_with_what_is_set(arco: Arco) -> None:
     """Untouched where nothing is set; else a recipe of the same meaning."""
     assert arco("show", "gpt2").out == composer.load("gpt2").source.text
     shown = arco("show", "gpt2", "--set", "n_layers=3", "--set", "layers.attn.body.mask=full").out
-    layers = composer.load(shown).typed.root["layers"]
+    layers = composer.load(shown).program.root["layers"]
     assert len(layers.passes) == 3  # type: ignore[union-attr]  # a repeat
     assert "mask: full" in shown
 

@@ -61,12 +61,12 @@ def test_every_block_is_listed_and_has_an_entry(arco: Arco) -> None:
 def test_blocks_of_ones_own_are_in_the_reference(arco: Arco, tmp_path: Path) -> None:
     """And in the schema."""
     text = '''
-from blocks.core import Block, Count
+from blocks.core import Block, NonNegativeInt
 
 class Halve(Block, kind="halve"):
     """Half of it."""
 
-    times: Count
+    times: NonNegativeInt
     """How often."""
 
     inputs = {"x": "float[...]"}

@@ -16,7 +16,7 @@ from tests.cli.conftest import Arco
 
 TEXT = "HAMLET counts:\n" + "".join(f"{n} sheep and {n * n} lambs ran over the hill.\n" for n in range(60))
 SMALL = ["--set", "n_layers=1", "--set", "d_model=16", "--set", "n_heads=2"]
-QUICK = ["--steps", 3, "--batch", 2, "--context", 8, "--warmup", 1, "--device", "cpu"]
+QUICK = ["--steps", 3, "--batch-size", 2, "--seq-len", 8, "--warmup-steps", 1, "--device", "cpu"]
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("".join(f"{n} sheep\t{n} lambs\n" for n in range(40)), encoding="utf-8", newline="\n")
     sizes = [*SMALL, "--set", "hidden=16"]
-    done = arco("train", "transformer", *sizes, "--data", pairs, *QUICK[:4], "--context", 12, "--warmup", 1, "--device", "cpu")
+    done = arco(
+        "train", "transformer", *sizes, "--data", pairs, *QUICK[:4], "--seq-len", 12, "--warmup-steps", 1, "--device", "cpu"
+    )
     assert (done.code, done.err) == (0, "")
     assert "per character" in done.out and "let it write" in done.out
     run = Path("runs") / "transformer"
@@ -49,7 +51,7 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
 def test_texts_with_gaps_are_filled_and_hidden_words_are_not_written(arco: Arco, text: Path) -> None:
     """A denoiser answers with its marks; a model that is asked for hidden words writes nothing."""
     small = [*SMALL, "--set", "hidden=16"]
-    context = [*QUICK[:4], "--context", 24, "--warmup", 1, "--device", "cpu"]
+    context = [*QUICK[:4], "--seq-len", 24, "--warmup-steps", 1, "--device", "cpu"]
     done = arco("train", "t5", *small, "--set", "head_dim=8", "--data", text, *context)
     assert (done.code, done.err) == (0, "") and "per character" not in done.out
     filled = arco("generate", Path("runs") / "t5", "--prompt", "7 <0> and 49 <1>", "--tokens", 5, "--device", "cpu")
@@ -65,12 +67,12 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     vocab = len(set(TEXT))
     done = arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK)
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[0] == f"vocab is set to the tokeniser's {vocab}"
+    assert done.out.splitlines()[0] == f"vocab is set to the tokenizer's {vocab}"
     run = Path("runs") / "gpt_mini"
     assert f"let it write: arco generate {run} --prompt TEXT" in done.out
 
     kept = composer.load(RunFolder(run).recipe)
-    assert (kept.typed.program.params["vocab"], kept.typed.program.params["d_model"]) == (vocab, 16)
+    assert (kept.program.program.params["vocab"], kept.program.program.params["d_model"]) == (vocab, 16)
     count = sum(parameter.numel() for parameter in kept.compile(device="meta").parameters())
     assert f"training gpt_mini, {count:,} parameters, on {text} in {run}" in done.out
 
@@ -94,7 +96,7 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
 def test_a_second_run_takes_another_folder(arco: Arco, text: Path) -> None:
     """The first is left alone; a folder that is named and taken is refused."""
     words = ["train", "gpt_mini", *SMALL, "--data", text, *QUICK]
-    assert arco(*words).code == arco(*words, "--tokeniser", "bytes").code == 0
+    assert arco(*words).code == arco(*words, "--tokenizer", "bytes").code == 0
     assert sorted(folder.name for folder in Path("runs").iterdir()) == ["gpt_mini", "gpt_mini-2"]
     first = Path("runs") / "gpt_mini"
     done = arco(*words, "--run", first)
@@ -108,26 +110,28 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
     done = arco(*words, "--set", "vocab=99")
     assert done.code == 0
     assert "vocab is set" not in done.out
-    assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).typed.program.params["vocab"] == 99
+    assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).program.program.params["vocab"] == 99
     done = arco(*words, "--set", "vocab=5")
     assert done.code == 2
-    assert f"the model knows 5 tokens, the tokeniser makes {len(set(TEXT))}" in done.err
+    assert f"the model knows 5 tokens, the tokenizer makes {len(set(TEXT))}" in done.err
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--set", "context=600", "--batch", 2), "a context of 600, the recipe's own, cuts the text into 3 windows"),
-        (("--set", "context=32", "--batch", 4096), "times a batch of 4096 makes 131,072 tokens in each step"),
-        (("--set", "context=32", "--batch", 2), ""),
-        (("--set", "context=600", "--context", 16, "--batch", 2), ""),
+        (("--set", "context=600", "--batch-size", 2), "a context of 600, the recipe's own, cuts the text into 3 windows"),
+        (("--set", "context=32", "--batch-size", 4096), "times a batch of 4096 makes 131,072 tokens in each step"),
+        (("--set", "context=32", "--batch-size", 2), ""),
+        (("--set", "context=600", "--seq-len", 16, "--batch-size", 2), ""),
     ],
 )
 def test_a_context_too_long_for_the_text_or_the_machine_is_told(
     arco: Arco, text: Path, words: tuple[object, ...], says: str
 ) -> None:
     """Only where it is the recipe's, which was made for another text and another machine."""
-    done = arco("train", "rnn_lm", "--set", "hidden=4", "--data", text, "--steps", 1, "--warmup", 0, "--device", "cpu", *words)
+    done = arco(
+        "train", "rnn_lm", "--set", "hidden=4", "--data", text, "--steps", 1, "--warmup-steps", 0, "--device", "cpu", *words
+    )
     assert done.code == 0
     assert (says in done.err and done.err.startswith("warning: ")) if says else done.err == ""
 
@@ -173,7 +177,7 @@ ROWS = ["counting characters", "counting pairs", "counting 3 in a row", "countin
 def test_plays_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second call trains only what is missing, and writes the same numbers; one that was cut short goes on."""
     monkeypatch.setattr(plays, "plays", lambda: text)
-    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "context": 16, "save_every": 1})
+    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "seq_len": 16, "save_every": 1})
     words = ["plays", "--only", "rnn_lm", "--device", "cpu", "--steps"]
     first = arco(*words, 4)
     assert (first.code, first.err) == (0, "") and "training rnn_lm" in first.out
@@ -200,8 +204,8 @@ def test_plays_with_other_settings_wants_another_folder(arco: Arco, text: Path, 
     """Rows of one table are of one schedule; more steps go on, as everywhere."""
     monkeypatch.setattr(plays, "plays", lambda: text)
     words = ["plays", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
-    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "context": 16})
+    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "seq_len": 16})
     assert arco(*words).code == 0
-    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "batch": 8})
+    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "batch_size": 8})
     done = arco(*words)
-    assert done.code == 2 and "batch: 16 → 8" in done.err
+    assert done.code == 2 and "batch_size: 16 → 8" in done.err

@@ -30,7 +30,7 @@ MISTAKES = [
     ("train gpt2 --steps x", "arco train: argument --steps: invalid int value: 'x'", "`arco train -h` shows how it is used"),
     ("train gpt2 --resume r", "arco train: a resumed run has its recipe already", "leave out the recipe, or leave out --resume"),
     (
-        "train --resume r --batch 3",
+        "train --resume r --batch-size 3",
         "arco train: a resumed run keeps its recipe and its settings",
         "only --steps, --data, --device and --blocks go with --resume",
     ),
@@ -62,7 +62,7 @@ def test_devices_that_torch_does_not_have_are_refused(arco: Arco, tmp_path_facto
     """With torch's reason in one line."""
     text = tmp_path_factory.mktemp("text") / "t.txt"
     text.write_text("to be or not to be " * 50, encoding="utf-8")
-    done = arco("train", "gpt_mini", "--data", text, "--context", 8, "--device", "abacus")
+    done = arco("train", "gpt_mini", "--data", text, "--seq-len", 8, "--device", "abacus")
     assert done.code == 2
     assert done.err.startswith("arco: the device abacus cannot be used: ")
     assert done.err.endswith("\n  = cpu is always there\n")

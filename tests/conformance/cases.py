@@ -76,7 +76,7 @@ def recipes(case: str) -> list[composer.Recipe]:
     kind, _, name = case.partition(" ")
     match kind:
         case "zoo":
-            return [composer.load(name, set=TINY.get(name, {}))]
+            return [composer.load(name, overrides=TINY.get(name, {}))]
         case "block":
             part = blocks(standard())[name]
             return [composer.load(alone(part, standard(), seed)) for seed in range(draws(part))]

@@ -9,7 +9,20 @@ from typing import Any
 
 import composer
 from blocks.core import Library, Part, fields, is_node, ports
-from blocks.core.fields import AxisName, EdgeName, Field, Flag, FlagsBy, Form, Integer, ListOf, OrEdge, Real, SlotOf, Word
+from blocks.core.fields import (
+    AxisName,
+    Boolean,
+    BooleanMap,
+    Field,
+    FieldForm,
+    Integer,
+    ListOf,
+    NodeName,
+    NumberOrNodeRef,
+    OneOf,
+    Real,
+    SlotOf,
+)
 from blocks.masks.mask import Mask, Pair
 from composer.graph.passes.infer.type_patterns import pattern
 from composer.language.expressions.parser import names
@@ -72,13 +85,13 @@ class Declared:
             return "none"
         if way in ("part", "graph") and isinstance(field.form, SlotOf):
             return self.slot(field.form.family, depth, way)
-        if field.nullable and not isinstance(field.form, EdgeName) and self.random.random() < 0.15:
+        if field.nullable and not isinstance(field.form, NodeName) and self.random.random() < 0.15:
             return "none"
         if (part.kind, field.name) in ENOUGH:
             return self.random.choice(ENOUGH[part.kind, field.name])
         return self.form(field.form, depth)
 
-    def form(self, form: Form, depth: int) -> Any:
+    def form(self, form: FieldForm, depth: int) -> Any:
         match form:
             case Integer(minimum=low, maximum=high):
                 return str(
@@ -87,18 +100,18 @@ class Declared:
             case Real(minimum=low, maximum=high, above=above, below=below):
                 fit = [n for n in REAL if (low is None or n >= low) and (high is None or n <= high)]
                 return str(self.random.choice([n for n in fit if (above is None or n > above) and (below is None or n < below)]))
-            case Flag():
+            case Boolean():
                 return self.random.choice(["true", "false"])
-            case Word(of=words):
+            case OneOf(of=words):
                 return self.random.choice(words)
             case AxisName():
                 return self.random.choice(["last", "time"])
             case ListOf(item=item):
                 return [self.form(item, depth) for _ in range(self.random.randint(1, 2))]
-            case FlagsBy(names=of):
+            case BooleanMap(names=of):
                 some = self.random.sample(of, self.random.randint(1, len(of)))
                 return self.random.choice(["true", "false", {name: self.random.choice(["true", "false"]) for name in some}])
-            case OrEdge(number=number):
+            case NumberOrNodeRef(number=number):
                 return self.form(number, depth)
             case SlotOf(family=family):
                 return self.mask() if family is Mask else self.slot(family, depth)
@@ -141,9 +154,9 @@ class Declared:
         part = self.random.choice(known)
         arguments = []
         for name, field in fields(part).items():
-            edge = isinstance(field.form, EdgeName) or (isinstance(field.form, OrEdge) and self.random.random() < 0.5)
+            edge = isinstance(field.form, NodeName) or (isinstance(field.form, NumberOrNodeRef) and self.random.random() < 0.5)
             if edge:
-                arguments.append(EDGES[part.edges[name]])
+                arguments.append(EDGES[part.node_refs[name]])
                 self.read.add(arguments[-1])
             else:
                 arguments.append(self.value(field, part))
@@ -155,7 +168,7 @@ def leaves_a_choice(text: str) -> bool:
     """Whether most queries see more than one key, with what its edges carry and without."""
     graph = {"block": {"type": "attention", "heads": "1", "mask": text}}
     recipe = composer.load(write({"recipe": "mask", "inputs": {"x": "float[batch, time, 2]", **INPUTS}, "graph": graph}))
-    mask = recipe.typed.root["block"].part.mask  # type: ignore[union-attr]  # an attention
+    mask = recipe.program.root["block"].part.mask  # type: ignore[union-attr]  # an attention
     edges = mask.edge_types()
 
     def seen(q: int, given: bool) -> int:

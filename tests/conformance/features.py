@@ -9,7 +9,7 @@ from typing import Any
 
 import composer
 from blocks.core import Library, fields, is_node, ports
-from blocks.core.fields import EdgeName, Field, FlagsBy, OrEdge, SlotOf
+from blocks.core.fields import BooleanMap, Field, NodeName, NumberOrNodeRef, SlotOf
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
 from composer.graph import ir
@@ -75,19 +75,19 @@ def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
             yield f"slot:{kind}.{name} part"
             if is_node(family):
                 yield f"slot:{kind}.{name} graph"
-        case FlagsBy():
+        case BooleanMap():
             yield f"slot:{kind}.{name} by name"
-        case OrEdge():
+        case NumberOrNodeRef():
             yield f"slot:{kind}.{name} edge"
-    if field.nullable and not isinstance(field.form, EdgeName):
+    if field.nullable and not isinstance(field.form, NodeName):
         yield f"slot:{kind}.{name} none"
 
 
 def features(written: composer.Recipe) -> set[str]:
     """All that a sound recipe makes use of."""
-    program = written.typed.program
+    program = written.program.program
     text = written.source.text
-    found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.typed)}
+    found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.program)}
     return {*found, *["uses"] * ("\nuses:" in text)}
 
 
@@ -194,7 +194,7 @@ def _of_entry(slot: str, value: recipe.Written | None) -> Iterator[str]:
             yield "condition:slot"
         case recipe.SlotValue(what=recipe.Choice(expression=RefPath() as path)):
             yield f"{slot} {'none' if path.text == 'none' else 'part'}"
-        case recipe.FlagsValue():
+        case recipe.BoolsValue():
             yield f"{slot} by name"
         case recipe.ExpressionValue(expression=RefPath() as path) if path.text == "none":
             yield f"{slot} none"
@@ -317,7 +317,7 @@ def _of_graph(program: ir.Program) -> Iterator[str]:
                 yield f"part:{part.kind}"
                 yield from (f"port:{part.kind}.{wire.port or next(iter(ports(part)))}" for wire in item.wires)
                 first = next(iter(part.outputs), "").rstrip("?")
-                yield from (f"output:{part.kind}.{output}" for output in (first, *item.wanted))
+                yield from (f"output:{part.kind}.{output}" for output in (first, *item.requested_outputs))
                 yield from ["frozen:block"] * (not item.trainable)
             case ir.Pending(bindings=bindings):
                 yield from ["block:axis"] * any(isinstance(bound, ir.AxisOf) for _, bound in bindings)

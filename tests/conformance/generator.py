@@ -25,7 +25,7 @@ HARMFUL = [
     "weight",
     "y",
     "mask",
-    "at",
+    "position_ids",
     "class",
     "cache",
     "source",
@@ -138,7 +138,7 @@ class Draft:
         recipe = composer.load(text)
         if any(found.severity == "error" for found in recipe.check()):
             return False
-        root = recipe.typed.root
+        root = recipe.program.root
         return root.inputs["x"].sizes == root["node"].outputs[next(iter(root["node"].outputs))].sizes  # type: ignore[union-attr]  # one value
 
     def attention(self, **fields: Any) -> Any:
@@ -185,7 +185,7 @@ def scenarios() -> dict[str, Callable[[Draft], None]]:
 
     def stage(kind: str) -> Callable[[Draft], None]:
         def add(draft: Draft) -> None:
-            draft.causal = draft.causal and not standard()[kind].mixes_rows  # means over all positions know the future
+            draft.causal = draft.causal and not standard()[kind].batch_dependent  # means over all positions know the future
             draft.add(draft.block(kind))
 
         return add

@@ -136,7 +136,7 @@ class Interpreter:
         for module in walked:
             del vars(module)["forward"]
         first, *others = [name.rstrip("?") for name in (block.outputs or ("y",))]
-        names = [first, *(name for name in others if name in block.node.wanted or name + "?" not in part.outputs)]
+        names = [first, *(name for name in others if name in block.node.requested_outputs or name + "?" not in part.outputs)]
         return dict(zip(names, as_tuple(result), strict=True))
 
     def slot(self, slot: TypedGroup, path: str, x: torch.Tensor) -> Any:
@@ -160,7 +160,7 @@ class Interpreter:
         """What is prepared for a block's forward: views of masks, tables of angles, positions."""
         part = block.part
         needs: dict[str, Any] = {}
-        for name, prepared in part.prepared(frozenset(given)).items():
+        for name, prepared in part.per_call(frozenset(given)).items():
             at = [self.positions(block, port, given) for port in prepared.ports]
             held = getattr(part, prepared.slot)
             if isinstance(held, Mask):
@@ -169,12 +169,14 @@ class Interpreter:
                 known = {key: size(declared(text), block.sizes) for key, text in prepared.sizes.items()}
                 needs[name] = Running(held, **known).prepare(*at)
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else {}
-        needs.update({port: self.positions(block, port, given) for port in part.counts if port not in given and port in taken})
+        needs.update(
+            {port: self.positions(block, port, given) for port in part.position_inputs if port not in given and port in taken}
+        )
         return needs
 
     def view(self, block: TypedBlock, mask: Mask, ports: tuple[str, ...], at: list[Any], given: Mapping[str, Any]) -> Any:
         edges = {name: given[name] for name in mask.edge_types() if name in given}
-        sizes = [block.sizes[block.part.counts[port]] for port in ports]
+        sizes = [block.sizes[block.part.position_inputs[port]] for port in ports]
         grows = sizes[0] == sizes[-1]
         if self.dense:
             pairs = {name: pair(Running(mask, grows=grows), name, value, at[-1].shape[-1]) for name, value in edges.items()}
@@ -189,7 +191,7 @@ class Interpreter:
         """What is wired, what the recipe names for the axis, or 0, 1, 2 …"""
         if port in given:
             return given[port]
-        axis = block.sizes[block.part.counts[port]]
+        axis = block.sizes[block.part.position_inputs[port]]
         for name, ref in self.program.positions:
             if name == str(axis):
                 return read(self.root, ref)

@@ -70,7 +70,7 @@ def concatenated_in_time(draft: Draft) -> None:
         return
     before = draft.above
     twice = draft.add({"type": "concat", "axis": "time", "in": [before, "embed"]})
-    draft.outputs["twice"] = draft.add({**draft.attention(mask=draft.pick("full", "near(2)", "first(1)")), "in": twice})
+    draft.outputs["twice"] = draft.add({**draft.attention(mask=draft.pick("full", "local(2)", "global_first(1)")), "in": twice})
     draft.add({"type": "identity", "in": before})
 
 
@@ -79,7 +79,7 @@ def embedding_with_a_default(draft: Draft) -> None:
     """An input that may be left out, which then is one number everywhere."""
     before = draft.above
     draft.inputs["types"] = {"type": "int[batch, time]", "default": draft.pick("0", "1", "vocab - 1")}
-    scale = draft.pick({}, {"scale": "sqrt(width)"}, {"padding": "3"})
+    scale = draft.pick({}, {"scale": "sqrt(width)"}, {"padding_idx": "3"})
     types = draft.add({"type": "embedding", "vocab": "vocab", "dim": "width", "in": "types", **scale})
     draft.add({"type": "add", "in": [before, types]})
 
@@ -107,8 +107,10 @@ def memory(draft: Draft) -> None:
     draft.inputs["memory"] = "float[batch, source, 10]"
     draft.inputs["memory_valid"] = "bool[batch, source]?"
     before = draft.above
-    positions = draft.pick({}, {"positions": {"type": "rotary", "fraction": "0.5"}}) if draft.width // 4 % 4 == 0 else {}
-    looks = draft.pick("full", "valid(memory_valid)", "near(3) or valid(memory_valid)")
+    positions = (
+        draft.pick({}, {"positions": {"type": "rotary", "partial_rotary_factor": "0.5"}}) if draft.width // 4 % 4 == 0 else {}
+    )
+    looks = draft.pick("full", "valid(memory_valid)", "local(3) or valid(memory_valid)")
     fields = {"heads": "4", "mask": looks, "in": {"x": before, "memory": "memory"}, **positions}
     out = draft.pick({}, {"out": {"type": "linear", "out": "width"}, "output_gate": "none"})
     seen = [draft.add({"type": kind, **fields, **out}) for kind in ("attention", "cross_attention")]
@@ -168,10 +170,10 @@ def shared_heads_from_primitives(draft: Draft) -> None:
 @scenario
 def rotary(draft: Draft) -> None:
     """Positions that turn, with every way of slowing them."""
-    bands = {"factor": "4", "low_frequency_factor": "1.5", "high_frequency_factor": "3", "original_context": "8"}
+    bands = {"factor": "4", "low_freq_factor": "1.5", "high_freq_factor": "3", "original_max_position_embeddings": "8"}
     for scaling in ("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", **bands}):
         turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
-        turned |= draft.pick({}, {"fraction": "0.5"})
+        turned |= draft.pick({}, {"partial_rotary_factor": "0.5"})
         draft.add(draft.residual(draft.attention(positions=turned, qk_norm=draft.pick("none", "rmsnorm"))))
 
 
@@ -189,10 +191,15 @@ def positions_of_one_block(draft: Draft) -> None:
     """Positions at the port `at`."""
     draft.inputs["columns"] = "int[batch, time]"
     before = draft.above
-    draft.add({"type": "learned_positions", "max_length": "40", "in": {"x": before, "at": "columns"}})
+    draft.add({"type": "learned_positions", "max_length": "40", "in": {"x": before, "position_ids": "columns"}})
     before = draft.above
     mask = "causal" if draft.causal else "window(3)"
-    draft.add({**draft.attention(positions="rotary", mask=mask), "in": {"x": before, "at": "columns", "memory_at": "columns"}})
+    draft.add(
+        {
+            **draft.attention(positions="rotary", mask=mask),
+            "in": {"x": before, "position_ids": "columns", "memory_position_ids": "columns"},
+        }
+    )
 
 
 @scenario
@@ -214,9 +221,9 @@ def alibi(draft: Draft) -> None:
     """A bias by columns, where something else says where queries and keys stand."""
     draft.inputs["columns"] = "int[batch, time]"
     before = draft.above
-    where = {"at": "columns", "memory_at": "columns"}
+    where = {"position_ids": "columns", "memory_position_ids": "columns"}
     bias = draft.add({"type": draft.pick("alibi", "t5_bias"), "heads": "3", "in": {"x": before, **where}})
-    fields = {"heads": "3", "head_dim": "4", "mask": "causal" if draft.causal else "near(3)"}
+    fields = {"heads": "3", "head_dim": "4", "mask": "causal" if draft.causal else "local(3)"}
     draft.add({"type": "attention", **fields, "in": {"x": before, "bias": bias, **where}})
 
 
@@ -249,7 +256,7 @@ def pool(draft: Draft) -> None:
     before = draft.above
     draft.inputs["valid"] = "bool[batch, time]?"
     given = draft.pick({"x": before}, {"x": before, "valid": "valid"})
-    beside(draft, before, draft.add({"type": "pool", "how": draft.pick("first", "last", "mean", "max"), "in": given}))
+    beside(draft, before, draft.add({"type": "pool", "mode": draft.pick("first", "last", "mean", "max"), "in": given}))
 
 
 @scenario
@@ -261,7 +268,7 @@ def prepend_token(draft: Draft) -> None:
     before = draft.above
     draft.add("prepend_token")
     draft.add("sinusoidal_positions")
-    beside(draft, before, draft.add(draft.attention(mask=draft.pick("full", "near(2)", "first(1)"))))
+    beside(draft, before, draft.add(draft.attention(mask=draft.pick("full", "local(2)", "global_first(1)"))))
 
 
 @scenario
@@ -286,7 +293,7 @@ def additive_attention(draft: Draft) -> None:
 def conv1d(draft: Draft) -> None:
     """Convolutions, deep ones with a dilation that grows; in a model of texts they see nothing that is later."""
     causal = "true" if draft.causal else draft.pick("true", "false")
-    fields = {"type": "conv1d", "out": "width", "kernel": draft.pick("1", "2", "3", "4"), "causal": causal}
+    fields = {"type": "conv1d", "out": "width", "kernel_size": draft.pick("1", "2", "3", "4"), "causal": causal}
     groups = draft.pick("1", "2", "width")
     body = draft.body(draft.residual({**fields, "groups": groups, "dilation": "2 ** layer", "bias": draft.pick("true", "false")}))
     draft.add({"repeat": "2", "graph": body})
@@ -318,7 +325,7 @@ SCENARIOS["max"] = SCENARIOS["select"] = mean
 
 @scenario
 def rearrange(draft: Draft) -> None:
-    """Channels as heads, normalised one by one, and back; a stream that is turned over."""
+    """Channels as heads, normalized one by one, and back; a stream that is turned over."""
     heads = draft.pick("2", "4")
     draft.add({"type": "rearrange", "pattern": "batch time (heads dim) -> batch heads time dim", "sizes": [heads]})
     draft.add(draft.pick("rmsnorm", "l2norm", {"type": "linear", "out": "dim"}))
@@ -358,7 +365,7 @@ def patch_embedding(draft: Draft) -> None:
     draft.inputs["image"] = f"float[batch, 3, {draft.pick('4, 6', '5, 7', 'source, 4')}]"
     before = draft.above
     patches = draft.add(
-        {"type": "patch_embedding", "patch": "2", "dim": "10", "bias": draft.pick("true", "false"), "in": "image"}
+        {"type": "patch_embedding", "patch_size": "2", "dim": "10", "bias": draft.pick("true", "false"), "in": "image"}
     )
     looked = {"type": "cross_attention", "heads": "2", "in": {"x": before, "memory": patches}}
     seen = draft.add(looked)
@@ -389,11 +396,11 @@ def with_encoder(draft: Draft, task: str) -> None:
     draft.inputs["source_valid"] = "bool[batch, source]?"
     words = {"type": "embedding", "vocab": "vocab", "dim": "width", "in": "source", "tie": draft.pick("none", "embed")}
     bias = {"type": "t5_bias", "heads": "2", "buckets": "8", "max_distance": "5"}
-    looks = draft.pick("valid(source_valid)", "near(2)", "full", "causal")
+    looks = draft.pick("valid(source_valid)", "local(2)", "full", "causal")
     attn = {"type": "attention", "heads": "2", "mask": looks, "in": {"bias": "distances"}}
     mixer = draft.pick(
         {"type": "groupnorm", "groups": "2"},
-        {"type": "conv1d", "out": "width", "kernel": "3", "causal": "false"},
+        {"type": "conv1d", "out": "width", "kernel_size": "3", "causal": "false"},
         {"type": "lstm", "hidden": "width"},
         draft.feed(),
     )
@@ -430,7 +437,7 @@ def experts(draft: Draft) -> None:
         {"type": "switch_router", "capacity": draft.pick("1", "3"), "jitter": "0.01"},
     ]
     if not draft.causal:
-        routers.append({"type": "expert_choice_router", "capacity": draft.pick("1", "2")})
+        routers.append({"type": "expert_choice_router", "capacity_factor": draft.pick("1", "2")})
     for router in routers:
         shared = draft.pick({}, {"shared": {"type": "ffn", "hidden": "5"}})
         mixture = {"type": "moe", "experts": draft.pick("2", "3"), "expert": draft.feed(), "router": router, **shared}
@@ -519,12 +526,12 @@ def losses(draft: Draft) -> None:
     before, vocab = draft.above, {"type": "linear", "out": "vocab"}
     draft.inputs["labels"] = "int[batch, time]?"
     score, other = (draft.add({**vocab, "in": before}) for _ in range(2))
-    shift = draft.pick({}, {"shift": draft.pick("1", "2")}, {"smoothing": "0.1", "ignore": "3"})
+    shift = draft.pick({}, {"shift": draft.pick("1", "2")}, {"label_smoothing": "0.1", "ignore_index": "3"})
     draft.losses[draft.name()] = {"type": "cross_entropy", "in": score, "target": draft.pick("labels", "tokens"), **shift}
     if draft.pick(0, 1):
         draft.inputs["valid"] = "bool[batch, time]?"
         draft.losses[next(reversed(draft.losses))]["valid"] = "valid"
-    both = {"in": {"input": [score, other], "target": "labels"}, "reduce": draft.pick("sum", "mean")}
+    both = {"in": {"input": [score, other], "target": "labels"}, "reduction": draft.pick("sum", "mean")}
     draft.losses[draft.name()] = {"type": "cross_entropy", "weight": "1 / width", **both}
     hot = draft.add({"type": "one_hot", "classes": "vocab", "in": "tokens"})
     for kind in ("binary_cross_entropy", "mse"):
@@ -549,7 +556,10 @@ def losses_of_passes(draft: Draft) -> None:
     name = draft.name()
     repeat = draft.add({"repeat": draft.pick("2", "3"), "graph": {name: draft.residual(mixture)}})
     draft.losses[draft.name()] = {"in": f"{repeat}(:).{name}.body.load_balancing", "weight": "0.1"}
-    draft.losses[draft.name()] = {"in": [f"{repeat}(0).{name}.body.router_z", f"{repeat}.{name}.body.router_z"], "reduce": "sum"}
+    draft.losses[draft.name()] = {
+        "in": [f"{repeat}(0).{name}.body.router_z", f"{repeat}.{name}.body.router_z"],
+        "reduction": "sum",
+    }
 
 
 @scenario
@@ -920,7 +930,7 @@ def conditions(draft: Draft) -> None:
     """A condition in a slot, an edge, a mask, a tie, a type and a number."""
     draft.params["wide"] = draft.pick("true", "false")
     before = draft.above
-    mask = "(causal if wide else causal and window(2))" if draft.causal else "full if wide else near(1)"
+    mask = "(causal if wide else causal and window(2))" if draft.causal else "full if wide else local(1)"
     norm = "rmsnorm if wide else none"
     draft.add({"type": "residual", "norm": norm, "body": {"type": "attention", "heads": "2 if wide else 4", "mask": mask}})
     draft.add("layernorm if wide else rmsnorm")
@@ -986,7 +996,7 @@ def block_of_ones_own(draft: Draft) -> None:
     before = draft.add({"type": "moe", "experts": "2", "expert": expert, "in": before})
     inner = draft.pick("curve", {"graph": {"a": "tanh", "b": {"type": "linear", "out": "3 * width"}}})
     draft.add({"type": "residual", "norm": "rmsnorm", "body": {"type": "own", "factor": draft.pick("1", "3"), "inner": inner}})
-    seen = draft.pick("window(3)", "first(1)")
+    seen = draft.pick("window(3)", "global_first(1)")
     mask = f"causal and {seen}" if draft.causal else seen
     draft.add({"type": "own", "seen": mask, "in": {"x": draft.above, "other": before, "real": "kept"}})
 

@@ -12,7 +12,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from blocks.experts.linear_each import register_linear_each
+from blocks.experts.grouped_linear import register_grouped_linear
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
 from blocks.masks.views import matrix
@@ -51,19 +51,19 @@ def test_generated_code_computes_what_the_graph_says(case: str, device: str) -> 
 
 
 class Measuring(Interpreter):
-    """Gives every block other numbers at the ports that it says it only measures."""
+    """Gives every block other numbers at its shape-only inputs."""
 
     def block(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        others = {port: torch.randn_like(given[port]) for port in block.part.measures if given.get(port) is not None}
+        others = {port: torch.randn_like(given[port]) for port in block.part.shape_only_inputs if given.get(port) is not None}
         return super().block(block, {**given, **others}, path)
 
 
 @each_case
 @torch.no_grad()
 def test_numbers_of_what_is_measured_do_not_count(case: str) -> None:
-    """A block that is given noise at the ports in `measures` gives what it gave, so that every output is the same."""
+    """A block that is given noise at its `shape_only_inputs` gives what it gave, so that every output is the same."""
     for model in models(case):
-        if not any(block.part.measures for block in blocks(model.program.root)):
+        if not any(block.part.shape_only_inputs for block in blocks(model.program.root)):
             continue
         given = draw(model.program, DRAWS[0], seed=3)
         plain, noisy = Interpreter(model, dense=False)(**dict(given)), Measuring(model, dense=False)(**dict(given))
@@ -147,8 +147,8 @@ def test_declared_parameters_are_the_built_ones(case: str) -> None:
 @torch.no_grad()
 def test_declared_dense_flops_are_those_that_torch_counts(case: str) -> None:
     """To the last one, on the meta device, every mask a matrix, so that attention computes the full square whatever it hides."""
-    register_linear_each()
-    known = {torch.ops.composer.linear_each: of_linear_each}
+    register_grouped_linear()
+    known = {torch.ops.composer.grouped_linear: of_grouped_linear}
     for model in models(case):
         lengths = DRAWS[1]
         empty = Interpreter(copy.deepcopy(model).requires_grad_(False).to("meta"), dense=True)
@@ -158,7 +158,7 @@ def test_declared_dense_flops_are_those_that_torch_counts(case: str) -> None:
         assert costs(model.program, lengths).flops.dense == counter.get_total_flops(), model.recipe.text
 
 
-def of_linear_each(x: torch.Size, weight: torch.Size, counts: torch.Size, **_: Any) -> int:
+def of_grouped_linear(x: torch.Size, weight: torch.Size, counts: torch.Size, **_: Any) -> int:
     """FLOPs of our own operator, of which torch knows nothing: each row by one matrix."""
     return 2 * x[0] * math.prod(weight[1:])
 

@@ -107,7 +107,7 @@ from tests.conformance.inputs import DRAWS, draw
 device, texts = json.loads(sys.stdin.read())
 for text, settings in texts:
     torch._dynamo.reset()
-    recipe = composer.load(text, set=settings)
+    recipe = composer.load(text, overrides=settings)
     model = recipe.compile(seed=1).eval().to(device)
     given = {name: value.to(device) for name, value in draw(model.program, DRAWS[0], seed=2).items()}
     with torch.no_grad():
@@ -158,7 +158,7 @@ from tests.conformance.inputs import DRAWS, draw
 device, texts = json.loads(sys.stdin.read())
 for text, settings in texts:
     torch._dynamo.reset()
-    model = composer.load(text, set=settings).compile(seed=1).eval().to(device)
+    model = composer.load(text, overrides=settings).compile(seed=1).eval().to(device)
     given = {name: value.to(device) for name, value in draw(model.program, DRAWS[0], optional=False).items()}
     counter = CompileCounterWithBackend("eager")
     with torch.no_grad():
@@ -175,7 +175,7 @@ def test_repeats_compile_once_for_passes_that_agree(device: str) -> None:
     pass can be given memory that is laid out in another way than what passes hand on, and fewer, where passes differ in what no
     code depends on.
     """
-    expected = {name: sum(kinds(composer.load(name, set=TINY.get(name, {})))) for name in ZOO}
+    expected = {name: sum(kinds(composer.load(name, overrides=TINY.get(name, {})))) for name in ZOO}
     said = alone_there(COUNTED, said=json.dumps([device, [(name, dict(TINY.get(name, {}))) for name in ZOO]]))
     assert dict(zip(ZOO, map(int, said.split()), strict=True)) == expected
     texts = [text for text in map(generated, range(0, COUNT, 3)) if kinds(composer.load(text))]
@@ -187,7 +187,7 @@ def test_repeats_compile_once_for_passes_that_agree(device: str) -> None:
 
 def kinds(recipe: composer.Recipe) -> list[int]:
     """For every repeat, how many different passes it has."""
-    repeats = [node for node in below(recipe.typed.root) if isinstance(node, TypedRepeat)]
+    repeats = [node for node in below(recipe.program.root) if isinstance(node, TypedRepeat)]
     return [len({id(one) for one in repeat.passes}) for repeat in repeats]
 
 

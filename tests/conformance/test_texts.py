@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 import torch
 
-from blocks.masks.by_data import Documents
-from blocks.masks.by_position import Causal, Near, Window
+from blocks.masks.data_masks import Documents
+from blocks.masks.position_masks import Causal, Local, Window
 from composer.decode import DecodeError
 from composer.decode.session import session
 from composer.graph.types import TensorType
@@ -87,14 +87,14 @@ def test_a_text_can_be_continued_at_every_split(case: str, device: str) -> None:
 
 def in_pieces(model: Model, given: Mapping[str, torch.Tensor], spans: list[tuple[int, int | None]]) -> torch.Tensor:
     """The logits of several calls, one after the other; the cache starts too small for them."""
-    with session(model, capacity=3):
+    with session(model, initial_length=3):
         return torch.cat([model(**stretch(model, given, *span)).logits for span in spans], dim=1)
 
 
 @each_case
 @torch.no_grad()
 def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
-    """After `crop` another text goes on from there; after `reorder` each row goes on from the row that was chosen for it.
+    """After `truncate` another text goes on from there; after `reorder` each row goes on from the row that was chosen for it.
     Where a block carries a state, there is no way back, and the session says so.
     """
     for model in (wide(model, device) for model in language_models(case)):
@@ -107,12 +107,12 @@ def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
             if carries(model):
                 model(**stretch(model, given, 0, 4))
                 with pytest.raises(DecodeError, match="cannot go back to 3"):
-                    writing.crop(3)
-                writing.crop(0)
+                    writing.truncate(3)
+                writing.truncate(0)
                 model(**stretch(model, given, 0, 3))
             else:
                 model(**given)
-                writing.crop(3)
+                writing.truncate(3)
             assert writing.length in (0, 3)  # nothing to remember is no length
             again = model(**stretch(model, given, 3, 5)).logits
             writing.reorder(rows)
@@ -161,7 +161,7 @@ def packs(model: Model) -> bool:
     """
     masks = [block.part.mask for block in blocks(model.program.root) if hasattr(block.part, "mask")]
     apart = [{type(term) for term in mask.conjuncts()} for mask in masks]
-    distances = {Causal, Window, Near, Documents}
+    distances = {Causal, Window, Local, Documents}
     counted = any(
         block.part.kind in ("learned_positions", "sinusoidal_positions", "conv1d") for block in blocks(model.program.root)
     )

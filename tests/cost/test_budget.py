@@ -28,22 +28,22 @@ def test_large_weights_are_built_where_they_take_no_memory_or_are_asked_for() ->
     """On the meta device, or with `allow_large`; up to the limit, without asking."""
     recipe = composer.load(WIDE)
     assert sum(parameter.numel() for parameter in recipe.compile(device="meta").parameters()) == 2**20 * 17_000
-    assert budget(recipe.typed, allow_large=True) == ()
-    limit = composer.load(WIDE, set={"embed.dim": 2**34 // 2**20})
-    assert budget(limit.typed) == ()
-    assert budget(composer.load(WIDE, set={"embed.dim": 2**34 // 2**20 + 1}).typed) != ()
+    assert budget(recipe.program, allow_large=True) == ()
+    limit = composer.load(WIDE, overrides={"embed.dim": 2**34 // 2**20})
+    assert budget(limit.program) == ()
+    assert budget(composer.load(WIDE, overrides={"embed.dim": 2**34 // 2**20 + 1}).program) != ()
 
 
 def test_modules_are_counted_as_torch_has_them() -> None:
     """All but the root: each pass, each block, each of a block's linear maps and what fills its slots."""
     for name in ("gpt2", "gemma3"):
-        recipe = composer.load(name, set={"n_layers": 7, "vocab": 61})
-        assert modules(recipe.typed.root) >= len(list(recipe.compile(device="meta").modules())) - 1
+        recipe = composer.load(name, overrides={"n_layers": 7, "vocab": 61})
+        assert modules(recipe.program.root) >= len(list(recipe.compile(device="meta").modules())) - 1
 
 
 def test_too_many_modules_are_refused_however_small() -> None:
     """A curve and the pass that it stands in, a thousand times, a hundred times."""
-    recipe = composer.load(DEEP, set={"n": 100})
+    recipe = composer.load(DEEP, overrides={"n": 100})
     for device in ("cpu", "meta"):
         with pytest.raises(composer.RecipeError) as refused:
             recipe.compile(device=device, allow_large=True)
@@ -51,4 +51,4 @@ def test_too_many_modules_are_refused_however_small() -> None:
         assert diagnostic.code == "too-many-modules"
         assert (diagnostic.span.line, diagnostic.span.column) == (1, 9)
         assert "200,201 modules" in diagnostic.message and "200,000 are built" in diagnostic.message
-    assert budget(composer.load(DEEP, set={"n": 99}).typed) == ()
+    assert budget(composer.load(DEEP, overrides={"n": 99}).program) == ()

@@ -1,4 +1,4 @@
-"""Parameters and memory in closed form, against published counts, torch's optimiser and figures worked out by hand."""
+"""Parameters and memory in closed form, against published counts, torch's optimizer and figures worked out by hand."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def costs_of(graph: str, *, inputs: str = "", outputs: str = "{logits: head}") -
             f"recipe: counted\ntask: causal_lm\ninputs:\n  tokens: int[batch, time]\n{inputs}"
             f"graph:\n  embed: {{type: embedding, vocab: 61, dim: 24}}\n{graph}"
             f"  head: {{type: linear, out: 61, bias: false}}\noutputs: {outputs}\n"
-        ).typed
+        ).program
     )
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_parameters_of_the_zoo_are_the_published_ones(name: str) -> None:
     """Tied ones once, in whole numbers of bytes."""
-    found = costs(composer.load(name).typed)
+    found = costs(composer.load(name).program)
     assert found.parameters == found.trainable == PUBLISHED[name]
     assert (found.weights("fp32"), found.weights("bf16")) == (4 * PUBLISHED[name], 2 * PUBLISHED[name])
 
@@ -37,7 +37,7 @@ def test_parameters_of_the_zoo_are_the_published_ones(name: str) -> None:
 @pytest.mark.parametrize("name", NUMBERS_PER_TOKEN)
 def test_cache_of_the_zoo_is_keys_and_values_of_every_layer(name: str) -> None:
     """Shared heads are kept once; neither batch nor length of the text matters."""
-    typed = composer.load(name).typed
+    typed = composer.load(name).program
     for given in ({}, {"batch": 3}, {"time": 50}):
         found = costs(typed, given)
         assert found.cached_per_token == NUMBERS_PER_TOKEN[name]
@@ -45,15 +45,15 @@ def test_cache_of_the_zoo_is_keys_and_values_of_every_layer(name: str) -> None:
 
 
 def test_adamw_keeps_two_numbers_for_each_trained_one() -> None:
-    """Measured in torch's own optimiser after a step; its counters of steps are no state of a size."""
+    """Measured in torch's own optimizer after a step; its counters of steps are no state of a size."""
     tiny = {"n_layers": 2, "d_model": 16, "n_heads": 2, "vocab": 31, "context": 8, "graph.positions.trainable": False}
-    recipe = composer.load("gpt2", set=tiny)
-    found, model = costs(recipe.typed), recipe.compile(seed=0)
-    optimiser = torch.optim.AdamW(composer.param_groups(model, weight_decay=0.1))
+    recipe = composer.load("gpt2", overrides=tiny)
+    found, model = costs(recipe.program), recipe.compile(seed=0)
+    optimizer = torch.optim.AdamW(composer.param_groups(model, weight_decay=0.1))
     composer.loss(model, {"tokens": torch.arange(8).view(1, 8)}).total.backward()  # type: ignore[no-untyped-call]  # in torch
-    optimiser.step()
-    state = [tensor for each in optimiser.state.values() for tensor in each.values() if tensor.dim() > 0]
-    assert sum(tensor.nbytes for tensor in state) == found.optimiser
+    optimizer.step()
+    state = [tensor for each in optimizer.state.values() for tensor in each.values() if tensor.dim() > 0]
+    assert sum(tensor.nbytes for tensor in state) == found.optimizer
     assert found.parameters - found.trainable == 8 * 16
 
 
@@ -88,7 +88,7 @@ def test_what_does_not_grow_with_the_text_is_not_counted() -> None:
 def test_only_language_models_have_a_cache_and_a_price_per_token() -> None:
     """A graph on features writes no text."""
     recipe = 'recipe: features\ninputs: {x: "float[batch, time, 24]"}\ngraph: {a: {type: attention, heads: 3, mask: causal}}\n'
-    typed = composer.load(recipe).typed
+    typed = composer.load(recipe).program
     found = costs(typed)
     assert growing(typed.program.recipe.task, typed.inputs) is None
     assert (found.cached_per_token, found.flops_per_token) == (0, None)
@@ -97,9 +97,9 @@ def test_only_language_models_have_a_cache_and_a_price_per_token() -> None:
 
 def test_lengths_that_are_not_given_are_the_usual_ones() -> None:
     """One sequence, as long as the context; where the recipe has none, 1024."""
-    gpt2, llama = composer.load("gpt2").typed, composer.load("llama3", set={"params.context": 77}).typed
+    gpt2, llama = composer.load("gpt2").program, composer.load("llama3", overrides={"params.context": 77}).program
     assert axes(gpt2) == ("batch", "time")
     assert lengths_of(gpt2, {}) == {"batch": 1, "time": 1024}
     assert lengths_of(llama, {"batch": 5})["batch"] == 5
     memory = 'recipe: a\ninputs: {x: "float[batch, 2 * n, 6]"}\ngraph: {a: silu}\n'
-    assert lengths_of(composer.load(memory).typed, {}) == {"batch": 1, "n": 1024}
+    assert lengths_of(composer.load(memory).program, {}) == {"batch": 1, "n": 1024}

@@ -58,7 +58,7 @@ def graph(text: str) -> composer.Recipe:
 def counted(recipe: composer.Recipe) -> int:
     """What torch counts while the model runs without memory, by matrix products alone."""
     model = recipe.compile(device="meta").eval()
-    inputs = {name: zeros(type_) for name, type_ in recipe.typed.inputs.items() if not type_.optional}
+    inputs = {name: zeros(type_) for name, type_ in recipe.program.inputs.items() if not type_.optional}
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         model(**inputs)
     return int(counter.get_total_flops())
@@ -73,24 +73,24 @@ def zeros(type_: Any) -> torch.Tensor:
 @pytest.mark.parametrize("name", TINY)
 def test_dense_flops_of_the_zoo_are_those_that_torch_counts(name: str) -> None:
     """To the last one; no window hides anything, since where it does, the model computes less than a dense kernel."""
-    recipe = composer.load(name, set=TINY[name])
-    assert costs(recipe.typed, LENGTHS).flops.dense == counted(recipe) > 0
+    recipe = composer.load(name, overrides=TINY[name])
+    assert costs(recipe.program, LENGTHS).flops.dense == counted(recipe) > 0
 
 
 @pytest.mark.parametrize("text", GRAPHS.values(), ids=GRAPHS)
 def test_dense_flops_of_graphs_are_those_that_torch_counts(text: str) -> None:
     """What the zoo does not have."""
     recipe = graph(text)
-    assert costs(recipe.typed, LENGTHS).flops.dense == counted(recipe) > 0
+    assert costs(recipe.program, LENGTHS).flops.dense == counted(recipe) > 0
 
 
 MASKS: dict[str, Callable[[int, int], bool]] = {
     "full": lambda q, k: True,
     "causal": lambda q, k: k <= q,
     "causal and window(3)": lambda q, k: q - 3 < k <= q,
-    "near(2)": lambda q, k: abs(q - k) <= 2,
+    "local(2)": lambda q, k: abs(q - k) <= 2,
     "causal or prefix(4)": lambda q, k: k <= q or k < 4,
-    "causal and (window(2) or first(1))": lambda q, k: k <= q and (q - 2 < k or k < 1),
+    "causal and (window(2) or global_first(1))": lambda q, k: k <= q and (q - 2 < k or k < 1),
     "not causal": lambda q, k: k > q,
 }
 
@@ -98,7 +98,7 @@ MASKS: dict[str, Callable[[int, int], bool]] = {
 @pytest.mark.parametrize("mask", MASKS)
 def test_masked_flops_leave_out_the_pairs_that_are_hidden(mask: str) -> None:
     """Each pair of a query and a key costs a product of scores and one of values in every head; projections stay."""
-    typed = graph(f'\n  a: {{type: attention, heads: 3, head_dim: 8, value_dim: 5, mask: "{mask}"}}').typed
+    typed = graph(f'\n  a: {{type: attention, heads: 3, head_dim: 8, value_dim: 5, mask: "{mask}"}}').program
     hidden = sum(not MASKS[mask](q, k) for q in range(7) for k in range(7))
     flops = costs(typed, LENGTHS).flops
     assert flops.dense - flops.masked == 2 * 3 * (8 + 5) * hidden * LENGTHS["batch"]
@@ -106,14 +106,14 @@ def test_masked_flops_leave_out_the_pairs_that_are_hidden(mask: str) -> None:
 
 def test_masks_that_depend_on_data_hide_nothing_in_advance() -> None:
     """How much `valid` hides, nobody knows before the text is there."""
-    recipe = composer.load("gpt_mini", set=TINY["gpt_mini"])
-    causal = composer.load("gpt_mini", set={**TINY["gpt_mini"], "layers.attn.body.mask": "causal"})
-    assert costs(recipe.typed, LENGTHS).flops == costs(causal.typed, LENGTHS).flops
+    recipe = composer.load("gpt_mini", overrides=TINY["gpt_mini"])
+    causal = composer.load("gpt_mini", overrides={**TINY["gpt_mini"], "layers.attn.body.mask": "causal"})
+    assert costs(recipe.program, LENGTHS).flops == costs(causal.program, LENGTHS).flops
 
 
 def test_flops_per_token_are_shares_of_the_whole() -> None:
     """Of batch times time positions."""
-    found = costs(composer.load("gpt2", set=TINY["gpt2"]).typed, LENGTHS)
+    found = costs(composer.load("gpt2", overrides=TINY["gpt2"]).program, LENGTHS)
     assert found.flops_per_token == Flops(found.flops.dense // 14, found.flops.masked // 14)
 
 
@@ -122,7 +122,7 @@ def test_equal_passes_are_counted_once() -> None:
     dense, graphs = {}, {}
     for layers in (2, 3, 1000):
         counter = FlopCounter({"batch": 1, "time": 7})
-        dense[layers] = counter.graph(composer.load("gpt2", set={**TINY["gpt2"], "n_layers": layers}).typed.root).dense
+        dense[layers] = counter.graph(composer.load("gpt2", overrides={**TINY["gpt2"], "n_layers": layers}).program.root).dense
         graphs[layers] = len(counter.done)
     assert dense[1000] == dense[2] + 998 * (dense[3] - dense[2])
     assert graphs[1000] == graphs[2]

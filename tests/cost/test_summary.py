@@ -13,7 +13,7 @@ from composer.cost.units import in_bytes, in_flops, short
 
 def rows_of(name: str, **changes: object) -> tuple[SummaryRow, ...]:
     """The rows of a recipe of the zoo."""
-    return composer.load(name, set=changes).summary().rows
+    return composer.load(name, overrides=changes).summary().rows
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma3", "gpt_mini"])

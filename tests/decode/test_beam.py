@@ -50,7 +50,7 @@ def every_text(model, prompt, penalty):
 def test_a_wide_search_finds_the_best_of_all_texts(penalty):
     """Wide enough to follow every text, for prompts of unequal length; in order, with their scores."""
     model, prompts = Table(), [[0, 1], [3], [4, 4], [1, 3]]
-    search = Search(beams=WORDS**LONGEST, length_penalty=penalty, max_new_tokens=LONGEST, stop=frozenset({STOP}))
+    search = Search(num_beams=WORDS**LONGEST, length_penalty=penalty, max_new_tokens=LONGEST, stop=frozenset({STOP}))
     for prompt, found in zip(prompts, beam_search(model, prompts, search), strict=True):
         expected = every_text(model, prompt, penalty)
         assert [each.score for each in found] == pytest.approx([score for _, score in expected])  # texts may be equally good
@@ -65,10 +65,10 @@ def test_a_narrow_search_finds_what_transformers_finds(stop, penalty):
     sizes = {"vocab": 37, "context": 32, "d_model": 24, "n_layers": 2, "n_heads": 2}
     torch.manual_seed(0)
     reference = perturbed(gpt2(sizes))
-    model = composer.load("gpt2", set=sizes).compile(seed=0)
+    model = composer.load("gpt2", overrides=sizes).compile(seed=0)
     load_published(model, published(reference))
     prompts = torch.randint(37, (5, 4), generator=torch.Generator().manual_seed(1))
-    search = Search(beams=3, length_penalty=penalty, max_new_tokens=9, stop=stop)
+    search = Search(num_beams=3, length_penalty=penalty, max_new_tokens=9, stop=stop)
     theirs = reference.generate(
         prompts, attention_mask=torch.ones_like(prompts), num_beams=3,
         num_return_sequences=3, length_penalty=penalty, max_new_tokens=9, do_sample=False,
@@ -89,8 +89,8 @@ def until(tokens, stop):
 
 def test_what_cannot_be_searched_is_refused():
     """With the numbers in it."""
-    with pytest.raises(DecodeError, match="beams are 0"):
-        Search(beams=0)
+    with pytest.raises(DecodeError, match="num_beams is 0"):
+        Search(num_beams=0)
     with pytest.raises(DecodeError, match="length penalty is nan"):
         Search(length_penalty=float("nan"))
     with pytest.raises(DecodeError, match="prompt is empty"):

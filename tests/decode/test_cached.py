@@ -96,7 +96,7 @@ def test_rows_take_their_positions_with_them():
 
 @torch.no_grad()
 def test_what_the_text_does_not_reach_is_computed_once(translator, sources):
-    """The encoder, and keys and values of what it gives; all the rest at each call, also of the same session after `crop(0)`."""
+    """The encoder, and keys and values of what it gives; all the rest at each call, also after `truncate(0)`."""
     counts = Counter()
     for name, module in translator.named_modules():
         if isinstance(module, torch.nn.Linear):
@@ -108,7 +108,7 @@ def test_what_the_text_does_not_reach_is_computed_once(translator, sources):
         once = {name for name, count in counts.items() if count == 1}
         assert once == {name for name in counts if name.startswith("encoder.") or name.endswith(("cross.body.k", "cross.body.v"))}
         assert {counts[name] for name in counts.keys() - once} == {4}
-        writing.crop(0)
+        writing.truncate(0)
         other = {**sources, "source": sources["source"].flip(0)}
         after = translator(target=target, **other).logits
     torch.testing.assert_close(after, translator(target=target, **other).logits)
@@ -118,24 +118,24 @@ def test_what_the_text_does_not_reach_is_computed_once(translator, sources):
 def test_a_translation_is_written_with_a_cache_and_without(translator, sources, sampling):
     """From prompts of unequal length, each of which has its own source; padding of a source changes nothing."""
     request, prompts = Request(max_new_tokens=12, sampling=sampling), [[1], [1, 4], [1]]
-    plain = generate(translator, prompts, request, beside=sources, seed=3)
-    assert generate(translator, prompts, request, beside=sources, seed=3, reading=cached) == plain
+    plain = generate(translator, prompts, request, encoder_inputs=sources, seed=3)
+    assert generate(translator, prompts, request, encoder_inputs=sources, seed=3, reading=cached) == plain
     alone = {name: value[1:2, :2] for name, value in sources.items()}
     if sampling is GREEDY:
-        assert generate(translator, prompts[1:2], request, beside=alone, reading=cached) == plain[1:2]
+        assert generate(translator, prompts[1:2], request, encoder_inputs=alone, reading=cached) == plain[1:2]
         assert len({tuple(answer) for answer in plain}) > 1
 
 
 def test_beams_take_their_sources_with_them(translator, sources):
     """Cached, uncached, and each prompt by itself."""
-    search, prompts = Search(beams=3, max_new_tokens=9, stop=frozenset({2, 5})), [[1], [1, 4], [1]]
-    plain = beam_search(translator, prompts, search, beside=sources)
+    search, prompts = Search(num_beams=3, max_new_tokens=9, stop=frozenset({2, 5})), [[1], [1, 4], [1]]
+    plain = beam_search(translator, prompts, search, encoder_inputs=sources)
     rows = [{name: value[row : row + 1] for name, value in sources.items()} for row in range(3)]
     alone = [
-        beam_search(translator, [prompt], search, beside=row, reading=cached)[0]
+        beam_search(translator, [prompt], search, encoder_inputs=row, reading=cached)[0]
         for prompt, row in zip(prompts, rows, strict=True)
     ]
-    for found in (beam_search(translator, prompts, search, beside=sources, reading=cached), alone):
+    for found in (beam_search(translator, prompts, search, encoder_inputs=sources, reading=cached), alone):
         assert [[text.tokens for text in each] for each in found] == [[text.tokens for text in each] for each in plain]
 
 

@@ -16,7 +16,7 @@ WRITES = SimpleNamespace(task="causal_lm")
 
 
 class Counter(nn.Module):
-    """Foretells the token after the last, modulo 10, and notes how much it was given to read."""
+    """Predicts the token after the last, modulo 10, and notes how much it was given to read."""
 
     def __init__(self):
         super().__init__()
@@ -44,7 +44,7 @@ class Recurrent(nn.Module):
 
 
 @contextmanager
-def remembering(model, beside, max_length):
+def remembering(model, encoder_inputs, max_length):
     """A session that keeps the recurrent state, and holds its caller to the length it announced."""
     state = SimpleNamespace(memory=None, read=0)
 
@@ -131,7 +131,7 @@ def test_a_sliding_context_never_reads_more_than_its_length():
 
 
 def test_tokens_beyond_the_vocabulary_are_never_drawn():
-    """A model padded to 12 tokens writes only the 5 its tokeniser has."""
+    """A model padded to 12 tokens writes only the 5 its tokenizer has."""
     request = Request(max_new_tokens=300, sampling=Sampling(temperature=float("inf")), vocabulary=5)
     assert set(generate(Counter(), [[0]], request, seed=1)[0]) == {0, 1, 2, 3, 4}
 

@@ -37,9 +37,9 @@ ELSEWHERE = {
     "name-clash": "tests/diagnostics/test_cases.py",
     "too-large": "tests/language/test_hostile.py",
     "too-many-errors": "tests/diagnostics/test_cases.py",
-    "weights-differ": "tests/weights/test_mapping.py",
-    "weights-missing": "tests/weights/test_mapping.py",
-    "weights-unexpected": "tests/weights/test_mapping.py",
+    "checkpoints-differ": "tests/weights/test_mapping.py",
+    "checkpoints-missing": "tests/weights/test_mapping.py",
+    "checkpoints-unexpected": "tests/weights/test_mapping.py",
     "yaml-syntax": "tests/diagnostics/test_cases.py",
 }
 """Codes of files, checkpoints and texts too long for a case, with the test of each."""
@@ -128,7 +128,7 @@ def test_the_example_of_the_language_comes_out() -> None:
     """A param in the middle of the caret line, its value behind it, and where it was set."""
     recipe = """recipe: gpt2
 doc: GPT-2 small, decoder-only with learned positions, pre-LayerNorm, GELU and a tied head.
-source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners
+paper: Radford et al. 2019, Language Models are Unsupervised Multitask Learners
 task: causal_lm
 
 params:

@@ -1,4 +1,4 @@
-"""Recipes spoilt at random or on purpose: each ends soon, with mistakes that stand in its text."""
+"""Recipes spoiled at random or on purpose: each ends soon, with mistakes that stand in its text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PIECES = [
 def check(text: str, settings: tuple[str, ...] = ()) -> list[Diagnostic]:
     """The diagnostics of a text, in the time that they may take, rendered, and each in its text."""
     start = time.process_time()
-    found = composer.load(f"{text}\n", set=settings).check()
+    found = composer.load(f"{text}\n", overrides=settings).check()
     report(found)
     assert time.process_time() - start < SECONDS
     for each in found:
@@ -163,7 +163,7 @@ USES: dict[str, tuple[list[str], str]] = {
         for kind in ("attention", "ffn", "residual", "linear", "rmsnorm", "layernorm", "embedding", "parameter")
     },
 }
-"""What may be misspelt where, with the names that are known there."""
+"""What may be misspelled where, with the names that are known there."""
 
 
 def offered(pattern: str, word: str) -> str:

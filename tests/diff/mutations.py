@@ -31,7 +31,7 @@ OTHER_BLOCK = {
     "mean": "max",
     "max": "mean",
 }
-NOT_THE_MODEL = frozenset({"recipe", "language", "doc", "source", "weights"})
+NOT_THE_MODEL = frozenset({"recipe", "language", "doc", "paper", "checkpoints"})
 
 
 def data(text: str) -> dict[str, Any]:

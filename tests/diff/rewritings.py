@@ -183,7 +183,7 @@ def _with_starts(
     whole: dict[str, Any], recipe: composer.Recipe, path: Callable[[list[str]], str], new: Mapping[str, str]
 ) -> dict[str, Any]:
     """Initial values for each parameter by its name, which patterns over the old names would miss."""
-    typed = recipe.typed
+    typed = recipe.program
     names = {"": ""}
     for node in typed.root.nodes:
         if not node.node.dropped:
@@ -194,7 +194,7 @@ def _with_starts(
         if rule and not entry.tied_to:
             home = entry.name.removesuffix(f".{entry.parameter.name}")
             starts[path([*names[home].split("."), entry.parameter.name])] = {rule.how: repr(rule.value)}
-    kept = {key: value for key, value in whole.items() if key not in ("init", "weights")}
+    kept = {key: value for key, value in whole.items() if key not in ("init", "checkpoints")}
     return {**kept, "init": starts} if starts else kept
 
 

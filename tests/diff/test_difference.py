@@ -19,7 +19,7 @@ SIZES = {"vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 2}
 
 def changes(settings: dict[str, object], name: str = "gpt_mini") -> tuple[Change, ...]:
     """What some settings change in a small model."""
-    return composer.load(name, set=SIZES).diff(composer.load(name, set={**SIZES, **settings})).changes
+    return composer.load(name, overrides=SIZES).diff(composer.load(name, overrides={**SIZES, **settings})).changes
 
 
 def between(before: str, after: str) -> list[tuple[str, ...]]:
@@ -47,10 +47,10 @@ def test_a_field_is_told_once_for_all_passes() -> None:
 
 def test_what_changes_in_some_passes_names_them() -> None:
     """And not the others."""
-    before = composer.load("gpt_mini", set=SIZES)
+    before = composer.load("gpt_mini", overrides=SIZES)
     mask = {"layers.each.near": "layer > 1", "layers.attn.body.mask": "causal and window(3) if near else causal"}
-    plain = composer.load("gpt_mini", set={**SIZES, "layers.attn.body.mask": "causal"})
-    (change,) = plain.diff(composer.load("gpt_mini", set={**SIZES, **mask})).changes
+    plain = composer.load("gpt_mini", overrides={**SIZES, "layers.attn.body.mask": "causal"})
+    (change,) = plain.diff(composer.load("gpt_mini", overrides={**SIZES, **mask})).changes
     assert isinstance(change, Altered)
     assert (change.before.name, change.before.paths) == (
         "layers.(2-3).attn.body",
@@ -96,7 +96,7 @@ def test_a_tie_that_goes_is_told() -> None:
 
 def test_initial_values_and_what_is_trained_are_told_by_parameter() -> None:
     """One entry for each pair of values."""
-    started = composer.load("gpt_mini", set=SIZES)
+    started = composer.load("gpt_mini", overrides=SIZES)
     text = started.text.replace("normal: 0.06}", "normal: 0.03}", 1)
     (change,) = started.diff(composer.load(text)).changes
     assert isinstance(change, LearnedChange) and (change.what, change.before, change.after) == (
@@ -113,7 +113,7 @@ def test_initial_values_and_what_is_trained_are_told_by_parameter() -> None:
 
 def test_what_is_stated_of_the_whole_is_told() -> None:
     """Its task, its outputs and its inputs."""
-    recipe = composer.load("gpt_mini", set=SIZES)
+    recipe = composer.load("gpt_mini", overrides=SIZES)
     (task,) = recipe.diff(composer.load(recipe.text.replace("task: causal_lm", "task: masked_lm"))).changes
     assert task == Stated("task", "causal_lm", "masked_lm")
     (optional,) = recipe.diff(composer.load(recipe.text.replace("batch, time]?", "batch, time]"))).changes
@@ -175,15 +175,15 @@ def test_the_verdict_stands_first() -> None:
     first = str(gpt2.diff(llama3)).splitlines()[0]
     assert first == f"gpt2 → llama3: {len(gpt2.diff(llama3).changes)} changes, × 64.5 parameters"
     assert str(gpt2.diff(gpt2)) == "gpt2 → gpt2: the same model"
-    wider = composer.load("gpt2", set={"layers.ffn.body.hidden": 3080})
+    wider = composer.load("gpt2", overrides={"layers.ffn.body.hidden": 3080})
     assert str(gpt2.diff(wider)).splitlines()[0] == "gpt2 → gpt2: 1 change, +0.12 % parameters"
 
 
 def test_json_holds_every_path_on_both_sides() -> None:
     """What a drawing needs to mark the nodes."""
     found = (
-        composer.load("gpt_mini", set=SIZES)
-        .diff(composer.load("gpt_mini", set={**SIZES, "layers.attn.norm": "layernorm"}))
+        composer.load("gpt_mini", overrides=SIZES)
+        .diff(composer.load("gpt_mini", overrides={**SIZES, "layers.attn.norm": "layernorm"}))
         .to_json()
     )
     assert found["equal"] is False and len(found["changes"]) == 1
@@ -196,12 +196,12 @@ def test_json_holds_every_path_on_both_sides() -> None:
 @pytest.mark.parametrize("name", ZOO)
 def test_any_two_models_can_be_compared(name: str) -> None:
     """Each recipe of the zoo with the next, in both directions: nodes and edges, as text and as data."""
-    recipe, other = (composer.load(each, set=TINY.get(each, {})) for each in (name, ZOO[(ZOO.index(name) + 1) % len(ZOO)]))
+    recipe, other = (composer.load(each, overrides=TINY.get(each, {})) for each in (name, ZOO[(ZOO.index(name) + 1) % len(ZOO)]))
     for difference in (recipe.diff(other), other.diff(recipe)):
         assert not difference.equal
         assert str(difference).startswith(f"{difference.before} → {difference.after}: {len(difference.changes)} change")
         assert json.dumps(difference.to_json())
-    for found in changed_edges(recipe.typed, other.typed):
+    for found in changed_edges(recipe.program, other.program):
         assert found.severity == "warning" and "^" in full(found)
 
 
@@ -214,7 +214,7 @@ def test_a_model_of_very_many_blocks_is_refused_before_it_is_unrolled() -> None:
 
 def test_a_wrong_recipe_is_not_compared() -> None:
     """On either side."""
-    sound, wrong = composer.load("gpt_mini", set=SIZES), composer.load("gpt_mini", set={"n_heads": 7})
+    sound, wrong = composer.load("gpt_mini", overrides=SIZES), composer.load("gpt_mini", overrides={"n_heads": 7})
     for one, other in ((sound, wrong), (wrong, sound)):
         with pytest.raises(composer.RecipeError, match="indivisible"):
             one.diff(other)

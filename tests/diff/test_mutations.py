@@ -60,7 +60,7 @@ def judge(recipe: composer.Recipe, what: str, text: str) -> str:
 @pytest.mark.parametrize("name", ZOO)
 def test_no_change_of_a_recipe_of_the_zoo_goes_unseen(name: str, form: str) -> None:
     """Fields, blocks, edges, masks, ties, passes, initial values, inputs and outputs, one at a time; a sample of all places."""
-    recipe = composer.load(name, set=TINY.get(name, {}))
+    recipe = composer.load(name, overrides=TINY.get(name, {}))
     known = list(mutations(recipe.text if form == "written" else recipe.expand()))
     drawn = Random(name).sample(known, min(SAMPLE, len(known)))
     verdicts = [judge(recipe, what, mutated) for what, mutated in drawn]
@@ -81,7 +81,7 @@ def test_no_change_of_a_generated_recipe_goes_unseen(chunk: int) -> None:
 
 def test_the_judge_tells_models_apart() -> None:
     """Other numbers, other shapes, other training: the measure itself."""
-    base = composer.load("gpt_mini", set=TINY["gpt_mini"])
+    base = composer.load("gpt_mini", overrides=TINY["gpt_mini"])
     for settings, told in (
         ({"layers.attn.body.mask": "causal"}, "what is computed"),
         ({"d_model": 8}, "the initial parameters"),
@@ -89,12 +89,12 @@ def test_the_judge_tells_models_apart() -> None:
         ({"layers.ffn.body.activation": "silu"}, "what is computed"),
         ({}, ""),
     ):
-        assert other_model(base, composer.load("gpt_mini", set={**TINY["gpt_mini"], **settings})) == told
+        assert other_model(base, composer.load("gpt_mini", overrides={**TINY["gpt_mini"], **settings})) == told
 
 
 if __name__ == "__main__":
     for name in ZOO:
-        recipe = composer.load(name, set=TINY.get(name, {}))
+        recipe = composer.load(name, overrides=TINY.get(name, {}))
         for text in (recipe.text, recipe.expand()):
             found = Counter(judge(recipe, what, mutated) for what, mutated in mutations(text))
             print(name, dict(found), flush=True)

@@ -7,9 +7,9 @@ from random import Random
 
 import numpy as np
 
-from blocks.masks.by_position import Causal, First, Full, Lookahead, Near, Window
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Not, Or
+from blocks.masks.position_masks import Causal, Full, GlobalFirst, Local, Lookahead, Window
 from composer.diff.align import _best_path
 from composer.diff.mask_normal_forms import MaskForm
 
@@ -17,9 +17,9 @@ PREDICATES = [
     Full(),
     Causal(),
     Window(width=3),
-    Near(radius=2),
-    Near(radius=1),
-    First(count=2),
+    Local(radius=2),
+    Local(radius=1),
+    GlobalFirst(count=2),
     Lookahead(count=0),
     Lookahead(count=2),
 ]
@@ -52,12 +52,12 @@ def test_masks_of_one_normal_form_let_the_same_be_seen() -> None:
 
 def test_the_laws_of_logic_are_no_change() -> None:
     """De Morgan, distribution, absorption, and two names for one predicate."""
-    a, b, c = Causal(), Window(width=3), First(count=2)
+    a, b, c = Causal(), Window(width=3), GlobalFirst(count=2)
     for one, other in (
         (Not(mask=And(left=a, right=b)), Or(left=Not(mask=a), right=Not(mask=b))),
         (And(left=a, right=Or(left=b, right=c)), Or(left=And(left=c, right=a), right=And(left=b, right=a))),
         (Or(left=a, right=And(left=a, right=b)), a),
-        (And(left=Full(), right=b), Near(radius=2)),
+        (And(left=Full(), right=b), Local(radius=2)),
         (Lookahead(count=0), a),
     ):
         assert MaskForm(one).key(str) == MaskForm(other).key(str)

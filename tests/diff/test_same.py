@@ -49,13 +49,13 @@ PAIRS = {
         "  a: {type: attention, heads: 2}",
         "  a: {type: attention, heads: 2, kv_heads: 2, head_dim: 4, scale: 0.5}",
     ),
-    "a flag for all and one by one": (
+    "a boolean for all and one by one": (
         "  a: {type: attention, heads: 2, bias: true}",
         "  a: {type: attention, heads: 2, bias: {q: true, k: true, v: true, out: true}}",
     ),
     "a mask in another order": (
-        "  a: {type: attention, heads: 2, mask: causal and valid(valid) and (window(2) or first(1))}",
-        "  a: {type: attention, heads: 2, mask: (first(1) or near(1)) and (valid(valid) and causal)}",
+        "  a: {type: attention, heads: 2, mask: causal and valid(valid) and (window(2) or global_first(1))}",
+        "  a: {type: attention, heads: 2, mask: (global_first(1) or local(1)) and (valid(valid) and causal)}",
     ),
     "a dropped node": ("  a: {type: silu, when: false}\n  b: tanh", "  b: tanh"),
     "a slot by name and with its default": (
@@ -118,7 +118,7 @@ def assert_same(one: composer.Recipe, other: composer.Recipe) -> None:
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo_written_otherwise_is_the_same_model(name: str, way: str) -> None:
     """Without shorthands, under other names, in another order, layer by layer."""
-    recipe = composer.load(name, set=TINY.get(name, {}))
+    recipe = composer.load(name, overrides=TINY.get(name, {}))
     try:
         assert_same(recipe, composer.load(REWRITINGS[way](recipe)))
     except Unfit:

@@ -24,7 +24,7 @@ class Example:
 
     @property
     def language(self) -> str:
-        """What colours it."""
+        """What colors it."""
         return self.info.partition(" ")[0]
 
     @property

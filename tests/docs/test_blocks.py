@@ -49,7 +49,7 @@ def test_an_entry_tells_all_of_a_declaration(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("embedding", "| `padding` | whole number ≥ 0, or `none` | none | An id whose vector is zero and stays zero. |"),
+        ("embedding", "| `padding_idx` | whole number ≥ 0, or `none` | none | An id whose vector is zero and stays zero. |"),
         ("dropout", "| `p` | number ≥ 0 and < 1 | required | Probability of a zero. |"),
         ("ffn", "| `hidden` | whole number ≥ 1 | `4 * dim` | Width inside the layer. |"),
         ("gated_ffn", "- learns, as it is by default: `gate.weight` `[hidden, dim]`; `up.weight` `[hidden, dim]`; "

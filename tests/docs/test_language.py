@@ -51,14 +51,14 @@ def run(text: str) -> None:
     """Compile a recipe, call it with random inputs and compare the shapes that were inferred with those that came."""
     recipe = composer.load(text)
     assert [str(mistake) for mistake in recipe.check()] == []
-    typed = recipe.typed
+    typed = recipe.program
     model = recipe.compile(seed=0).eval()
     found = model(**{name: value(type_) for name, type_ in typed.inputs.items() if not type_.optional})
     assert len(found) == len(typed.root.outputs) + 1  # the last field is `losses`
     for came, type_ in zip(found, typed.root.outputs.values(), strict=False):
         assert list(came.shape) == lengths(type_)
-    for entry in recipe.weights or ():
-        published = mapping(recipe.weights, entry.key.text, shapes_of(model.state_dict()), typed.program.params)
+    for entry in recipe.checkpoints or ():
+        published = mapping(recipe.checkpoints, entry.key.text, shapes_of(model.state_dict()), typed.program.params)
         assert set(published.load(published.save(model.state_dict()))) == set(model.state_dict())
 
 

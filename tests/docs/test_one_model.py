@@ -28,10 +28,10 @@ def drawn(picture: str) -> dict[str, list[str]]:
 
 def test_the_picture_has_the_nodes_and_the_edges_of_the_recipe() -> None:
     """In the order of the file, which begins with the input."""
-    graph = RECIPE.typed.program.graph
+    graph = RECIPE.program.program.graph
     wired = {node.name: [str(ref.node) for wire in node.wires for ref in wire.refs] for node in graph.nodes}
     assert drawn(PICTURE) == wired
-    assert list(drawn(PICTURE)) == [node.name for node in RECIPE.typed.root.nodes]
+    assert list(drawn(PICTURE)) == [node.name for node in RECIPE.program.root.nodes]
 
 
 def test_every_line_of_the_table_is_one_of_the_recipe_with_its_lines_of_code() -> None:
@@ -47,4 +47,4 @@ def test_every_line_of_the_table_is_one_of_the_recipe_with_its_lines_of_code() -
 
 def named(line: str) -> bool:
     """Whether a line of the recipe is that of a node."""
-    return line.strip().partition(":")[0] in {node.name for node in RECIPE.typed.root.nodes}
+    return line.strip().partition(":")[0] in {node.name for node in RECIPE.program.root.nodes}

@@ -40,7 +40,7 @@ torch.testing.assert_close(model(tokens[:, :5]).logits, whole[:, :5])
 
 # every parameter is declared, built and reached
 changed = {"layers.mix.body.activation": "gelu", "layers.mix.body.shifted": 5}
-recipe = composer.load("mixed.yaml", set=changed, blocks=["my_blocks.py"])
+recipe = composer.load("mixed.yaml", overrides=changed, blocks=["my_blocks.py"])
 model = recipe.compile(seed=1)
 assert model.layers[1].mix.body.mix.shape == (5,)
 assert sum(p.numel() for p in model.parameters()) == recipe.summary().to_json()["parameters"]

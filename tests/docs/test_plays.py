@@ -29,5 +29,5 @@ def test_the_table_has_a_row_for_each_model_and_what_counting_reaches() -> None:
     assert list(ROWS) == [*COUNTING, *MODELS]
     assert [ROWS[name][1] for name in COUNTING] == [f"{nats:.3f}" for nats in witten_bell(*split(text))]
     for name, changes in MODELS.items():
-        recipe = composer.load(name, set={**changes, "vocab": characters_of(text).size})
+        recipe = composer.load(name, overrides={**changes, "vocab": characters_of(text).size})
         assert ROWS[name][0] == f"{recipe.summary().costs.parameters:,}"

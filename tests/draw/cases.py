@@ -47,7 +47,7 @@ def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
 @cache
 def programs(case: str) -> tuple[tuple[str, TypedProgram], ...]:
     """The typed recipes of a case, each with its name."""
-    return tuple((name, composer.load(source).typed) for name, source in sources(case))
+    return tuple((name, composer.load(source).program) for name, source in sources(case))
 
 
 @cache

@@ -63,7 +63,7 @@ def test_thousand_tangled_nodes_are_drawn_soon() -> None:
         near = n - 3 if n % 7 == 3 else random.randrange(max(0, n - 15), n - 1) if n > 20 and n % 11 == 5 else None
         lines.append(f"  n{n}: {{type: linear, out: 8}}" if near is None else f"  n{n}: {{type: add, in: [n{n - 1}, n{near}]}}")
     recipe = composer.load("\n".join([*lines, "outputs: {y: n999}"]))
-    assert recipe.typed.root.nodes
+    assert recipe.program.root.nodes
     begin = process_time()
     assert recipe.draw().svg()
     assert process_time() - begin < 5

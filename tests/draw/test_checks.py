@@ -15,7 +15,7 @@ from tests.draw.checks import borders, overlaps
 
 def sound() -> Scene:
     """A drawing with a map of layers, icons, side inputs and wires of all kinds."""
-    return draw(composer.load("gemma3").typed).scene
+    return draw(composer.load("gemma3").program).scene
 
 
 def second(scene: Scene) -> Box:

@@ -19,8 +19,8 @@ from composer.diff.difference import Difference, Nodes
 from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
 from composer.draw.build.levels import Level
+from composer.draw.build.node_paths import is_output, plain
 from composer.draw.figure import NotDrawn
-from composer.draw.paths import is_output, plain
 from composer.draw.scene import Area, Badge, Ring, Scene, WirePath
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 
@@ -31,7 +31,7 @@ params: {n_layers: 6}
 graph:
   layers: {graph: {attn: {norm: rmsnorm}, ffn: {norm: rmsnorm, body: {type: gated_ffn, hidden: 2048, activation: silu}}}}
   norm: rmsnorm
-weights: null
+checkpoints: null
 """
 PAIRS = (
     ("gpt2", SWIGLU),
@@ -156,7 +156,7 @@ def paths_of(change: object, side: int) -> tuple[str, ...]:
 
 def test_a_change_of_a_field_marks_its_block_on_both_sides_and_nothing_else() -> None:
     """The note says the value that it had and the one that it has."""
-    page = composer.load("gpt2").diff(composer.load("gpt2", set={"layers.ffn.body.hidden": "1024"})).draw().scene
+    page = composer.load("gpt2").diff(composer.load("gpt2", overrides={"layers.ffn.body.hidden": "1024"})).draw().scene
     assert {ring.path for ring in page.rings if ring.path} == {"before:layers.ffn.body", "after:layers.ffn.body"}
     assert {"layers.*.ffn.body (12×)", "hidden 3072 → 1024"} <= {text.text for text in page.texts}
     assert {box.about.path for box in page.boxes} - page.faint == {"before:layers.ffn.body", "after:layers.ffn.body"}
@@ -164,7 +164,7 @@ def test_a_change_of_a_field_marks_its_block_on_both_sides_and_nothing_else() ->
 
 def test_more_layers_are_marked_at_their_number() -> None:
     """The layers themselves are the same, and fade."""
-    page = composer.load("gpt2", set={"n_layers": 6}).diff(composer.load("gpt2")).draw().scene
+    page = composer.load("gpt2", overrides={"n_layers": 6}).diff(composer.load("gpt2")).draw().scene
     (ring,) = (one for one in page.rings if one.path and one.happened == "added")
     frame = next(one for one in page.frames if one.about.path == ring.path == "after:layers")
     assert frame.pill is not None and inside(frame.pill.area, ring.area) and ring.area.bottom - ring.area.top < 40
@@ -173,7 +173,7 @@ def test_more_layers_are_marked_at_their_number() -> None:
 
 def test_a_change_inside_a_closed_box_is_marked_at_the_box() -> None:
     """An activation in a feed-forward layer at the level of blocks; where that is open, at the activation itself."""
-    found = composer.load("gpt2").diff(composer.load("gpt2", set={"layers.ffn.body.activation": "relu"}))
+    found = composer.load("gpt2").diff(composer.load("gpt2", overrides={"layers.ffn.body.activation": "relu"}))
     for level, path in (("overview", "layers"), ("block", "layers.ffn.body"), ("full", "layers.ffn.body.activation")):
         assert {ring.path for ring in found.draw(level).scene.rings if ring.path} == {f"{side}{path}" for side in SIDES}
 
@@ -192,8 +192,8 @@ def touches(wire: WirePath, badge: Badge) -> bool:
     return any(crosses(a, b, badge.area) for a, b in pieces(wire))
 
 
-def test_marks_do_not_rest_on_colour() -> None:
-    """Kinds of changes differ in their sign, and rings of different colours in their dashes."""
+def test_marks_do_not_rest_on_color() -> None:
+    """Kinds of changes differ in their sign, and rings of different colors in their dashes."""
     from composer.diff.figure.comparison import SIGNS
     from composer.draw.style.themes import CHANGES
 
@@ -222,7 +222,7 @@ def test_the_head_has_the_costs_of_both() -> None:
 def test_the_head_tells_costs_that_are_the_same() -> None:
     """The base of the rotation changes no count; where nothing differs, the verdict says all."""
     llama = composer.load("llama3")
-    page = llama.diff(composer.load("llama3", set={"theta": "10000"})).draw().scene
+    page = llama.diff(composer.load("llama3", overrides={"theta": "10000"})).draw().scene
     said = " ".join(text.text for text in page.texts if text.role == "facts")
     for line in (
         "parameters unchanged (8,030,261,248)",

@@ -1,4 +1,4 @@
-"""The HTML page of two models in a real browser: by events, and by what is on the page afterwards."""
+"""The HTML page of two models in a real browser: by events, and by what is on the page afterward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from composer.diff.figure.comparison import bare
 from composer.diff.figure.sides import SIDES
 from composer.diff.render import told
 from composer.draw.build.levels import LEVELS
-from composer.draw.paths import plain
+from composer.draw.build.node_paths import plain
 from composer.draw.style.palette import LIGHT
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, visit
 from tests.draw.test_formats import HOSTILE
@@ -218,17 +218,17 @@ def test_search_and_copy_work_on_both(page: Any) -> None:
 
 
 @needs_browser
-def test_signs_have_the_colours_of_the_picture(page: Any) -> None:
+def test_signs_have_the_colors_of_the_picture(page: Any) -> None:
     """In the list and at the blocks, light and dark."""
     for _ in ("light", "dark"):
-        colours = {
+        colors = {
             find(page, "#changes .c-altered").value_of_css_property("background-color").replace("a(", "(").replace(", 1)", ")"),
             find(page, "#picture .b-altered > .s").value_of_css_property("fill"),
         }
-        assert len(colours) == 1
+        assert len(colors) == 1
         find(page, "#theme").click()
     assert LIGHT.hues["attn"].stroke == "#0C68A6"
-    assert colours != {"rgb(12, 104, 166)"}
+    assert colors != {"rgb(12, 104, 166)"}
 
 
 @needs_browser
@@ -258,7 +258,7 @@ def test_changes_of_wires_are_those_that_the_picture_marks() -> None:
 def test_one_file_of_both_models_is_shown_once(chromium: Any, tmp_path: Path) -> None:
     """Layers that are gone are found at their number, and in the file where the repeat begins."""
     gpt2 = composer.load("gpt2")
-    gpt2.diff(composer.load("gpt2", set={"n_layers": 6})).draw().save(tmp_path / "both.html")
+    gpt2.diff(composer.load("gpt2", overrides={"n_layers": 6})).draw().save(tmp_path / "both.html")
     visit(chromium, (tmp_path / "both.html"))
     change(chromium, "layers.(6-11)").click()
     assert len(chromium.find_elements("css selector", ".recipe")) == 1

@@ -52,12 +52,12 @@ def test_what_makes_another_model_makes_another_drawing(number: int) -> None:
 )
 def test_what_a_reader_asks_for_is_seen_at_the_level_of_blocks(name: str, change: dict[str, str]) -> None:
     """Also there."""
-    assert picture(composer.load(name), "block") != picture(composer.load(name, set=change), "block")
+    assert picture(composer.load(name), "block") != picture(composer.load(name, overrides=change), "block")
 
 
 def test_frozen_parameters_are_marked() -> None:
     """At what holds them, and in the count of those that are trained."""
-    svg = composer.load("captioner", set={"encoder.trainable": "false"}).draw().svg()
+    svg = composer.load("captioner", overrides={"encoder.trainable": "false"}).draw().svg()
     assert "85.8 M frozen" in svg
     assert "trained" in svg
     assert "frozen" not in composer.load("captioner").draw().svg()

@@ -51,7 +51,7 @@ def test_expand_opens_a_repeat_of_the_overview() -> None:
 
 def test_unroll_draws_every_pass() -> None:
     """Each with its index in the path."""
-    scene = composer.load("llama3", set=TINY).draw(unroll=True).scene
+    scene = composer.load("llama3", overrides=TINY).draw(unroll=True).scene
     assert {"layers.0.attn.body", "layers.1.attn.body"} <= {box.about.path for box in scene.boxes}
     assert not scene.frames
 
@@ -63,7 +63,7 @@ def test_unroll_says_how_many_boxes_are_too_many() -> None:
 
 
 def test_highlight_fades_all_else() -> None:
-    """What is named, with or without a pass, keeps its colours."""
+    """What is named, with or without a pass, keeps its colors."""
     svg = composer.load("llama3").draw(highlight=["layers.3.attn"]).svg()
     faded = [line for line in svg.splitlines() if 'opacity=".35"' in line]
     assert any('data-id="layers.ffn.body"' in line for line in faded)
@@ -99,8 +99,8 @@ def test_width_and_title() -> None:
 
 def test_an_option_that_there_is_not_is_refused() -> None:
     """It is not passed over in silence."""
-    with pytest.raises(TypeError, match="no option colour; it has theme, expand,"):
-        composer.load("gpt2").draw(colour="red")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="no option color; it has theme, expand,"):
+        composer.load("gpt2").draw(color="red")  # type: ignore[call-arg]
 
 
 def test_notebooks_show_recipes() -> None:
@@ -108,7 +108,7 @@ def test_notebooks_show_recipes() -> None:
     recipe = composer.load("gpt2")
     assert "prefers-color-scheme" in (recipe._repr_svg_() or "")
     assert recipe._repr_svg_() == recipe.draw(theme="auto")._repr_svg_()
-    small = composer.load("gpt_mini", set={"n_layers": 1})
+    small = composer.load("gpt_mini", overrides={"n_layers": 1})
     assert small.compile()._repr_svg_() == small._repr_svg_()
     assert composer.load("recipe: x\ngraph: {a: nothing}")._repr_svg_() is None
 
@@ -217,7 +217,7 @@ def detail(recipe: str | Path, path: str) -> str:
 
 def shapes(recipe: str, **params: float) -> list[Text]:
     """What stands beside wires."""
-    return [text for text in composer.load(recipe, set=params).draw().scene.texts if text.role == "shape"]
+    return [text for text in composer.load(recipe, overrides=params).draw().scene.texts if text.role == "shape"]
 
 
 def test_a_number_that_not_all_layers_have_is_told_by_the_greatest() -> None:

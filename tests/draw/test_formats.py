@@ -162,7 +162,7 @@ def test_hostile_blocks_stay_text(title: str) -> None:
 
 @needs_pure
 def test_png_is_twice_the_natural_size(tmp_path: Path) -> None:
-    """Its middle has the colours of the drawing: the fill of the embedding stands where its box is."""
+    """Its middle has the colors of the drawing: the fill of the embedding stands where its box is."""
     figure = composer.load("gpt2").draw()
     figure.save(tmp_path / "a.png")
     width, height, rows = pixels((tmp_path / "a.png").read_bytes())
@@ -315,13 +315,13 @@ def test_command_pipes_any_format(format: str) -> None:
 def test_arcs_of_a_path_are_round() -> None:
     """Three quarters of a circle, as the icon of recurrence has it: every point is as far from the middle."""
     (curve,) = path(Drawn((MoveTo(6, -7), ArcBy(9, large=True, clockwise=False, end=(3, 8)))))
-    middle = centre(curve)
+    middle = center(curve)
     far = [((x - middle[0]) ** 2 + (y - middle[1]) ** 2) ** 0.5 for x, y in curve.points[::3]]
     assert far == pytest.approx([9] * len(far))
     assert len(far) == 5
 
 
-def centre(curve: Outline) -> tuple[float, float]:
+def center(curve: Outline) -> tuple[float, float]:
     """The middle of the circle through three points of a curve."""
     (ax, ay), (bx, by), (cx, cy) = curve.points[0], curve.points[3], curve.points[6]
     d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))
@@ -396,7 +396,7 @@ def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, caps
 @needs_pure
 def test_every_piece_of_a_curved_wire_goes_on_where_the_one_before_ends() -> None:
     """The wires of Graphviz consist of several curves, and the pen ends where the wire does."""
-    wires = [wire for wire in draw(composer.load("llama3").typed, engine="dot").scene.wires if len(wire.points) > 4]
+    wires = [wire for wire in draw(composer.load("llama3").program, engine="dot").scene.wires if len(wire.points) > 4]
     assert wires
     for wire in wires:
         (outline,) = path(curve(wire.points))

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import composer
-from blocks.core import Activation, Edge, standard
-from blocks.masks.by_data import Documents, Valid
-from blocks.masks.by_position import Causal, Full, Near, Window
+from blocks.core import Activation, NodeRef, standard
+from blocks.masks.data_masks import Documents, Valid
 from blocks.masks.mask import CELLS, Mask
 from blocks.masks.operators import And, Or
+from blocks.masks.position_masks import Causal, Full, Local, Window
 from composer.draw.scene import Cells
 from composer.draw.style.icons import CURVES, REACH, STEPS, curve_icon, mask_icon
 from tests.draw.cases import scenes
@@ -25,7 +25,7 @@ def test_curves_are_those_of_the_activations(kind: str) -> None:
     """Each formula gives what the compiled activation gives."""
     recipe = composer.load(f"recipe: a\ninputs: {{x: 'float[batch, n]'}}\ngraph:\n  y: {kind}\n")
     model = recipe.compile()
-    part = recipe.typed.root["y"].part  # type: ignore[union-attr]  # a block
+    part = recipe.program.root["y"].part  # type: ignore[union-attr]  # a block
     places = torch.linspace(-REACH, REACH, STEPS + 1)
     wanted = model(places[None]).y[0]
     found = torch.tensor([CURVES[type(part)](part, x) for x in places.tolist()])
@@ -48,8 +48,8 @@ def test_curve_spans_the_square() -> None:
         (Causal(), lambda q, k: k <= q),
         (And(left=Causal(), right=Window(width=4096)), lambda q, k: q - 3 < k <= q),
         (And(left=Causal(), right=Window(width=2)), lambda q, k: q - 2 < k <= q),
-        (Or(left=Near(radius=256), right=Valid(flags=Edge("v"))), lambda q, k: abs(q - k) <= 2 or k < CELLS - 2),
-        (And(left=Causal(), right=Documents(ids=Edge("d"))), lambda q, k: k <= q and q // 3 == k // 3),
+        (Or(left=Local(radius=256), right=Valid(flags=NodeRef("v"))), lambda q, k: abs(q - k) <= 2 or k < CELLS - 2),
+        (And(left=Causal(), right=Documents(ids=NodeRef("d"))), lambda q, k: k <= q and q // 3 == k // 3),
     ],
 )
 def test_mask_icons_show_who_sees_whom(mask: object, rule: object) -> None:
@@ -62,10 +62,10 @@ EVERY = {
     "full": lambda q, k: True,
     "causal": lambda q, k: k <= q,
     "window(1000)": lambda q, k: abs(q - k) <= 2,
-    "near(1000)": lambda q, k: abs(q - k) <= 2,
+    "local(1000)": lambda q, k: abs(q - k) <= 2,
     "lookahead(1)": lambda q, k: k - q <= 1,
-    "first(9)": lambda q, k: min(q, k) == 0,
-    "last(9)": lambda q, k: max(q, k) == 7,
+    "global_first(9)": lambda q, k: min(q, k) == 0,
+    "global_last(9)": lambda q, k: max(q, k) == 7,
     "prefix(100)": lambda q, k: k in (0, 1, 2),
     "prefix(n)": lambda q, k: k in (0, 1, 2),
     "chunk(512)": lambda q, k: (q < 4) == (k < 4),
@@ -75,10 +75,12 @@ EVERY = {
     "random(1, 64, 0)": None,  # drawn by a hash
     "valid(v)": lambda q, k: k not in (6, 7),
     "documents(d)": lambda q, k: {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 1}.get(q, 2) == {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 1}.get(k, 2),
-    "chosen(v)": lambda q, k: bool({q, k} & {1, 5}),
-    "given(g)": lambda q, k: (3 * q + 5 * k) % 7 < 4,
+    "global_tokens(v)": lambda q, k: bool({q, k} & {1, 5}),
+    "pairs(g)": lambda q, k: (3 * q + 5 * k) % 7 < 4,
     "not causal": lambda q, k: k > q,
-    "causal and (near(2) or first(1)) and not strided(2)": lambda q, k: (q >= k > q - 3 or q >= k == 0) and (q - k) % 2 == 1,
+    "causal and (local(2) or global_first(1)) and not strided(2)": lambda q, k: (
+        (q >= k > q - 3 or q >= k == 0) and (q - k) % 2 == 1
+    ),
 }
 """Every mask by an expression, its numbers large where they are drawn small, and what its picture shows."""
 
@@ -112,7 +114,7 @@ def test_every_kind_of_mask_is_among_them() -> None:
 
 def test_inputs_that_may_be_left_out_are() -> None:
     """A predicate over them is true in the picture, as it is in the model."""
-    assert mask_icon(And(left=Causal(), right=Valid(flags=Edge("v"))), frozenset(["v"])) == mask_icon(Causal())
+    assert mask_icon(And(left=Causal(), right=Valid(flags=NodeRef("v"))), frozenset(["v"])) == mask_icon(Causal())
 
 
 def test_every_mask_of_the_zoo_and_of_generated_recipes_has_an_icon() -> None:

@@ -103,7 +103,7 @@ def _plain_repeats() -> Iterator[tuple[str, composer.Recipe, composer.Recipe]]:
         except Unfit:
             continue
         expanded = composer.load(recipe.expand())  # which writes residuals as the groups that they are
-        if alike(expanded.typed):
+        if alike(expanded.program):
             yield name, expanded, composer.load(written)
 
 
@@ -235,8 +235,8 @@ def test_the_page_opens_what_is_folded() -> None:
     """Everything that it shows has facts, those of a written layer."""
     recipe = composer.load(of_nodes(5))
     assert "block+layers.attn" in data_of(recipe.draw().html())["views"]
-    told = facts(folded(recipe.typed))
-    assert told["layers.attn"] == facts(as_written(recipe.typed))["attn3"]
+    told = facts(folded(recipe.program))
+    assert told["layers.attn"] == facts(as_written(recipe.program))["attn3"]
     assert {box.about.path for box in recipe.draw().scene.boxes} - set(told) == {"tokens", "outputs/logits"}
 
 
@@ -256,14 +256,14 @@ def test_names_lead_to_parameters() -> None:
     """Every parameter has a name in the folded graph, and no two the same one."""
     for text in (of_nodes(5), of_groups(6, lambda number: layer()), "mixtral"):
         recipe = composer.load(text)
-        model = folded(recipe.typed)
+        model = folded(recipe.program)
         names = [entry.name for entry in model.parameters]
         assert len(set(names)) == len(names)
         assert model.names.called(names[0]) == names[0]  # folding twice changes nothing
 
 
 def test_a_thousand_layers_take_no_time() -> None:
-    """Less than a second of CPU for a chain; more than a frame is not there afterwards."""
+    """Less than a second of CPU for a chain; more than a frame is not there afterward."""
     text = "recipe: chain\ninputs: {x: 'float[batch, time, 8]'}\ngraph:\n"
     text += "".join(f"  n{n}: {{type: linear, out: 8}}\n" for n in range(1000)) + "outputs: {y: n999}\n"
-    assert [node.name for node in folded(composer.load(text).typed).typed.root.nodes] == ["layers"]
+    assert [node.name for node in folded(composer.load(text).program).program.root.nodes] == ["layers"]

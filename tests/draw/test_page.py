@@ -1,4 +1,4 @@
-"""The HTML page in a real browser: by events, and by what is on the page afterwards."""
+"""The HTML page in a real browser: by events, and by what is on the page afterward."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
         assert view["picture"] == svg
         edges = svg.count('<g class="edge')
         assert all(wire < edges for _, _, wires in view["links"] for wire in wires)
-        assert all(path in facts(as_written(recipe.typed)) for path in view["opens"])
+        assert all(path in facts(as_written(recipe.program)) for path in view["opens"])
 
 
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
@@ -74,7 +74,7 @@ def test_hostile_names_stay_text_in_the_page(title: str) -> None:
 def test_facts_are_those_of_the_summary() -> None:
     """FLOPs per token of all top-level nodes sum to the model's; parameters are the model's where nothing is tied."""
     recipe = composer.load("llama3")
-    told = facts(as_written(recipe.typed))
+    told = facts(as_written(recipe.program))
     assert told[ATTENTION]["parameters"] == f"{4096 * 4096 * 2 + 2 * 4096 * 1024:,}"
     assert told[ATTENTION]["reads"].startswith("x: B × T × 4096")
     # 2 FLOPs a weight, and 4 × 4096 for each of the (8192 + 1) / 2 keys that a query sees on average
@@ -103,7 +103,7 @@ def test_hover_tells_shapes_parameters_flops_and_marks_the_recipe(page: Any) -> 
 def test_click_follows_the_data(page: Any) -> None:
     """What lies before it, what comes after it, and what goes past it are told apart; what touches it is bold."""
     find(page, f'[data-id="{ATTENTION}"]').click()
-    truth = Readers(composer.load("llama3").typed, quiet=True).pairs
+    truth = Readers(composer.load("llama3").program, quiet=True).pairs
     before = {maker for maker, reader, _ in truth if reader == ATTENTION}
     assert {"layers.attn.norm"} <= before & paths(page, ".node.near.up")
     assert paths(page, ".node.near.down") == {"layers.attn.add"}
@@ -358,7 +358,7 @@ def test_lines_of_other_files_are_shown(chromium: Any, tmp_path: Path) -> None:
     assert paths(chromium, ".chosen") == {"encoder.layers.attn.body"}
 
 
-def test_figures_on_one_page_keep_their_own_colours(chromium: Any, tmp_path: Path) -> None:
+def test_figures_on_one_page_keep_their_own_colors(chromium: Any, tmp_path: Path) -> None:
     """As in a notebook where the screen is dark: what follows it is dark, and a light one beside it stays light."""
     recipe = composer.load("gpt2")
     figures = [recipe.draw(theme=theme).svg() for theme in ("light", "auto", "dark")]

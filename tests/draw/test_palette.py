@@ -1,4 +1,4 @@
-"""The colours can be told apart by every eye, and every text read."""
+"""The colors can be told apart by every eye, and every text read."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ SIGHTS = {
     "deutan": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
     "tritan": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
 }
-"""How a colour of linear light is seen (Machado, Oliveira and Fernandes 2009, severity 1)."""
+"""How a color of linear light is seen (Machado, Oliveira and Fernandes 2009, severity 1)."""
 TO_XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
 WHITE = np.array([0.95047, 1.0, 1.08883])
 
 
-def linear(colour: str) -> np.ndarray:
-    """The light of a colour written in hexadecimal (IEC 61966-2-1)."""
-    values = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+def linear(color: str) -> np.ndarray:
+    """The light of a color written in hexadecimal (IEC 61966-2-1)."""
+    values = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
-def lab(colour: str, sight: str) -> np.ndarray:
-    """A colour in CIE L*a*b*, as an eye sees it."""
-    seen = np.clip(SIGHTS[sight] @ linear(colour), 0, 1)
+def lab(color: str, sight: str) -> np.ndarray:
+    """A color in CIE L*a*b*, as an eye sees it."""
+    seen = np.clip(SIGHTS[sight] @ linear(color), 0, 1)
     ratio = TO_XYZ @ seen / WHITE
     f = np.where(ratio > 216 / 24389, np.cbrt(ratio), (24389 / 27 * ratio + 16) / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
@@ -36,7 +36,7 @@ def lab(colour: str, sight: str) -> np.ndarray:
 
 def contrast(one: str, other: str) -> float:
     """The ratio of WCAG 2."""
-    light = sorted(float(np.array([0.2126, 0.7152, 0.0722]) @ linear(colour)) for colour in (one, other))
+    light = sorted(float(np.array([0.2126, 0.7152, 0.0722]) @ linear(color)) for color in (one, other))
     return (light[1] + 0.05) / (light[0] + 0.05)
 
 
@@ -66,5 +66,5 @@ def test_texts_can_be_read(palette: Palette) -> None:
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_lines_stand_out_from_the_paper(palette: Palette) -> None:
     """Borders and wires at least 4.5 to 1."""
-    for colour in [paint.stroke for paint in palette.hues.values()] + [palette.wire]:
-        assert contrast(colour, palette.paper) >= 4.5
+    for color in [paint.stroke for paint in palette.hues.values()] + [palette.wire]:
+        assert contrast(color, palette.paper) >= 4.5

@@ -28,7 +28,7 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
     recipes = [composer.load(source) for _, source in sources(case)]
     found = []
     for recipe in recipes:
-        name_in = layers.folded(recipe.typed).names.called
+        name_in = layers.folded(recipe.program).names.called
         counts = {path: tensor.numel() for path, tensor in recipe.compile("meta").named_parameters()}
         mixtures = {path.partition(".expert.")[0] for path in counts if ".expert." in path}
         found.append({name_in(routed(path, mixtures)): count for path, count in counts.items()})

@@ -58,7 +58,7 @@ def test_mixture_of_some_layers_opens() -> None:
 
 @pytest.mark.parametrize("recipe", ["gemma3", "switch"])
 def test_squares_of_rows_are_those_of_the_map(recipe: str) -> None:
-    """As many layers of the map have a square's colour as its row says."""
+    """As many layers of the map have a square's color as its row says."""
     page = scene(recipe)
     seen = 0
     for frame in (frame for frame in page.frames if frame.strip):

@@ -116,7 +116,7 @@ def test_without_graphviz_there_are_lanes(write: object, monkeypatch: pytest.Mon
         scene = recipe.draw().scene
         assert len({box.x + box.width / 2 for box in scene.boxes}) == 1
         assert list(overlaps(scene)) == []
-        truth = Readers(recipe.typed, quiet=True)
+        truth = Readers(recipe.program, quiet=True)
         assert truth.pairs == set(drawn(scene, truth.blocks))
 
 

@@ -75,7 +75,7 @@ WRONG = {
 
 def assert_as_compiled(recipe: composer.Recipe) -> None:
     """The table has the names, shapes, ties and frozen tensors of the module, under the same owners."""
-    table, model = parameters(recipe.typed), recipe.compile(device="meta")
+    table, model = parameters(recipe.program), recipe.compile(device="meta")
     named = dict(model.named_parameters(remove_duplicate=False))
     assert {entry.name: entry.parameter.shape for entry in table} == {name: tuple(each.shape) for name, each in named.items()}
     assert [entry.name for entry in table if not entry.tied_to] == list(model.state_dict())
@@ -88,14 +88,14 @@ def assert_as_compiled(recipe: composer.Recipe) -> None:
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma3", "gpt_mini"])
 def test_the_zoos_tables_are_those_of_the_compiled_models(name: str) -> None:
     """In the order of the `state_dict`."""
-    assert_as_compiled(composer.load(name, set={"n_layers": 3, "vocab": 61}))
+    assert_as_compiled(composer.load(name, overrides={"n_layers": 3, "vocab": 61}))
 
 
 @pytest.mark.parametrize(("graph", "ties"), TIES.values(), ids=TIES)
 def test_ties_lead_to_the_first_in_the_file(graph: str, ties: dict[str, str]) -> None:
     """Worked out by hand, and kept by the compiled model."""
     recipe = composer.load(TOP + graph)
-    assert {entry.name: entry.tied_to for entry in parameters(recipe.typed) if entry.tied_to} == ties
+    assert {entry.name: entry.tied_to for entry in parameters(recipe.program) if entry.tied_to} == ties
     assert_as_compiled(recipe)
 
 
@@ -103,7 +103,7 @@ def test_one_frozen_name_freezes_the_tensor() -> None:
     """Whichever of its names it is."""
     for first, second in (("", ", trainable: false"), (", trainable: false", "")):
         recipe = composer.load(f"{TOP}  a: {{type: rmsnorm{first}}}\n  b: {{type: rmsnorm, tie: a{second}}}\n  c: rmsnorm\n")
-        assert [entry.trainable for entry in parameters(recipe.typed)] == [False, False, True]
+        assert [entry.trainable for entry in parameters(recipe.program)] == [False, False, True]
         assert_as_compiled(recipe)
 
 

@@ -21,7 +21,7 @@ def written(params: str, placement: str, activation: str) -> str:
     "params",
     [
         "{relu: relu, post: post}",
-        "{relu: {type: word, default: relu}, post: {type: choice, of: [pre, post], default: post}}",
+        "{relu: {type: str, default: relu}, post: {type: choice, of: [pre, post], default: post}}",
     ],
 )
 def test_a_param_may_be_called_like_the_word_that_it_holds(params: str) -> None:
@@ -43,6 +43,6 @@ graph: {first: {type: two, GIVEN}}
 @pytest.mark.parametrize(("given", "widths"), [("b: 5", (5, 8)), ("a: 3", (6, 3)), ("a: 3, b: 5", (5, 3))])
 def test_what_is_given_takes_the_place_of_a_default_that_needs_others(given: str, widths: tuple[int, int]) -> None:
     """Whichever of the two is given."""
-    typed = composer.load(DEFINED.replace("GIVEN", given)).typed
+    typed = composer.load(DEFINED.replace("GIVEN", given)).program
     found = {each.name: each.parameter.shape[0] for each in parameters(typed) if each.name.endswith("weight")}
     assert found == {"first.f.weight": widths[0], "first.g.weight": widths[1]}

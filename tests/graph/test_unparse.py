@@ -72,7 +72,7 @@ GRAPHS = {
     graph: {f: {type: residual, body: what}}
   b: {type: add, in: [a, "a(:).f.body.load_balancing"]}""",
     "masks that read inputs": """
-  a: {type: attention, heads: 2, mask: causal and (window(wide) or first(1)) and valid(valid)}
+  a: {type: attention, heads: 2, mask: causal and (window(wide) or global_first(1)) and valid(valid)}
   b:
     repeat: 2
     graph:
@@ -104,7 +104,7 @@ outputs: {d: d}""",
 outputs: {b: b}
 losses:
   balance: {in: "a(:).f.load_balancing", weight: 1 / wide}
-  two: {in: ["a(0).f.router_z", "a.f.router_z"], reduce: sum}
+  two: {in: ["a(0).f.router_z", "a.f.router_z"], reduction: sum}
   near: {type: mse, in: [b, a], target: x}
   far: {type: mse, in: {input: "a(1:)", target: x}, weight: 0.5}""",
     "values that are handed from pass to pass by their names": """
@@ -144,24 +144,24 @@ def on_stream(graph: str) -> composer.Recipe:
 
 def types(recipe: composer.Recipe) -> dict[str, str]:
     """The types of everything that goes in and comes out."""
-    typed = recipe.typed
+    typed = recipe.program
     inside = {f"{node.name}.{port}": str(type_) for node in typed.root.nodes for port, type_ in node.outputs.items()}
     return inside | {name: str(type_) for ports in (typed.inputs, typed.root.outputs) for name, type_ in ports.items()}
 
 
 def table(recipe: composer.Recipe) -> dict[str, Any]:
     """Everything that is kept or learned, with its shape, role, initial values, and what it is tied to."""
-    entries = parameters(recipe.typed)
+    entries = parameters(recipe.program)
     learned = {each.name: (each.parameter.shape, each.parameter.role, each.trainable, each.tied_to) for each in entries}
-    return {**learned, **buffers(recipe.typed)}
+    return {**learned, **buffers(recipe.program)}
 
 
 def computed(recipe: composer.Recipe) -> list[torch.Tensor]:
     """What the model computes from some input after one in training, with the initial values of a seed."""
     model = recipe.compile(seed=3, dtype=torch.float64)
     torch.manual_seed(4)
-    first = torch.randint(61, (2, 9)) if "tokens" in recipe.typed.inputs else torch.randn(2, 9, 8, dtype=torch.float64)
-    given = {"valid": torch.arange(9) < torch.tensor([[9], [6]])} if "valid" in recipe.typed.inputs else {}
+    first = torch.randint(61, (2, 9)) if "tokens" in recipe.program.inputs else torch.randn(2, 9, 8, dtype=torch.float64)
+    given = {"valid": torch.arange(9) < torch.tensor([[9], [6]])} if "valid" in recipe.program.inputs else {}
     with torch.no_grad():
         model.train()(first, **given)
         output = model.eval()(first, **given)
@@ -188,7 +188,7 @@ def bare(text: str) -> str:
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo_written_out_is_the_same_model(name: str) -> None:
     """Parameters, types, and every number that comes out."""
-    assert_same(composer.load(name, set={**SIZES, **ZOO[name]}))
+    assert_same(composer.load(name, overrides={**SIZES, **ZOO[name]}))
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
@@ -208,13 +208,13 @@ def test_edges_that_were_implied_are_marked_and_written_ones_are_not() -> None:
 
 def test_params_are_replaced_by_their_values_and_the_rest_is_kept() -> None:
     """Doc, source, task, initial values and weights stay; params are gone."""
-    recipe = composer.load("gpt2", set=SIZES)
+    recipe = composer.load("gpt2", overrides=SIZES)
     text = recipe.expand()
     read = composer.load(text)
     assert "params:" not in text
     assert (read.name, read.doc, read.task) == (recipe.name, recipe.doc, recipe.task)
     assert "normal: 0.02" in text and "repeat: 7" in text
-    assert read.typed.program.recipe.weights is not None
+    assert read.program.program.recipe.checkpoints is not None
 
 
 def test_sizes_in_rules_of_weights_are_replaced_too() -> None:
@@ -228,4 +228,4 @@ def test_sizes_in_rules_of_weights_are_replaced_too() -> None:
     )
     text = recipe.expand()
     assert "interleave: 3, permute_rotary: {head_dim: 4, of: [q, k]}" in text and "reshape: [3, 4, 12]" in text
-    assert "config" not in text and composer.load(text).typed
+    assert "config" not in text and composer.load(text).program

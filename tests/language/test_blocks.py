@@ -200,4 +200,4 @@ def test_files_that_double_at_each_step_are_read_once(tmp_path: Path) -> None:
             )
     recipe = composer.load(tmp_path / "f17a.yaml")
     with pytest.raises(RecipeError, match="at most 500 blocks"):
-        _ = recipe.typed
+        _ = recipe.program

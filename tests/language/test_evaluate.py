@@ -9,11 +9,11 @@ import pytest
 
 from composer.diagnostics import Source, Span
 from composer.language.expressions.ast import Expression
-from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate, evaluate_word
+from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate, evaluate_word
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.yaml.nodes import YamlScalar
 
-MIXER: Any = object()  # stands for a block that was handed in
+MIXER: Any = object()  # stands for a block that was passed
 SCOPE = {"d_model": 768, "n_heads": 12, "deep": True, "kind": "attention", "rate": 0.5, "third": Fraction(1, 3), "mixer": MIXER}
 
 
@@ -143,9 +143,9 @@ def test_a_branch_that_is_not_taken_is_not_looked_at(text: str) -> None:
         ("kind < 3", ("not-a-number", "kind")),
         ("max(1, 1:2)", ("not-a-number", "1:2")),
         ("deep == 1", ("unlike-values", "deep == 1")),
-        ("n_heads and deep", ("not-a-flag", "n_heads")),
-        ("1 if n_heads else 2", ("not-a-flag", "n_heads")),
-        ("not 3", ("not-a-flag", "3")),
+        ("n_heads and deep", ("not-a-boolean", "n_heads")),
+        ("1 if n_heads else 2", ("not-a-boolean", "n_heads")),
+        ("not 3", ("not-a-boolean", "3")),
         ("d_model / 0", ("division-by-zero", "0")),
         ("3 % (2 - 2)", ("division-by-zero", "2 - 2")),
         ("0 ** -1", ("division-by-zero", "0 ** -1")),
@@ -174,7 +174,7 @@ def test_what_has_no_value_says_so_at_its_place(text: str, expected: tuple[str, 
         ("2 * d_modle", "`d_modle` is not known here", "did you mean d_model?"),
         ("sqr(2)", "there is no function `sqr`", "did you mean sqrt?"),
         ("mixer + 1", "`mixer` is a block, not a number", ""),
-        ("true + 1", "`true` is a flag, not a number", ""),
+        ("true + 1", "`true` is a boolean, not a number", ""),
         ("1 / (n_heads - 12)", "1 / 0 has no value", ""),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_choice_refuses_other_words(text: str, hint: str) -> None:
     """Near words are offered."""
     with pytest.raises(ExpressionError) as refused:
         evaluate_word(parsed(text), SCOPE, ["pre", "post"])
-    assert (refused.value.diagnostic.code, refused.value.diagnostic.hint) == ("unknown-word", hint)
+    assert (refused.value.diagnostic.code, refused.value.diagnostic.hint) == ("unknown-choice", hint)
 
 
 def test_a_field_reads_the_value_as_its_own_type() -> None:
@@ -220,7 +220,7 @@ def test_a_field_reads_the_value_as_its_own_type() -> None:
     place = Span(Source("r.yaml", "x"), 1, 1, 1, 2)
     assert [as_int(each, place) for each in (3, 1e4, Fraction(4, 2))] == [3, 10000, 2]
     assert [as_float(each, place) for each in (3, 0.5, Fraction(1, 4))] == [3.0, 0.5, 0.25]
-    assert as_flag(True, place) is True
+    assert as_bool(True, place) is True
 
 
 @pytest.mark.parametrize(
@@ -228,11 +228,11 @@ def test_a_field_reads_the_value_as_its_own_type() -> None:
     [
         (as_int, "10 / 4", "`/` must come out even: 10 / 4 is 2.5"),
         (as_int, "rate * 5", "2.5 is not a whole number"),
-        (as_int, "deep", "`true` is a flag, not a number"),
-        (as_int, "kind", "`attention` is a word, not a number"),
+        (as_int, "deep", "`true` is a boolean, not a number"),
+        (as_int, "kind", "`attention` is a string, not a number"),
         (as_int, "1e300", "the result is too large for a number"),
-        (as_float, "deep", "`true` is a flag, not a number"),
-        (as_flag, "n_heads", "12 is a number, not a flag"),
+        (as_float, "deep", "`true` is a boolean, not a number"),
+        (as_bool, "n_heads", "12 is a number, not a boolean"),
     ],
 )
 def test_a_field_refuses_a_value_of_another_type(convert: Any, given: str, message: str) -> None:

@@ -82,7 +82,7 @@ def test_mistakes_are_located_in_the_file_that_holds_them(folder: Path) -> None:
 def test_settings_are_laid_over_the_whole(folder: Path) -> None:
     """A param of the base is set as one's own."""
     load(folder, "recipe: base\nextends: base.yaml\n")
-    set_ = composer.load(folder / "top.yaml", set={"wide": 12, "a.norm": "rmsnorm"})
+    set_ = composer.load(folder / "top.yaml", overrides={"wide": 12, "a.norm": "rmsnorm"})
     assert set_.expand() == written_out(BASE.replace("wide: 8", "wide: 12").replace("layernorm", "rmsnorm"))
 
 

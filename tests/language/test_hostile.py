@@ -75,7 +75,7 @@ def test_5000_lines_are_read_in_a_blink() -> None:
 
 
 def test_random_damage_never_escapes_as_an_exception() -> None:
-    """Two thousand spoilt recipes: each is read or refused, and every place lies in the text."""
+    """Two thousand spoiled recipes: each is read or refused, and every place lies in the text."""
     chance = random.Random(7)
     sound = "graph:\n  a: {type: residual, body: {type: linear, out: 4 * d}, in: [x, layers(:2)]}\n"
     sound += "  b:\n  - 'c'\n  - \"d\"\ndoc: |\n  e: f\n"

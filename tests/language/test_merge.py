@@ -177,7 +177,7 @@ def test_spans_of_both_files_are_kept() -> None:
 
 def test_param_by_its_name() -> None:
     """A short param becomes a long one that keeps the type of its default."""
-    assert at(after("layers=6"), "params/layers") == {"default": "6", "type": "number"}
+    assert at(after("layers=6"), "params/layers") == {"default": "6", "type": "float"}
 
 
 def test_long_param_keeps_its_range() -> None:
@@ -233,8 +233,8 @@ def test_param_that_nothing_uses_any_more_goes_with_a_warning() -> None:
         ("params.layer=6", "unknown-param", 8),
         ("layers=many", "not-a-number", 8),
         ("layers=true", "not-a-number", 8),
-        ("wide=3", "not-a-flag", 6),
-        ("curve=3", "not-a-word", 7),
+        ("wide=3", "not-a-boolean", 6),
+        ("curve=3", "not-a-string", 7),
         ("stack.attn.boddy.mask=full", "unknown-field", 12),
         ("stack.attn.body.msk=full", "unknown-field", 17),
         ("stack.atn.body.mask=full", "unknown-path", 7),

@@ -1,4 +1,4 @@
-"""A misspelt name finds the one that was meant, and a word like none finds nothing."""
+"""A misspelled name finds the one that was meant, and a word like none finds nothing."""
 
 import random
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from composer.language.suggestions import near
 
-CATALOGUE = re.findall(
+CATALOG = re.findall(
     r"\w+",
     """
     rmsnorm layernorm groupnorm batchnorm scale_norm attention cross_attention linear_attention latent_attention residual ffn
@@ -40,11 +40,11 @@ def test_nine_of_ten_slips_find_the_name_that_was_meant() -> None:
     """Over all single slips of all names, the first offer is right; a slip that makes another name is none."""
     right = total = 0
     chance = random.Random(0)
-    for name in CATALOGUE:
-        wrong = sorted(set(slips(name)) - set(CATALOGUE))
+    for name in CATALOG:
+        wrong = sorted(set(slips(name)) - set(CATALOG))
         for word in chance.sample(wrong, min(20, len(wrong))):
             total += 1
-            right += near(word, CATALOGUE)[:1] == [name]
+            right += near(word, CATALOG)[:1] == [name]
     assert total > 2000
     assert right / total >= 0.9
 
@@ -53,7 +53,7 @@ def test_a_word_like_no_name_gets_no_offer() -> None:
     """A thousand random words of 4 to 12 letters: at most one in a hundred happens to be near."""
     chance = random.Random(1)
     words = ["".join(chance.choices(string.ascii_lowercase, k=chance.randint(4, 12))) for _ in range(1000)]
-    assert sum(bool(near(word, CATALOGUE)) for word in words) <= 10
+    assert sum(bool(near(word, CATALOG)) for word in words) <= 10
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_word_like_no_name_gets_no_offer() -> None:
 )
 def test_usual_slips(word: str, first: str) -> None:
     """Capitals, a lost letter, two letters swapped."""
-    assert near(word, CATALOGUE)[0] == first
+    assert near(word, CATALOG)[0] == first
 
 
 def test_offers_are_few_and_each_is_made_once() -> None:

@@ -20,7 +20,7 @@ recipe: gpt2
 doc: |
   Two lines,
   the second: one.
-source: "quoted: \\"yes\\""
+paper: "quoted: \\"yes\\""
 params: {vocab: 50257, context: 1024, eps: 1e-5, flag: no, octal: 010, time: 1:30, 'key': 'it''s', none: null}
 graph:
   embed: {type: embedding, vocab: vocab, dim: d_model}

@@ -22,7 +22,7 @@ counts = {}
 for name, (recipe, settings, whole) in json.loads(sys.argv[1]).items():
     torch._dynamo.reset()
     counter = CompileCounterWithBackend("aot_eager")
-    model = composer.load(recipe, set=settings).compile(seed=0).eval()
+    model = composer.load(recipe, overrides=settings).compile(seed=0).eval()
     tokens = torch.randint(61, (2, 9), generator=torch.Generator().manual_seed(0))
     before = model(tokens).logits
     after = accelerate(model, whole=whole, backend=counter)(tokens).logits

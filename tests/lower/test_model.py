@@ -22,7 +22,7 @@ IDS = torch.randint(61, (2, 9), generator=torch.Generator().manual_seed(3))
 
 def tiny(seed: int = 0) -> composer.lower.Model:  # type: ignore[name-defined]  # a lazy attribute
     """A small gpt2 in evaluation mode."""
-    return composer.load("gpt2", set=TINY).compile(seed=seed).eval()
+    return composer.load("gpt2", overrides=TINY).compile(seed=seed).eval()
 
 
 def is_tied(model: torch.nn.Module) -> bool:
@@ -36,9 +36,9 @@ def test_a_tied_parameter_has_one_name() -> None:
     assert "embed.weight" in state and "head.weight" not in state
 
 
-def test_ties_hold_through_meta_and_materialising() -> None:
+def test_ties_hold_through_meta_and_materializing() -> None:
     """Torch forgets ties where tensors are replaced; the model does not."""
-    model = composer.load("gpt2", set=TINY).compile(device="meta")
+    model = composer.load("gpt2", overrides=TINY).compile(device="meta")
     assert is_tied(model)
     model.to_empty(device="cpu")
     assert is_tied(model)
@@ -93,7 +93,7 @@ def test_a_model_travels_to_another_process(tmp_path: Path) -> None:
 
 def test_initial_values_depend_on_the_name_alone() -> None:
     """One layer more changes no other parameter; another seed changes all that are drawn."""
-    two, three = tiny(), composer.load("gpt2", set={**TINY, "n_layers": 3}).compile(seed=0)
+    two, three = tiny(), composer.load("gpt2", overrides={**TINY, "n_layers": 3}).compile(seed=0)
     more = three.state_dict()
     same = [name for name, value in two.state_dict().items() if not name.endswith(("out.weight", "down.weight"))]
     assert all(torch.equal(two.state_dict()[name], more[name]) for name in same)
@@ -102,7 +102,7 @@ def test_initial_values_depend_on_the_name_alone() -> None:
 
 def test_init_follows_the_last_pattern_that_matches() -> None:
     """GPT-2's: 0.02 everywhere, biases 0, gains 1, and what ends a branch smaller by the square root of twice the layers."""
-    model = composer.load("gpt2", set={**TINY, "d_model": 256, "n_layers": 8}).compile(seed=0)
+    model = composer.load("gpt2", overrides={**TINY, "d_model": 256, "n_layers": 8}).compile(seed=0)
     layer = model.layers[3]
     assert layer.attn.body.q.weight.std().item() == pytest.approx(0.02, rel=0.02)
     assert layer.attn.body.out.weight.std().item() == pytest.approx(0.02 / 4, rel=0.02)
@@ -111,18 +111,18 @@ def test_init_follows_the_last_pattern_that_matches() -> None:
 
 def test_frozen_nodes_are_not_trained() -> None:
     """`trainable: false` reaches the parameters, and they stay without a gradient."""
-    model = composer.load("gpt2", set={**TINY, "graph.positions.trainable": False}).compile(seed=0)
+    model = composer.load("gpt2", overrides={**TINY, "graph.positions.trainable": False}).compile(seed=0)
     assert not model.positions.weight.requires_grad
     model(IDS).logits.sum().backward()
     assert model.positions.weight.grad is None and model.embed.weight.grad is not None
 
 
-def test_a_session_forgets_what_is_cropped_and_follows_its_rows() -> None:
-    """After a crop it goes on from there; after a reorder, each row has the past of the row it was taken from."""
+def test_a_session_forgets_what_is_truncated_and_follows_its_rows() -> None:
+    """After a truncate it goes on from there; after a reorder, each row has the past of the row it was taken from."""
     model = tiny()
-    with session(model, capacity=2) as past:
+    with session(model, initial_length=2) as past:
         model(IDS[:, :6])
-        past.crop(4)
+        past.truncate(4)
         assert past.length == 4
         past.reorder(torch.tensor([1, 0, 1]))
         after = model(IDS[[1, 0, 1], 4:]).logits

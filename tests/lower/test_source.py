@@ -84,7 +84,7 @@ def test_names_of_torch_and_python_do_no_harm() -> None:
 
 def test_exported_source_runs_without_the_composer(tmp_path: Path) -> None:
     """The file needs torch alone, and gives the logits of the model that it came from."""
-    model = composer.load("gpt2", set=TINY).compile(seed=0).eval()
+    model = composer.load("gpt2", overrides=TINY).compile(seed=0).eval()
     (tmp_path / "model.py").write_text(model.source, encoding="utf-8")
     state = {**model.state_dict(), "head.weight": model.state_dict()["embed.weight"]}
     torch.save({"state": state, "tokens": tokens(61), "logits": model(tokens(61)).logits.detach()}, tmp_path / "saved.pt")
@@ -103,7 +103,9 @@ def test_exported_source_runs_without_the_composer(tmp_path: Path) -> None:
 
 def test_what_is_exported_is_what_ran() -> None:
     """The model's source is the text that was executed, and that `source()` gives without compiling."""
-    recipe = composer.load("gemma3", set={"n_layers": 6, "d_model": 16, "n_heads": 2, "head_dim": 8, "hidden": 24, "vocab": 31})
+    recipe = composer.load(
+        "gemma3", overrides={"n_layers": 6, "d_model": 16, "n_heads": 2, "head_dim": 8, "hidden": 24, "vocab": 31}
+    )
     model = recipe.compile(device="meta")
     assert model.source == recipe.source() if callable(getattr(recipe, "source", None)) else model.source
     assert type(model).__mro__[2].forward.__code__.co_filename == model.__dict__["filename"]
@@ -120,7 +122,7 @@ def test_equal_layers_are_one_class(name: str) -> None:
 def _source(name: str) -> str:
     from composer.lower.emit.module_source import lower
 
-    return lower(composer.load(name).typed).text
+    return lower(composer.load(name).program).text
 
 
 def test_source_is_the_same_in_every_process() -> None:
@@ -154,7 +156,7 @@ def test_text_of_a_recipe_never_becomes_code() -> None:
 
 def test_a_mistake_at_run_time_names_its_node() -> None:
     """A shape that only the data can get wrong is reported with the node and its line in the recipe."""
-    model = composer.load("gpt2", set=TINY).compile(seed=0)
+    model = composer.load("gpt2", overrides=TINY).compile(seed=0)
     with pytest.raises(IndexError) as caught:
         model(torch.zeros(1, 20, dtype=torch.long))
     assert "there are 16" in str(caught.value)

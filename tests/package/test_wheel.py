@@ -69,7 +69,7 @@ def environment(make_environment: Callable[[], Environment]) -> Environment:
     return make_environment()
 
 
-def install_neighbour(packages: Path) -> None:
+def install_neighbor(packages: Path) -> None:
     """Install a distribution that owns `composer` too, as pip does: the file of the same name is overwritten."""
     (packages / "composer" / "__init__.py").write_text('"""Makes music."""\n', encoding="utf-8")
     record = packages / "musician-1.0.dist-info"
@@ -153,7 +153,7 @@ def test_blocks_ahead_on_the_path_is_named(command: list[str], environment: Envi
 def test_other_owner_of_composer_is_named(make_environment: Callable[[], Environment], tmp_path: Path) -> None:
     """A distribution that overwrote our `composer` is named; once it is removed, the missing file is."""
     environment = make_environment()
-    install_neighbour(environment.packages)
+    install_neighbor(environment.packages)
     assert_one_line(environment.run("arco", "list", folder=tmp_path), naming="musician has overwritten")
     (environment.packages / "composer" / "__init__.py").unlink()
     assert_one_line(environment.run("arco", "list", folder=tmp_path), naming="__init__.py is missing")

@@ -85,9 +85,9 @@ def add_norm(w: Weights, name: str, x: Tensor, sublayer: Tensor) -> Tensor:
 
 def layer_norm(w: Weights, name: str, x: Tensor) -> Tensor:
     """Ba et al. 2016, https://arxiv.org/abs/1607.06450, equation 4; its variance divides by the width H."""
-    centred = x - x.mean(-1, keepdim=True)
-    variance = (centred**2).mean(-1, keepdim=True)
-    return w[f"{name}.weight"] * centred / (variance + 1e-5).sqrt() + w[f"{name}.bias"]
+    centered = x - x.mean(-1, keepdim=True)
+    variance = (centered**2).mean(-1, keepdim=True)
+    return w[f"{name}.weight"] * centered / (variance + 1e-5).sqrt() + w[f"{name}.bias"]
 
 
 def affine(w: Weights, name: str, x: Tensor) -> Tensor:

@@ -21,11 +21,11 @@ task: sequence_classification
 params: {n_classes: 3}
 graph:
   layers: {}
-  pool: {type: pool, how: first}
+  pool: {type: pool, mode: first}
   pooler: {graph: {dense: {type: linear, out: d_model}, tanh: tanh}}
   transform: null
   head: {out: n_classes, tie: null}
-weights:
+checkpoints:
   bert:
     rules:
       transform.(dense|norm).*: null
@@ -49,7 +49,7 @@ def batch() -> dict[str, torch.Tensor]:
 def test_kinds_of_token_and_the_loss_at_masked_words_are_those_of_transformers() -> None:
     """Where `labels` is -100, nothing is asked."""
     reference = perturbed(REFERENCE["bert"](TINY))
-    model = composer.load("bert", set=TINY).compile(seed=0).eval()
+    model = composer.load("bert", overrides=TINY).compile(seed=0).eval()
     load_published(model, published(reference))
     given = batch()
     labels = given["tokens"].masked_fill(torch.rand(3, 11, generator=torch.Generator().manual_seed(3)) < 0.7, -100)
@@ -74,7 +74,7 @@ def test_the_first_published_files_load() -> None:
     }
     extra = {"bert.pooler.dense.weight": torch.ones(48, 48), "bert.pooler.dense.bias": torch.ones(48)}
     extra |= {"cls.seq_relationship.weight": torch.ones(2, 48), "cls.seq_relationship.bias": torch.ones(2)}
-    model = composer.load("bert", set=TINY).compile(seed=0).eval()
+    model = composer.load("bert", overrides=TINY).compile(seed=0).eval()
     load_published(model, {**old, **extra})
     given = batch()["tokens"]
     torch.testing.assert_close(model(given).logits, reference(given).logits, rtol=1e-5, atol=1e-5)
@@ -88,7 +88,7 @@ def test_bert_over_bert_classifies_as_in_transformers() -> None:
         intermediate_size=40, num_labels=3,
     )  # fmt: skip
     reference = perturbed(BertForSequenceClassification(config))
-    recipe = composer.load(CLASSIFIER, set={**TINY, "n_classes": 3})
+    recipe = composer.load(CLASSIFIER, overrides={**TINY, "n_classes": 3})
     assert [str(wrong) for wrong in recipe.check() if wrong.severity == "error"] == []
     model = recipe.compile(seed=0).eval()
     load_published(model, published(reference))
@@ -101,7 +101,7 @@ def test_bert_over_bert_classifies_as_in_transformers() -> None:
 @pytest.mark.parametrize("padding", ["none", "right"])
 def test_gradients_at_masked_words_reach_every_parameter_but_the_vectors_of_what_is_absent(padding: str) -> None:
     """One step of training on masked words changes what it should."""
-    model = composer.load("bert", set={**TINY, "dropout": 0}).compile(seed=0)
+    model = composer.load("bert", overrides={**TINY, "dropout": 0}).compile(seed=0)
     given = batch() if padding == "right" else {"tokens": batch()["tokens"]}
     composer.loss(model, {**given, "labels": given["tokens"]}).total.backward()
     absent = {name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()}

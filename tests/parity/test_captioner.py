@@ -48,7 +48,7 @@ def images() -> torch.Tensor:
 def test_logits_are_those_of_transformers() -> None:
     """With padding and without."""
     theirs = reference()
-    ours = composer.load("captioner", set=OURS).compile(seed=0).eval()
+    ours = composer.load("captioner", overrides=OURS).compile(seed=0).eval()
     load_published(ours, published(theirs))
     tokens = torch.randint(31, (3, T), generator=torch.Generator().manual_seed(3))
     valid = torch.arange(T) < torch.tensor([[T], [4], [5]])
@@ -61,9 +61,9 @@ def test_logits_are_those_of_transformers() -> None:
 
 def test_weights_come_back_bit_for_bit() -> None:
     theirs = published(reference())
-    model = composer.load("captioner", set=OURS).compile(seed=0)
+    model = composer.load("captioner", overrides=OURS).compile(seed=0)
     load_published(model, theirs)
-    rules = model.program.program.recipe.weights
+    rules = model.program.program.recipe.checkpoints
     assert rules is not None
     ours = model.state_dict()
     saved = mapping(rules, "vision-encoder-decoder", shapes_of(ours), model.program.program.params).save(ours)
@@ -75,12 +75,12 @@ def test_weights_come_back_bit_for_bit() -> None:
 def test_captions_are_those_of_transformers() -> None:
     """Greedy, token by token, with what the image gives kept."""
     theirs = reference().eval()
-    ours = composer.load("captioner", set=OURS).compile(seed=0).eval()
+    ours = composer.load("captioner", overrides=OURS).compile(seed=0).eval()
     load_published(ours, published(theirs))
     start = torch.ones(3, 1, dtype=torch.long)
     wanted = theirs.generate(pixel_values=images(), decoder_input_ids=start, max_new_tokens=8, do_sample=False)
     request = Request(max_new_tokens=8, sampling=GREEDY, stop=frozenset({2}))
-    found = generate(ours, start.tolist(), request, beside={"image": images()}, reading=cached)
+    found = generate(ours, start.tolist(), request, encoder_inputs={"image": images()}, reading=cached)
     assert [row[1:].tolist() for row in wanted] == [row + [2] * (len(row) < 8) + [0] * (7 - len(row)) for row in found]
 
 
@@ -90,5 +90,5 @@ def test_the_published_size() -> None:
         config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(ViTConfig(), GPT2Config(add_cross_attention=True))
         theirs = VisionEncoderDecoderModel(config)
     pooler = sum(value.numel() for name, value in theirs.named_parameters() if "pooler" in name)
-    ours = sum(math.prod(each.parameter.shape) for each in parameters(composer.load("captioner").typed) if not each.tied_to)
+    ours = sum(math.prod(each.parameter.shape) for each in parameters(composer.load("captioner").program) if not each.tied_to)
     assert ours == sum(value.numel() for value in theirs.parameters()) - pooler == 238_605_312

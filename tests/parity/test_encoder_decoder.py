@@ -28,7 +28,7 @@ def pair(name: str, ours: dict[str, Any] | None = None) -> tuple[Any, Any]:
     """The recipe's model and transformers', with one set of weights, none of them at its initial value."""
     torch.manual_seed(0)
     reference = perturbed(REFERENCE[name](TINY[name]))
-    model = composer.load(name, set=ours or TINY[name]).compile(seed=0).eval()
+    model = composer.load(name, overrides=ours or TINY[name]).compile(seed=0).eval()
     load_published(model, published(reference))
     return model, reference
 
@@ -67,7 +67,7 @@ def test_every_setting_matters(setting: str) -> None:
     """With another the logits differ, so that the comparison above can see them."""
     changed = {**TINY["switch"], setting: {"buckets": 12, "max_distance": 5, "capacity": 3}[setting]}
     _, reference = pair("switch")
-    model = composer.load("switch", set=changed).compile(seed=0).eval()
+    model = composer.load("switch", overrides=changed).compile(seed=0).eval()
     tensors = published(reference)
     if setting == "buckets":
         biases = [key for key in tensors if "relative_attention_bias" in key]
@@ -96,7 +96,7 @@ def test_the_loss_is_that_of_transformers() -> None:
 def test_weights_come_back_bit_for_bit(name: str) -> None:
     """Saved again, what was loaded is the `state_dict` of transformers, but for names that repeat another."""
     model, reference = pair(name)
-    rules = model.program.program.recipe.weights
+    rules = model.program.program.recipe.checkpoints
     ours = model.state_dict()
     saved = mapping(rules, reference.config.model_type, {key: tuple(value.shape) for key, value in ours.items()}).save(ours)
     theirs = published(reference)
@@ -112,7 +112,7 @@ def test_a_folder_that_transformers_wrote_loads(name: str, tmp_path: Path) -> No
     reference = perturbed(REFERENCE[name](TINY[name]))
     reference.save_pretrained(tmp_path, max_shard_size="30KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    model = composer.load(name, set=TINY[name]).compile(seed=0).eval()
+    model = composer.load(name, overrides=TINY[name]).compile(seed=0).eval()
     load_published(model, tmp_path)
     source, target = texts()
     close(model(source, target).logits, reference(input_ids=source, decoder_input_ids=target).logits)
@@ -124,10 +124,10 @@ def test_t5_writes_what_transformers_writes() -> None:
     source, _ = texts()
     given, start, stop = {"source": source, "source_valid": VALID}, [[0]] * 3, frozenset({1, 17, 30})
     asked = {"attention_mask": VALID.long(), "eos_token_id": sorted(stop), "max_new_tokens": 12, "do_sample": False}
-    ours = generate(model, start, Request(max_new_tokens=12, sampling=GREEDY, stop=stop), beside=given, reading=cached)
+    ours = generate(model, start, Request(max_new_tokens=12, sampling=GREEDY, stop=stop), encoder_inputs=given, reading=cached)
     assert ours == [until(row[1:].tolist(), stop) for row in reference.generate(source, **asked)]
-    search = Search(beams=3, length_penalty=1.4, max_new_tokens=12, stop=stop)
-    found = beam_search(model, start, search, beside=given, reading=cached)
+    search = Search(num_beams=3, length_penalty=1.4, max_new_tokens=12, stop=stop)
+    found = beam_search(model, start, search, encoder_inputs=given, reading=cached)
     theirs = reference.generate(source, **asked, num_beams=3, length_penalty=1.4, early_stopping="never")
     assert [best.tokens for best, *_ in found] == [until(row[1:].tolist(), stop) for row in theirs]
 
@@ -210,7 +210,7 @@ class ByThePaper:
 def test_the_transformer_is_what_its_paper_says() -> None:
     """In float64, every weight moved from where it starts; a padded source is the source without its padding."""
     sizes = {"vocab": 23, "d_model": 12, "n_layers": 2, "n_heads": 3, "hidden": 20}
-    model = composer.load("transformer", set=sizes).compile(seed=0, dtype=torch.float64).eval()
+    model = composer.load("transformer", overrides=sizes).compile(seed=0, dtype=torch.float64).eval()
     generator = torch.Generator().manual_seed(1)
     for parameter in model.parameters():
         parameter.add_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64), alpha=0.2)
@@ -227,6 +227,6 @@ def test_the_transformer_has_the_papers_size() -> None:
     d, hidden, layers = 512, 2048, 6
     attention, norm, ffn = 4 * d * d, 2 * d, 2 * d * hidden + hidden + d
     expected = 37_000 * d + layers * (attention + ffn + 2 * norm) + layers * (2 * attention + ffn + 3 * norm)
-    table = [entry.parameter.shape for entry in parameters(composer.load("transformer").typed) if not entry.tied_to]
+    table = [entry.parameter.shape for entry in parameters(composer.load("transformer").program) if not entry.tied_to]
     assert sum(map(math.prod, table)) == expected == 63_045_632
     assert expected / 65e6 == pytest.approx(1, abs=0.04)

@@ -29,10 +29,10 @@ SIZES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SIZES)
 def test_initial_weights_spread_as_in_transformers(name: str) -> None:
     """Constants are equal; standard deviations of some thousand numbers agree to their sampling error."""
-    model = composer.load(name, set=SIZES[name]).compile(seed=0)
+    model = composer.load(name, overrides=SIZES[name]).compile(seed=0)
     torch.manual_seed(0)
     reference = REFERENCE[name](SIZES[name])
-    rules = model.program.program.recipe.weights
+    rules = model.program.program.recipe.checkpoints
     assert rules is not None
     ours = model.state_dict()
     made = mapping(rules, reference.config.model_type, shapes_of(ours), model.program.program.params)

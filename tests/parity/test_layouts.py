@@ -34,16 +34,16 @@ graph:
     repeat: 2
     graph:
       attn_norm: {type: layernorm, in: input}
-      attn: {type: attention, heads: n_heads, mask: causal, bias: true, positions: {type: rotary, fraction: 0.25}}
+      attn: {type: attention, heads: n_heads, mask: causal, bias: true, positions: {type: rotary, partial_rotary_factor: 0.25}}
       ffn_norm: {type: layernorm, in: input}
       ffn: {type: ffn, hidden: 56, activation: gelu}
       add: {type: add, in: [input, attn, ffn]}
   norm: layernorm
   head: {type: linear, out: 53, bias: false}
 outputs: {logits: head}
-weights:
+checkpoints:
   gpt_neox:
-    strip: gpt_neox.
+    strip_prefix: gpt_neox.
     rules:
       embed.weight: embed_in.weight
       layers.<layer>.attn_norm.*: layers.<layer>.input_layernorm.*
@@ -73,9 +73,9 @@ graph:
   norm: layernorm
   head: {type: linear, out: 53, bias: false, tie: {weight: embed.weight}}
 outputs: {logits: head}
-weights:
+checkpoints:
   falcon:
-    strip: transformer.
+    strip_prefix: transformer.
     rules:
       embed.weight: word_embeddings.weight
       layers.<layer>.(attn|ffn)_norm.*: h.<layer>.ln_(attn|mlp).*
@@ -87,7 +87,7 @@ weights:
 """
 GPTJ = """
 recipe: gptj
-doc: GPT-J, whose rotary positions turn neighbouring channels, in the layout of halves.
+doc: GPT-J, whose rotary positions turn neighboring channels, in the layout of halves.
 task: causal_lm
 params: {d_model: 48, n_heads: 3, rotated: 12}
 inputs: {tokens: "int[batch, time]"}
@@ -101,21 +101,21 @@ graph:
         type: attention
         heads: n_heads
         mask: causal
-        positions: {type: rotary, fraction: rotated * n_heads / d_model}
+        positions: {type: rotary, partial_rotary_factor: rotated * n_heads / d_model}
       ffn: {type: ffn, hidden: 4 * d_model, activation: gelu_tanh, in: norm}
       add: {type: add, in: [input, attn, ffn]}
   norm: layernorm
   head: {type: linear, out: 53}
 outputs: {logits: head}
-weights:
+checkpoints:
   gptj:
-    strip: transformer.
+    strip_prefix: transformer.
     rules:
       embed.weight: wte.weight
       layers.<layer>.norm.*: h.<layer>.ln_1.*
       layers.<layer>.attn.(q|k).weight:
         from: h.<layer>.attn.(q|k)_proj.weight
-        permute_rotary: {head_dim: d_model // n_heads, rotated: rotated}
+        permute_rotary: {head_dim: d_model // n_heads, rotary_dim: rotated}
       layers.<layer>.attn.(v|out).weight: h.<layer>.attn.(v|out)_proj.weight
       layers.<layer>.ffn.(up|down).*: h.<layer>.mlp.(fc_in|fc_out).*
       norm.*: ln_f.*
@@ -139,9 +139,9 @@ graph:
   norm: rmsnorm
   head: {type: linear, out: 53, bias: false, tie: {weight: embed.weight}}
 outputs: {logits: head}
-weights:
+checkpoints:
   gemma:
-    strip: model.
+    strip_prefix: model.
     rules:
       embed.weight: embed_tokens.weight
       layers.<layer>.attn.norm.weight: {from: layers.<layer>.input_layernorm.weight, offset: 1}
@@ -183,8 +183,8 @@ def test_a_model_with_this_layout_loads_and_comes_back(name: str) -> None:
     expected = reference(tokens).logits
     torch.testing.assert_close(model(tokens).logits, expected, rtol=0, atol=1e-5 * expected.abs().max().item())
 
-    assert recipe.weights is not None
-    made = mapping(recipe.weights, None, shapes_of(model.state_dict()), recipe.typed.program.params)
+    assert recipe.checkpoints is not None
+    made = mapping(recipe.checkpoints, None, shapes_of(model.state_dict()), recipe.program.program.params)
     saved, found = made.save(model.state_dict()), made.found(theirs)
     assert found.keys() - saved.keys() <= {copy for copy, _, _ in made.rules.copies} and saved.keys() <= found.keys()
     for key, tensor in saved.items():

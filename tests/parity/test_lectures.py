@@ -16,7 +16,7 @@ B, T, VOCAB = 2, 9, 13
 
 def pair(name: str, sizes: Mapping[str, Any]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """A text, the recipe's logits for it, and the recipe's weights, all moved at random, in float64."""
-    model = composer.load(name, set={"vocab": VOCAB, **sizes}).compile(seed=0).double().eval()
+    model = composer.load(name, overrides={"vocab": VOCAB, **sizes}).compile(seed=0).double().eval()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -23,7 +23,7 @@ RNNSEARCH = {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4}
 
 def moved(name: str, sizes: dict[str, int]) -> nn.Module:
     """The recipe's model in float64 with every parameter moved at random, also gains and biases that start at 1 or 0."""
-    model = composer.load(name, set=sizes).compile(seed=0).double().eval()
+    model = composer.load(name, overrides=sizes).compile(seed=0).double().eval()
     generator = torch.Generator().manual_seed(1)
     for parameter in model.parameters():
         parameter.data += 0.5 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)

@@ -20,7 +20,7 @@ B, S, T = 3, 5, 4
 def model() -> Any:
     """Every parameter moved at random, in float64."""
     sizes = {"vocab": VOCAB, "d_embed": EMBED, "hidden": HIDDEN, "align": ALIGN, "maxout": MAXOUT}
-    made = composer.load("seq2seq_rnn", set=sizes).compile(seed=0).double().eval()
+    made = composer.load("seq2seq_rnn", overrides=sizes).compile(seed=0).double().eval()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in made.parameters():
@@ -89,12 +89,12 @@ def test_a_sentence_is_continued_at_every_split(model: Any) -> None:
 @pytest.mark.parametrize("sampling", [GREEDY, Sampling(temperature=0.9)])
 def test_translations_are_written_with_a_cache_and_without(model: Any, sampling: Sampling) -> None:
     """Each of its own source, sampled or by beams."""
-    beside, prompts = {"source": words(B, S, 2)}, [[1]] * B
+    encoder_inputs, prompts = {"source": words(B, S, 2)}, [[1]] * B
     request = Request(max_new_tokens=10, sampling=sampling)
-    plain = generate(model, prompts, request, beside=beside, seed=3)
-    assert generate(model, prompts, request, beside=beside, seed=3, reading=cached) == plain
+    plain = generate(model, prompts, request, encoder_inputs=encoder_inputs, seed=3)
+    assert generate(model, prompts, request, encoder_inputs=encoder_inputs, seed=3, reading=cached) == plain
     assert len({tuple(answer) for answer in plain}) > 1
-    search = Search(beams=3, max_new_tokens=8, stop=frozenset({2, 5}))
-    several = beam_search(model, prompts, search, beside=beside)
-    again = beam_search(model, prompts, search, beside=beside, reading=cached)
+    search = Search(num_beams=3, max_new_tokens=8, stop=frozenset({2, 5}))
+    several = beam_search(model, prompts, search, encoder_inputs=encoder_inputs)
+    again = beam_search(model, prompts, search, encoder_inputs=encoder_inputs, reading=cached)
     assert [[text.tokens for text in each] for each in again] == [[text.tokens for text in each] for each in several]

@@ -29,13 +29,13 @@ from tests.parity.reference import REFERENCE, published
 )
 def test_default_sizes_are_the_published_ones(name: str, count: int) -> None:
     """Counted in the typed graph, in transformers' model on the meta device, and as published."""
-    typed = composer.load(name).typed
+    typed = composer.load(name).program
     ours = {entry.name: entry.parameter.shape for entry in parameters(typed) if not entry.tied_to}
     with torch.device("meta"):
         theirs = REFERENCE[name]({})
     assert sum(math.prod(shape) for shape in ours.values()) == count
     assert sum(parameter.numel() for parameter in theirs.parameters()) == count
-    rules = typed.program.recipe.weights
+    rules = typed.program.recipe.checkpoints
     assert rules is not None
     shapes = {key: tuple(tensor.shape) for key, tensor in published(theirs).items()}
     assert mapping(rules, theirs.config.model_type, ours, typed.program.params).check(shapes) == []

@@ -38,7 +38,7 @@ PADDING: dict[str, list[int]] = {"none": [0, 0, 0], "right": [0, 3, 6], "left": 
 def pair(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Any, Any]:
     """The recipe's model and transformers', with one set of weights, none of them at its initial value."""
     reference = perturbed(REFERENCE[name](theirs))
-    model = composer.load(name, set=ours).compile(seed=0).eval()
+    model = composer.load(name, overrides=ours).compile(seed=0).eval()
     load_published(model, published(reference))
     return model, reference
 
@@ -98,7 +98,7 @@ def test_every_setting_of_gemma3_matters(setting: str) -> None:
 @torch.no_grad()
 def test_scaled_rotary_positions_are_those_of_llama31() -> None:
     """One param turns Llama 3 into Llama 3.1; here the first training saw four positions."""
-    scaling = "{type: llama3, factor: 8, original_context: 4}"
+    scaling = "{type: llama3, factor: 8, original_max_position_embeddings: 4}"
     rope = {**LLAMA31, "rope_theta": 300.0, "original_max_position_embeddings": 4}
     model, reference = pair("llama3", {**TINY["llama3"], "scaling": scaling}, {**TINY["llama3"], "rope": rope})
     close(model(text()).logits, reference(text()).logits)
@@ -116,9 +116,9 @@ def test_a_llama_with_a_tied_head_loads_too() -> None:
 def test_weights_come_back_bit_for_bit(name: str) -> None:
     """Saved again, what was loaded is the `state_dict` of transformers, but for names that repeat another."""
     reference = perturbed(REFERENCE[name](TINY[name]))
-    model = composer.load(name, set=TINY[name]).compile(seed=0)
+    model = composer.load(name, overrides=TINY[name]).compile(seed=0)
     load_published(model, published(reference), reference.config.model_type)
-    rules = model.program.program.recipe.weights
+    rules = model.program.program.recipe.checkpoints
     assert rules is not None
     ours, theirs = model.state_dict(), published(reference)
     made = mapping(rules, reference.config.model_type, shapes_of(ours))
@@ -133,7 +133,7 @@ def test_a_model_loads_from_the_file_that_it_wrote(tmp_path: Path) -> None:
     first, reference = pair("gpt2", TINY["gpt2"], TINY["gpt2"])
     file = tmp_path / "model.safetensors"
     save_published(first, file)
-    second = composer.load("gpt2", set=TINY["gpt2"]).compile(seed=3).eval()
+    second = composer.load("gpt2", overrides=TINY["gpt2"]).compile(seed=3).eval()
     load_published(second, file)
     assert torch.equal(first(text()).logits, second(text()).logits)
     other = perturbed(REFERENCE["gpt2"](TINY["gpt2"]))
@@ -149,6 +149,6 @@ def test_a_folder_that_transformers_wrote_loads(name: str, tmp_path: Path) -> No
     reference = perturbed(REFERENCE[name](TINY[name]))
     reference.save_pretrained(tmp_path, max_shard_size="20KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    model = composer.load(name, set=TINY[name]).compile(seed=0).eval()
+    model = composer.load(name, overrides=TINY[name]).compile(seed=0).eval()
     load_published(model, tmp_path)
     close(model(text()).logits, reference(text()).logits)

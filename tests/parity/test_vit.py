@@ -27,7 +27,7 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
     """From the folder that transformers wrote, whose `config.json` sets every size."""
     reference = perturbed(REFERENCE["vit"](TINY))
     reference.save_pretrained(tmp_path)
-    model = composer.load("vit").configured(tmp_path).compile(seed=0).eval()
+    model = composer.load("vit").with_config(tmp_path).compile(seed=0).eval()
     load_published(model, tmp_path)
     label = torch.tensor([6, 0, 3])
     theirs = reference(images(), labels=label)
@@ -38,9 +38,9 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
 def test_weights_come_back_bit_for_bit() -> None:
     """With the axes of length one that the published token and positions have."""
     reference = perturbed(REFERENCE["vit"](TINY))
-    model = composer.load("vit", set=TINY).compile(seed=0)
+    model = composer.load("vit", overrides=TINY).compile(seed=0)
     load_published(model, published(reference))
-    rules = model.program.program.recipe.weights
+    rules = model.program.program.recipe.checkpoints
     assert rules is not None
     ours, theirs = model.state_dict(), published(reference)
     saved = mapping(rules, "vit", shapes_of(ours), model.program.program.params).save(ours)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from composer.train import TextData, TrainSettings, characters_of, tokenise
+from composer.train import TextData, TrainSettings, characters_of, tokenize
 
 TEXT = "".join(f"{n} sheep and {n * n} lambs ran over the hill\n" for n in range(120))
 
@@ -57,26 +57,26 @@ class SmallGPT(nn.Module):
 
 
 @pytest.fixture
-def tokeniser():
+def tokenizer():
     """The characters of the text."""
     return characters_of(TEXT)
 
 
 @pytest.fixture
-def data(tmp_path: Path, tokeniser) -> TextData:
+def data(tmp_path: Path, tokenizer) -> TextData:
     """The text in a file, encoded."""
     path = tmp_path / "sheep.txt"
     path.write_text(TEXT, encoding="utf-8", newline="")
-    return tokenise(TEXT, tokeniser, path=path)
+    return tokenize(TEXT, tokenizer, path=path)
 
 
 @pytest.fixture
-def build(tokeniser) -> Callable[[str], nn.Module]:
+def build(tokenizer) -> Callable[[str], nn.Module]:
     """Compiles any recipe to the same small GPT, with the same first weights."""
 
     def compile_recipe(recipe: str) -> nn.Module:
         torch.manual_seed(11)
-        return SmallGPT(tokeniser.size)
+        return SmallGPT(tokenizer.size)
 
     return compile_recipe
 
@@ -85,7 +85,7 @@ def build(tokeniser) -> Callable[[str], nn.Module]:
 def settings() -> TrainSettings:
     """Twelve steps of two unequal axes, every step logged."""
     return TrainSettings(
-        steps=12, batch=3, accumulation=2, context=7, learning_rate=3e-3, warmup=4, seed=5,
+        steps=12, batch_size=3, grad_accum=2, seq_len=7, learning_rate=3e-3, warmup_steps=4, seed=5,
         log_every=1, validate_every=5, validation_batches=4, save_every=5,
     )  # fmt: skip
 

@@ -24,13 +24,13 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
     """Every tensor of every part, and the counters."""
     loaded = checkpoints.load(checkpoints.save(at(3), tmp_path))
     assert (loaded.step, loaded.counters) == (3, {"tokens": 7})
-    for part in ("model", "optimiser", "random"):
+    for part in ("model", "optimizer", "random"):
         before, after = getattr(at(3), part), getattr(loaded, part)
         assert before.keys() == after.keys()
         assert all(torch.equal(before[key], after[key]) and before[key].dtype == after[key].dtype for key in before)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "random.safetensors", "state.json"])
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "random.safetensors", "state.json"])
 @pytest.mark.parametrize("place", [0, 0.5, 1])
 def test_a_flipped_bit_anywhere_names_the_file_and_the_checkpoint_before(tmp_path, name, place):
     """At the beginning, in the middle and at the end."""

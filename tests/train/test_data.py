@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from composer.train import ByteTokeniser, TrainingError, characters_of, objective_of, read_text, split, tokenise, validate
+from composer.train import ByteTokenizer, TrainingError, characters_of, objective_of, read_text, split, tokenize, validate
 from composer.train.data.text import check_length, draw_batch, held_out_batches
 
 
@@ -42,16 +42,16 @@ def test_a_byte_order_mark_is_no_text(tmp_path):
 
 def test_a_text_shorter_than_the_context_is_refused(tmp_path):
     """With both numbers."""
-    data = tokenise("x" * 100, ByteTokeniser(), path=tmp_path / "short.txt")
+    data = tokenize("x" * 100, ByteTokenizer(), path=tmp_path / "short.txt")
     check_length(data, 89)
-    with pytest.raises(TrainingError, match="has 90 tokens to train on; a context of 90 needs 91"):
+    with pytest.raises(TrainingError, match="has 90 tokens to train on; a sequence length of 90 needs 91"):
         check_length(data, 90)
 
 
 def test_every_start_is_drawn_and_targets_follow_their_tokens(data):
     """Windows lie inside the training text; with a seed they are the same again."""
     generator = torch.Generator().manual_seed(1)
-    drawn = draw_batch(data, batch=20000, context=7, generator=generator)
+    drawn = draw_batch(data, batch_size=20000, seq_len=7, generator=generator)
     stream = torch.from_numpy(data.train.astype(np.int64))
     windows = {tuple(window) for window in stream.unfold(0, 8, 1).tolist()}
     seen = {(*tokens, targets[-1]) for tokens, targets in zip(drawn["tokens"].tolist(), drawn["targets"].tolist(), strict=True)}
@@ -59,14 +59,14 @@ def test_every_start_is_drawn_and_targets_follow_their_tokens(data):
     assert seen <= windows
     assert tuple(stream[:8].tolist()) in seen
     assert tuple(stream[-8:].tolist()) in seen
-    again = draw_batch(data, batch=20000, context=7, generator=torch.Generator().manual_seed(1))
+    again = draw_batch(data, batch_size=20000, seq_len=7, generator=torch.Generator().manual_seed(1))
     assert torch.equal(again["tokens"], drawn["tokens"])
 
 
-@pytest.mark.parametrize("context", [1, 6, 7, 500, 10_000])
-def test_each_held_out_token_is_a_target_once_and_in_order(data, context):
+@pytest.mark.parametrize("seq_len", [1, 6, 7, 500, 10_000])
+def test_each_held_out_token_is_a_target_once_and_in_order(data, seq_len):
     """Whole windows, the rest, and a context longer than the text; the first follows the training text."""
-    batches = list(held_out_batches(data, batch=4, context=context))
+    batches = list(held_out_batches(data, batch_size=4, seq_len=seq_len))
     targets = torch.cat([batch["targets"].flatten() for batch in batches])
     tokens = torch.cat([batch["tokens"].flatten() for batch in batches])
     assert targets.tolist() == data.validation.tolist()
@@ -85,14 +85,14 @@ class Uniform(nn.Module):
         return SimpleNamespace(logits=self.scores.expand(*tokens.shape, -1), losses={})
 
 
-def test_losses_per_character_and_per_byte_compare_across_tokenisers(tmp_path):
+def test_losses_per_character_and_per_byte_compare_across_tokenizers(tmp_path):
     """Of an even guess both follow from the lengths: 3 bytes to each of these characters."""
     text = "日本語猫" * 100
     held_out = split(text)[1]
-    for tokeniser, tokens in ((ByteTokeniser(), 3 * len(held_out)), (characters_of(text), len(held_out))):
-        data = tokenise(text, tokeniser, path=tmp_path)
-        result = validate(Uniform(tokeniser.size), data, objective_of("causal_lm", tokeniser), batch=3, context=8)
-        nats = math.log(tokeniser.size)
+    for tokenizer, tokens in ((ByteTokenizer(), 3 * len(held_out)), (characters_of(text), len(held_out))):
+        data = tokenize(text, tokenizer, path=tmp_path)
+        result = validate(Uniform(tokenizer.size), data, objective_of("causal_lm", tokenizer), batch_size=3, seq_len=8)
+        nats = math.log(tokenizer.size)
         assert result.tokens == tokens
         assert result.per_token == pytest.approx(nats)
         assert result.per_character == pytest.approx(nats * tokens / len(held_out))

@@ -11,7 +11,7 @@ from torch import nn
 
 import composer
 from composer.train import RunFolder, TrainingError, open_run, train
-from composer.train.loop import build_optimiser, update
+from composer.train.loop import build_optimizer, update
 from composer.train.losses import loss
 
 RECIPE = "composer: 1\nname: small\n"
@@ -29,12 +29,12 @@ def test_accumulated_batches_make_the_step_of_the_large_batch(build, settings, c
     tokens = torch.randint(20, (5, 9), generator=torch.Generator().manual_seed(2))
     parts = [unequal(tokens[:2], 8), unequal(tokens[2:], 3)]
     large = {name: torch.cat([part[name] for part in parts]) for name in ("tokens", "targets")}
-    plain = change(settings, clip=0)
+    plain = change(settings, max_grad_norm=0)
     stepped = []
     for batches in ([large], parts):
         model = build(RECIPE).double().eval()  # no dropout: the two would draw differently
-        optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
-        measured = update(model, optimiser, batches, plain, rate=1.0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        measured = update(model, optimizer, batches, plain, rate=1.0)
         assert measured.tokens == 2 * 8 + 3 * 3
         stepped.append((measured.loss, torch.cat([p.detach().flatten() for p in model.parameters()])))
     assert stepped[0][0] == pytest.approx(stepped[1][0], rel=1e-6)  # the loss itself is reported in single precision
@@ -57,15 +57,15 @@ graph:
 outputs: {logits: head}
 losses:
   after: {type: cross_entropy, in: head, target: tokens, shift: 2, weight: 0.3}
-  label: {type: cross_entropy, in: head, target: labels, smoothing: 0.1, valid: valid}
-  form: {type: mse, in: ["layers(0)", layers], target: wanted, reduce: sum}
+  label: {type: cross_entropy, in: head, target: labels, label_smoothing: 0.1, valid: valid}
+  form: {type: mse, in: ["layers(0)", layers], target: wanted, reduction: sum}
   odds: {type: binary_cross_entropy, in: layers, target: embed}
   z: {in: "layers(:).moe.router_z", weight: 0.1}
   drift: {in: "layers(:).near"}
 """
 
 
-def labelled(generator, rows, asked):
+def labeled(generator, rows, asked):
     """A batch with targets of each kind, of which unequal shares ask for something."""
     tokens, labels = (torch.randint(20, (rows, 9), generator=generator) for _ in range(2))
     labels[:, asked:] = -100
@@ -84,9 +84,9 @@ def step_of_many_losses(batches, settings):
 def test_every_loss_of_accumulated_batches_is_that_of_the_large_batch(settings, change):
     """Each is weighed by what it asks for itself, not by what the task does: the same numbers and the same step in float64."""
     generator = torch.Generator().manual_seed(2)
-    parts = [labelled(generator, rows, asked) for rows, asked in ((2, 8), (3, 3), (1, 5))]
+    parts = [labeled(generator, rows, asked) for rows, asked in ((2, 8), (3, 3), (1, 5))]
     large = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    plain = change(settings, clip=0, label_smoothing=0)
+    plain = change(settings, max_grad_norm=0, label_smoothing=0)
     (whole, expected), (pieces, weights) = (step_of_many_losses(batches, plain) for batches in ([large], parts))
     assert set(whole) == {"after", "label", "form", "odds", "z", "drift", "causal_lm"}
     assert pieces == {name: pytest.approx(value, abs=1e-12) for name, value in whole.items()}
@@ -96,9 +96,9 @@ def test_every_loss_of_accumulated_batches_is_that_of_the_large_batch(settings, 
 def test_a_batch_without_labels_takes_no_part_in_their_loss(settings, change):
     """Of two batches one has labels: their loss is that of the one."""
     generator = torch.Generator().manual_seed(2)
-    asks, bare = labelled(generator, 2, 8), labelled(generator, 2, 8)
+    asks, bare = labeled(generator, 2, 8), labeled(generator, 2, 8)
     del bare["labels"], bare["wanted"]
-    plain = change(settings, clip=0)
+    plain = change(settings, max_grad_norm=0)
     alone, _ = step_of_many_losses([asks], plain)
     together, _ = step_of_many_losses([asks, bare], plain)
     assert together["label"] == pytest.approx(alone["label"], abs=1e-12)
@@ -147,10 +147,10 @@ def test_what_sees_a_batch_as_a_whole_is_refused_by_name(settings, message):
     """Several batches do not make it; one does."""
     model = composer.load(BASE + WHOLE[message]).compile(seed=0)
     batch = unequal(torch.randint(20, (3, 9)), 8)
-    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
-    update(model, optimiser, [batch], settings, rate=1.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    update(model, optimizer, [batch], settings, rate=1.0)
     with pytest.raises(TrainingError, match=message):
-        update(model, optimiser, [batch, batch], settings, rate=1.0)
+        update(model, optimizer, [batch, batch], settings, rate=1.0)
 
 
 def test_clipping_shortens_the_whole_gradient_to_the_norm(build, settings, change):
@@ -160,7 +160,9 @@ def test_clipping_shortens_the_whole_gradient_to_the_norm(build, settings, chang
     for clip in (0.0, 0.01):
         model = build(RECIPE).eval()
         before = copy.deepcopy(model)
-        measured = update(model, torch.optim.SGD(model.parameters(), lr=1.0), [batch], change(settings, clip=clip), rate=0.5)
+        measured = update(
+            model, torch.optim.SGD(model.parameters(), lr=1.0), [batch], change(settings, max_grad_norm=clip), rate=0.5
+        )
         moved = [new - old for new, old in zip(model.parameters(), before.parameters(), strict=True)]
         lengths[clip] = float(torch.cat([m.detach().flatten() for m in moved]).norm())
     assert lengths[0.01] == pytest.approx(0.5 * 0.01, rel=1e-3)
@@ -173,19 +175,21 @@ def test_a_step_is_torchs_adamw_on_the_same_gradient(build, settings, change):
     batch = unequal(torch.randint(20, (3, 9), generator=torch.Generator().manual_seed(2)), 8)
     before = copy.deepcopy(model)
     loss(before, batch).total.backward()
-    plain = change(settings, clip=0, weight_decay=0.1)
-    update(model, build_optimiser(model, plain), [batch], plain, rate=0.02)
+    plain = change(settings, max_grad_norm=0, weight_decay=0.1)
+    update(model, build_optimizer(model, plain), [batch], plain, rate=0.02)
     for name, decay in (("up.weight", 0.1), ("norm1.weight", 0.0)):
         old, new = before.get_parameter(name), model.get_parameter(name)
         expected = old * (1 - 0.02 * decay) - 0.02 * old.grad / (old.grad.abs() + 1e-8)  # first step: the moments are unbiased
         torch.testing.assert_close(new, expected)
 
 
-def test_a_run_learns_and_keeps_all_that_it_is(build, data, tokeniser, settings, change, quiet, tmp_path):
+def test_a_run_learns_and_keeps_all_that_it_is(build, data, tokenizer, settings, change, quiet, tmp_path):
     """Counting pairs of characters gives 1.25 nats on this text; the folder opens again to the very model that was trained."""
     model = build(RECIPE)
-    longer = change(settings, steps=200, batch=8, context=24, learning_rate=2e-2, warmup=10, save_every=0, validate_every=0)
-    result = train(model, tokeniser, data, longer, tmp_path / "run", recipe=RECIPE, show=quiet())
+    longer = change(
+        settings, steps=200, batch_size=8, seq_len=24, learning_rate=2e-2, warmup_steps=10, save_every=0, validate_every=0
+    )
+    result = train(model, tokenizer, data, longer, tmp_path / "run", recipe=RECIPE, show=quiet())
     run = RunFolder(tmp_path / "run")
     lines = [json.loads(line) for line in run.metrics.read_text(encoding="utf-8").splitlines()]
     assert lines[0]["loss"] > 2.5
@@ -195,13 +199,13 @@ def test_a_run_learns_and_keeps_all_that_it_is(build, data, tokeniser, settings,
     assert [line["tokens"] for line in lines] == [(step + 1) * 8 * 24 * 2 for step in range(200)]
 
     opened = open_run(tmp_path / "run", build=build)
-    assert (opened.step, opened.settings, opened.tokeniser) == (200, longer, tokeniser)
+    assert (opened.step, opened.settings, opened.tokenizer) == (200, longer, tokenizer)
     for name, tensor in model.state_dict().items():
         assert torch.equal(opened.model.state_dict()[name], tensor), name
     assert run.recipe.read_text(encoding="utf-8") == RECIPE
 
 
-def test_a_loss_that_is_no_number_stops_the_run_before_it_harms_the_weights(build, data, tokeniser, settings, quiet, tmp_path):
+def test_a_loss_that_is_no_number_stops_the_run_before_it_harms_the_weights(build, data, tokenizer, settings, quiet, tmp_path):
     """The error names the step and the last good checkpoint, which is the last that was saved."""
     model = build(RECIPE)
 
@@ -211,41 +215,41 @@ def test_a_loss_that_is_no_number_stops_the_run_before_it_harms_the_weights(buil
                 model.norm3.weight.fill_(float("nan"))
 
     with pytest.raises(TrainingError, match=r"loss \(nan\) .* at step 8.*step-000005"):
-        train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet(poison))
+        train(model, tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet(poison))
     assert torch.isfinite(model.up.weight).all()
     assert open_run(tmp_path / "run", build=build).step == 5
 
 
-def test_a_folder_that_holds_a_run_is_not_written_over(build, data, tokeniser, settings, quiet, tmp_path):
+def test_a_folder_that_holds_a_run_is_not_written_over(build, data, tokenizer, settings, quiet, tmp_path):
     """The hint says how to go on with it."""
-    train(build(RECIPE), tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     with pytest.raises(TrainingError, match="already holds a run") as error:
-        train(build(RECIPE), tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+        train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     assert "--resume" in error.value.hint
 
 
-def test_a_tokeniser_larger_than_the_model_is_refused(build, data, tokeniser, settings, quiet, tmp_path):
+def test_a_tokenizer_larger_than_the_model_is_refused(build, data, tokenizer, settings, quiet, tmp_path):
     """Before anything is written."""
     model = build(RECIPE)
-    model.embed = nn.Embedding(tokeniser.size - 1, 16)
-    with pytest.raises(TrainingError, match=f"knows {tokeniser.size - 1} tokens, the tokeniser makes {tokeniser.size}"):
-        train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    model.embed = nn.Embedding(tokenizer.size - 1, 16)
+    with pytest.raises(TrainingError, match=f"knows {tokenizer.size - 1} tokens, the tokenizer makes {tokenizer.size}"):
+        train(model, tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     assert not (tmp_path / "run").exists()
 
 
-def test_a_recipe_for_another_task_is_refused(build, data, tokeniser, settings, quiet, tmp_path):
+def test_a_recipe_for_another_task_is_refused(build, data, tokenizer, settings, quiet, tmp_path):
     """It is named."""
     model = build(RECIPE)
     model.recipe.task = "masked_lm"
     with pytest.raises(TrainingError, match="masked_lm"):
-        train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+        train(model, tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="bfloat16 autocast is for CUDA")
-def test_on_cuda_a_run_computes_in_bfloat16_and_keeps_its_weights_in_full(build, data, tokeniser, settings, quiet, tmp_path):
+def test_on_cuda_a_run_computes_in_bfloat16_and_keeps_its_weights_in_full(build, data, tokenizer, settings, quiet, tmp_path):
     """And resumes on either device."""
     model = build(RECIPE).cuda()
-    train(model, tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
+    train(model, tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
     opened = open_run(tmp_path / "run", build=build)
     assert torch.equal(opened.model.up.weight, model.up.weight.cpu())

@@ -58,7 +58,7 @@ def test_given_targets_are_taken_where_they_stand(case):
 
 
 def test_padding_neither_asks_nor_answers(case):
-    """Left and right padding: only pairs of real neighbours count."""
+    """Left and right padding: only pairs of real neighbors count."""
     logits, tokens = case
     valid = torch.tensor([[False, False, True, True, True], [True, True, True, False, False]])
     pairs = [(0, 2), (0, 3), (1, 0), (1, 1)]
@@ -106,7 +106,7 @@ def test_half_precision_logits_are_summed_in_full(case):
 
 
 def test_a_recipe_without_task_or_losses_cannot_be_trained(case):
-    """There is nothing to minimise."""
+    """There is nothing to minimize."""
     logits, tokens = case
     with pytest.raises(TrainingError, match="nothing to train"):
         loss(Fixed(logits, task=None), {"tokens": tokens})
@@ -118,7 +118,7 @@ HEADS = {"masked_lm": ("labels", (3, 5)), "token_classification": ("labels", (3,
 @pytest.mark.parametrize("task", HEADS)
 def test_the_loss_of_a_task_is_torchs_cross_entropy_with_its_targets(task):
     """Targets of −100 ask for nothing, and are no input of the model."""
-    pooled = "  pool: {type: pool, how: mean, in: embed}\n" if task == "sequence_classification" else ""
+    pooled = "  pool: {type: pool, mode: mean, in: embed}\n" if task == "sequence_classification" else ""
     head = f"recipe: r\ntask: {task}\ninputs: {{tokens: 'int[batch, time]'}}\ngraph:\n"
     embed = "  embed: {type: embedding, vocab: 8, dim: 4}\n"
     model = composer.load(f"{head}{embed}{pooled}  head: {{type: linear, out: 8}}\noutputs: {{logits: head}}\n").compile(seed=0)
@@ -140,8 +140,8 @@ recipe: r
 task: image_classification
 inputs: {image: "float[batch, channels, height, width]"}
 graph:
-  patches: {type: patch_embedding, patch: 2, dim: 4}
-  pool: {type: pool, how: first}
+  patches: {type: patch_embedding, patch_size: 2, dim: 4}
+  pool: {type: pool, mode: first}
   head: {type: linear, out: 3}
 outputs: {logits: head}
 """.replace("channels, height, width", "3, 4, 4")

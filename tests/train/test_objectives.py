@@ -10,17 +10,17 @@ import torch
 import composer
 from composer.decode import GREEDY, Request, cached, generate
 from composer.train import (
-    ByteTokeniser,
-    MarkedTokeniser,
+    ByteTokenizer,
+    MarkedTokenizer,
     TrainingError,
     TrainSettings,
     characters_of,
-    load_tokeniser,
+    load_tokenizer,
     marked,
     objective_of,
     open_run,
     resume,
-    save_tokeniser,
+    save_tokenizer,
     train,
     validate,
 )
@@ -34,14 +34,14 @@ PAIRS = "".join(f"{word}\t{word[::-1]}\n" for word in ("stone", "moth", "lamp", 
 def made(task, text, path):
     """An objective with its data."""
     objective = objective_of(task, marked(characters_of(text), task))
-    return objective, objective.tokenise(text, path=path)
+    return objective, objective.tokenize(text, path=path)
 
 
 def test_a_denoiser_is_given_what_is_left_and_asked_for_what_is_gone(tmp_path):
     """Source and target together are the window; the target begins with a start, and both end with an end."""
     objective, data = made("denoising", TEXT, tmp_path)
-    marks = objective.tokeniser
-    batch = objective.draw(data, batch=5, context=40, generator=torch.Generator().manual_seed(0))
+    marks = objective.tokenizer
+    batch = objective.draw(data, batch_size=5, seq_len=40, generator=torch.Generator().manual_seed(0))
     for source, target, targets in zip(*(batch[name].tolist() for name in ("source", "target", "targets")), strict=True):
         assert target[0] == marks.mark("<start>") and target[1:] == targets[:-1]
         assert source[-1] == targets[-1] == marks.mark("<end>")
@@ -56,18 +56,18 @@ def test_a_denoiser_is_given_what_is_left_and_asked_for_what_is_gone(tmp_path):
 def test_a_masked_model_is_asked_for_hidden_words_where_they_stand(tmp_path):
     """Six of forty."""
     objective, data = made("masked_lm", TEXT, tmp_path)
-    batch = objective.draw(data, batch=5, context=40, generator=torch.Generator().manual_seed(0))
+    batch = objective.draw(data, batch_size=5, seq_len=40, generator=torch.Generator().manual_seed(0))
     asked = batch["labels"] != -100
     assert (asked.sum(1) == 6).all()
     whole = torch.where(asked, batch["labels"], batch["tokens"])
-    assert all(objective.tokeniser.decode(row) in TEXT for row in whole.tolist())
+    assert all(objective.tokenizer.decode(row) in TEXT for row in whole.tolist())
 
 
 def test_pairs_become_padded_sources_and_targets(tmp_path):
     """One to a line; the last tenth is held out, and counts its own characters."""
     objective, data = made("seq2seq_lm", PAIRS, tmp_path)
-    marks = objective.tokeniser
-    batch = objective.draw(data, batch=200, context=8, generator=torch.Generator().manual_seed(0))
+    marks = objective.tokenizer
+    batch = objective.draw(data, batch_size=200, seq_len=8, generator=torch.Generator().manual_seed(0))
     seen = set()
     for source, valid, target, targets in zip(*(batch[name].tolist() for name in batch), strict=True):
         length = sum(valid)
@@ -77,16 +77,16 @@ def test_pairs_become_padded_sources_and_targets(tmp_path):
         assert target[1 : len(word) + 1] == targets[: len(word)] and targets[len(word)] == marks.mark("<end>")
         seen.add(word)
     assert seen == {line.split("\t")[0] for line in PAIRS.splitlines()[:9]}
-    (held_out,) = objective.held_out(data, batch=4, context=8)
+    (held_out,) = objective.held_out(data, batch_size=4, seq_len=8)
     assert marks.decode(held_out["source"][0].tolist()) == "sea<end>"
     assert (data.characters, objective.whole(data)) == (3, 4)
 
 
 @pytest.mark.parametrize("task", ["masked_lm", "denoising"])
 def test_held_out_windows_are_the_same_each_time(task, tmp_path):
-    """Side by side over the whole held-out text, spoilt in the same way."""
+    """Side by side over the whole held-out text, spoiled in the same way."""
     objective, data = made(task, TEXT, tmp_path)
-    one, two = (list(objective.held_out(data, batch=2, context=20)) for _ in range(2))
+    one, two = (list(objective.held_out(data, batch_size=2, seq_len=20)) for _ in range(2))
     assert all(torch.equal(a[name], b[name]) for a, b in zip(one, two, strict=True) for name in a)
     total = sum(math.prod(batch[name].shape) for batch in one for name in ("tokens",) if name in batch)
     assert task == "denoising" or total == len(data.validation)
@@ -106,31 +106,31 @@ def test_what_does_not_fit_is_refused(tmp_path):
     """A text longer than the context, too few pairs, a window too short for gaps or too long for their marks."""
     objective, data = made("seq2seq_lm", PAIRS, tmp_path)
     objective.check(data, 6)
-    with pytest.raises(TrainingError, match="a text of 6 tokens with its end; the context is 5"):
+    with pytest.raises(TrainingError, match="a text of 6 tokens with its end; the sequence length is 5"):
         objective.check(data, 5)
     with pytest.raises(TrainingError, match="too few pairs"):
         (few := made("seq2seq_lm", "a\tb\n", tmp_path))[0].check(few[1], 4)
     denoiser, text = made("denoising", TEXT * 20, tmp_path)
-    with pytest.raises(TrainingError, match="a context of 2200 has 110 gaps"):
+    with pytest.raises(TrainingError, match="a sequence length of 2200 has 110 gaps"):
         denoiser.check(text, 2200)
     with pytest.raises(TrainingError, match="a window of 1 tokens"):
         denoiser.check(text, 1)
     with pytest.raises(TrainingError, match="for causal_lm, masked_lm, denoising or seq2seq_lm; this one is encoder"):
-        objective_of("encoder", ByteTokeniser())
+        objective_of("encoder", ByteTokenizer())
     with pytest.raises(TrainingError, match="no marks for denoising"):
-        objective_of("denoising", marked(ByteTokeniser(), "masked_lm"))
+        objective_of("denoising", marked(ByteTokenizer(), "masked_lm"))
 
 
 def test_marks_stand_beside_the_text(tmp_path):
     """They are shown by name, read only where that is asked for, and kept in the file."""
-    tokeniser = MarkedTokeniser(characters_of("ab<>0"), ("<start>", "<0>"))
-    assert tokeniser.size == 7
-    assert tokeniser.encode("<0>") == tokeniser.text.encode("<0>")
-    ids = tokeniser.encode_marked("a<0>b")
-    assert ids == [*tokeniser.encode("a"), 6, *tokeniser.encode("b")]
-    assert tokeniser.decode([5, *ids, 6]) == "<start>a<0>b<0>"
-    save_tokeniser(tokeniser, tmp_path / "t.json")
-    assert load_tokeniser(tmp_path / "t.json") == tokeniser
+    tokenizer = MarkedTokenizer(characters_of("ab<>0"), ("<start>", "<0>"))
+    assert tokenizer.size == 7
+    assert tokenizer.encode("<0>") == tokenizer.text.encode("<0>")
+    ids = tokenizer.encode_marked("a<0>b")
+    assert ids == [*tokenizer.encode("a"), 6, *tokenizer.encode("b")]
+    assert tokenizer.decode([5, *ids, 6]) == "<start>a<0>b<0>"
+    save_tokenizer(tokenizer, tmp_path / "t.json")
+    assert load_tokenizer(tmp_path / "t.json") == tokenizer
 
 
 @pytest.mark.parametrize(
@@ -141,16 +141,16 @@ def test_models_learn_stop_and_go_on(task, recipe, text, context, tmp_path, quie
     """The loss falls, and a run that goes on from its eighth step ends where it ended before."""
     path = tmp_path / "text.txt"
     path.write_text(text, encoding="utf-8", newline="")
-    tokeniser = marked(characters_of(text), task)
-    objective = objective_of(task, tokeniser)
-    data = objective.tokenise(text, path=path)
-    sizes = {**TINY, "vocab": tokeniser.size, **({"head_dim": 16} if recipe == "t5" else {})}
-    loaded = composer.load(recipe, set=sizes)
+    tokenizer = marked(characters_of(text), task)
+    objective = objective_of(task, tokenizer)
+    data = objective.tokenize(text, path=path)
+    sizes = {**TINY, "vocab": tokenizer.size, **({"head_dim": 16} if recipe == "t5" else {})}
+    loaded = composer.load(recipe, overrides=sizes)
     settings = TrainSettings(
-        steps=12, batch=4, accumulation=2, context=context, learning_rate=1e-2, warmup=2, save_every=8, validate_every=0
+        steps=12, batch_size=4, grad_accum=2, seq_len=context, learning_rate=1e-2, warmup_steps=2, save_every=8, validate_every=0
     )
-    before = validate(loaded.compile(seed=0), data, objective, batch=4, context=context)
-    whole = train(loaded.compile(seed=0), tokeniser, data, settings, tmp_path / "whole", recipe=loaded.text, show=quiet())
+    before = validate(loaded.compile(seed=0), data, objective, batch_size=4, seq_len=context)
+    whole = train(loaded.compile(seed=0), tokenizer, data, settings, tmp_path / "whole", recipe=loaded.text, show=quiet())
     assert whole.validation.per_token < before.per_token
     assert (whole.validation.per_character is None) == (task != "seq2seq_lm")
 
@@ -164,31 +164,33 @@ def test_models_learn_stop_and_go_on(task, recipe, text, context, tmp_path, quie
 def test_a_translator_learns_its_pairs(tmp_path, quiet):
     """Nine words backwards, by heart; opened again, it writes them with a cache."""
     text = PAIRS
-    tokeniser = marked(characters_of(text), "seq2seq_lm")
-    objective = objective_of("seq2seq_lm", tokeniser)
-    data = objective.tokenise(text, path=tmp_path / "pairs.txt")
-    loaded = composer.load("transformer", set={**TINY, "vocab": tokeniser.size})
-    settings = TrainSettings(steps=150, batch=9, context=8, learning_rate=1e-2, warmup=10, save_every=0, validate_every=0)
+    tokenizer = marked(characters_of(text), "seq2seq_lm")
+    objective = objective_of("seq2seq_lm", tokenizer)
+    data = objective.tokenize(text, path=tmp_path / "pairs.txt")
+    loaded = composer.load("transformer", overrides={**TINY, "vocab": tokenizer.size})
+    settings = TrainSettings(
+        steps=150, batch_size=9, seq_len=8, learning_rate=1e-2, warmup_steps=10, save_every=0, validate_every=0
+    )
     (tmp_path / "pairs.txt").write_text(text, encoding="utf-8", newline="")
-    train(loaded.compile(seed=0), tokeniser, data, settings, tmp_path / "run", recipe=loaded.text, show=quiet())
+    train(loaded.compile(seed=0), tokenizer, data, settings, tmp_path / "run", recipe=loaded.text, show=quiet())
     opened = open_run(tmp_path / "run", build=lambda _: loaded.compile(seed=3))
-    end = opened.tokeniser.mark("<end>")
+    end = opened.tokenizer.mark("<end>")
     request = Request(max_new_tokens=8, sampling=GREEDY, stop=frozenset({end}))
     for line in PAIRS.splitlines()[:9]:
         word, answer = line.split("\t")
-        source = torch.tensor([[*opened.tokeniser.encode(word), end]])
-        start = [[opened.tokeniser.mark("<start>")]]
-        (found,) = generate(opened.model, start, request, beside={"source": source}, reading=cached)
-        assert opened.tokeniser.decode(found) == answer
+        source = torch.tensor([[*opened.tokenizer.encode(word), end]])
+        start = [[opened.tokenizer.mark("<start>")]]
+        (found,) = generate(opened.model, start, request, encoder_inputs={"source": source}, reading=cached)
+        assert opened.tokenizer.decode(found) == answer
 
 
 def test_a_model_without_a_place_for_padding_is_refused(tmp_path, quiet):
     """It would read the padding."""
-    tokeniser = marked(characters_of(PAIRS), "seq2seq_lm")
-    data = objective_of("seq2seq_lm", tokeniser).tokenise(PAIRS, path=tmp_path)
-    text = composer.load("transformer", set={**TINY, "vocab": tokeniser.size}).text
+    tokenizer = marked(characters_of(PAIRS), "seq2seq_lm")
+    data = objective_of("seq2seq_lm", tokenizer).tokenize(PAIRS, path=tmp_path)
+    text = composer.load("transformer", overrides={**TINY, "vocab": tokenizer.size}).text
     for mask in (" and valid(source_valid)", "valid(source_valid)", "  source_valid: bool[batch, source_time]?\n"):
         text = text.replace(mask, "full" if mask.startswith("valid") else "")
-    loaded = composer.load(text, set={**TINY, "vocab": tokeniser.size})
+    loaded = composer.load(text, overrides={**TINY, "vocab": tokenizer.size})
     with pytest.raises(TrainingError, match="the model has no input `source_valid`"):
-        train(loaded.compile(), tokeniser, data, TrainSettings(context=8), tmp_path / "run", recipe=loaded.text, show=quiet())
+        train(loaded.compile(), tokenizer, data, TrainSettings(seq_len=8), tmp_path / "run", recipe=loaded.text, show=quiet())

@@ -24,26 +24,26 @@ def metrics(path):
 
 
 def weights(path):
-    """The latest checkpoint's tensors: the model's and the optimiser's, and the random states."""
+    """The latest checkpoint's tensors: the model's and the optimizer's, and the random states."""
     saved = checkpoints.load(checkpoints.latest(RunFolder(path).checkpoints))
-    return {**saved.model, **saved.optimiser, **saved.random}
+    return {**saved.model, **saved.optimizer, **saved.random}
 
 
 @pytest.fixture
-def uninterrupted(build, data, tokeniser, settings, quiet, tmp_path):
+def uninterrupted(build, data, tokenizer, settings, quiet, tmp_path):
     """The run that never stopped."""
-    train(build(RECIPE), tokeniser, data, settings, tmp_path / "whole", recipe=RECIPE, show=quiet())
+    train(build(RECIPE), tokenizer, data, settings, tmp_path / "whole", recipe=RECIPE, show=quiet())
     return tmp_path / "whole"
 
 
 @pytest.fixture
-def start(build, data, tokeniser, settings, quiet, tmp_path):
+def start(build, data, tokenizer, settings, quiet, tmp_path):
     """Begins a run that something happens to after a step."""
 
     def begin(after):
         show = quiet(after)
         with pytest.raises(KeyboardInterrupt) as stopped:
-            train(build(RECIPE), tokeniser, data, settings, tmp_path / "run", recipe=RECIPE, show=show)
+            train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=show)
         return tmp_path / "run", show, stopped.value
 
     return begin

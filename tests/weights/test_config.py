@@ -90,14 +90,14 @@ MODELS: dict[str, type[Published]] = {
 }
 
 
-def configured(recipe: str, config: Any) -> composer.Recipe:
+def with_config(recipe: str, config: Any) -> composer.Recipe:
     """The recipe as a configuration of transformers sets it."""
-    return composer.load(recipe).configured(config if isinstance(config, dict) else config.to_dict())
+    return composer.load(recipe).with_config(config if isinstance(config, dict) else config.to_dict())
 
 
 def set_in(recipe: str, config: dict[str, Any]) -> dict[str, str]:
     """What a `config.json` sets, by path."""
-    pairs = (setting.partition("=") for setting in configured(recipe, config).settings)
+    pairs = (setting.partition("=") for setting in with_config(recipe, config).settings)
     return {path: value for path, _, value in pairs}
 
 
@@ -108,7 +108,7 @@ def test_a_configured_recipe_is_the_model_of_that_configuration(case: str, tmp_p
     name, config = TINY[case]
     reference = perturbed(MODELS[name](config))
     reference.save_pretrained(tmp_path)
-    model = composer.load(name).configured(tmp_path).compile(seed=0).eval()
+    model = composer.load(name).with_config(tmp_path).compile(seed=0).eval()
     load_published(model, tmp_path)
     tokens = torch.randint(53, (2, 11), generator=torch.Generator().manual_seed(2))
     theirs = reference(tokens).logits
@@ -121,14 +121,14 @@ def test_the_published_model_sets_what_the_recipe_has_by_default(name: str) -> N
     with torch.device("meta"):
         reference = REFERENCE[name]({})
     recipe = composer.load(name)
-    found = configured(name, reference.config)
-    assert found.typed.program.params == recipe.typed.program.params
+    found = with_config(name, reference.config)
+    assert found.program.program.params == recipe.program.program.params
     assert shapes(found) == shapes(recipe)
 
 
 def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
     """Every parameter's."""
-    return {one.name: one.parameter.shape for one in parameters(recipe.typed) if not one.tied_to}
+    return {one.name: one.parameter.shape for one in parameters(recipe.program) if not one.tied_to}
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_other_sizes_have_the_parameters_of_their_models(name: str, config: Any,
     with torch.device("meta"):
         theirs = MODELS[name](config)
     assert sum(parameter.numel() for parameter in theirs.parameters()) == count
-    assert configured(name, config).summary().costs.parameters == count
+    assert with_config(name, config).summary().costs.parameters == count
 
 
 def test_bert_base_uncased_is_the_recipe_as_it_stands() -> None:
@@ -159,7 +159,7 @@ def test_bert_base_uncased_is_the_recipe_as_it_stands() -> None:
         "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "position_embedding_type": "absolute",
         "transformers_version": "4.6.0.dev0", "type_vocab_size": 2, "use_cache": True, "vocab_size": 30522,
     }  # fmt: skip
-    assert configured("bert", first).typed.program.params == composer.load("bert").typed.program.params
+    assert with_config("bert", first).program.program.params == composer.load("bert").program.program.params
 
 
 def test_files_of_older_versions_are_read_too() -> None:
@@ -174,11 +174,11 @@ def test_files_of_older_versions_are_read_too() -> None:
         "rope_theta": 500000.0, "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.45.0.dev0",
         "use_cache": True, "vocab_size": 128256,
     }  # fmt: skip
-    assert configured("llama3", old).summary().costs.parameters == 1_235_814_400
+    assert with_config("llama3", old).summary().costs.parameters == 1_235_814_400
     assert set_in("llama3", old)["scaling.factor"] == "32.0"
     without = {key: value for key, value in old.items() if key not in ("rope_scaling", "rope_theta", "num_key_value_heads")}
-    found = configured("llama3", without)
-    assert (found.typed.program.params["theta"], found.typed.program.params["n_kv_heads"]) == (10000, 32)
+    found = with_config("llama3", without)
+    assert (found.program.program.params["theta"], found.program.program.params["n_kv_heads"]) == (10000, 32)
     assert set_in("llama3", {**old, "rope_scaling": None})["scaling"] == "none"
 
 
@@ -201,7 +201,7 @@ def test_files_of_older_versions_are_read_too() -> None:
 def test_what_the_recipe_does_not_do_is_an_error_at_its_line(change: dict[str, Any], code: str, line: str) -> None:
     """Nothing in the file is passed over."""
     with pytest.raises(RecipeError) as error:
-        configured("llama3", {**TINY["llama"][1].to_dict(), **change})
+        with_config("llama3", {**TINY["llama"][1].to_dict(), **change})
     (wrong,) = error.value.diagnostics
     assert (wrong.code, wrong.span.source.name) == (code, "config.json")
     text = wrong.span.source.lines[wrong.span.line - 1]
@@ -218,7 +218,7 @@ def test_layers_in_another_order_are_an_error(types: object) -> None:
     config = TINY["gemma3"][1].to_dict()
     assert config["layer_types"] == [*["sliding_attention"] * 5, "full_attention", "sliding_attention"]
     with pytest.raises(RecipeError) as error:
-        configured("gemma3", {**config, "layer_types": types})
+        with_config("gemma3", {**config, "layer_types": types})
     assert [(wrong.code, wrong.message.partition(" is ")[0]) for wrong in error.value.diagnostics] == [
         ("config-value", "layer_types")
     ]
@@ -228,7 +228,7 @@ def test_a_count_of_nothing_known_is_an_error_of_the_recipe() -> None:
     """At its place there."""
     text = (zoo() / "gemma3.yaml").read_text(encoding="utf-8").replace("count: n_layers}", "count: layers}")
     with pytest.raises(RecipeError) as error:
-        composer.load(text).configured(TINY["gemma3"][1].to_dict())
+        composer.load(text).with_config(TINY["gemma3"][1].to_dict())
     (wrong,) = error.value.diagnostics
     assert wrong.span.source.lines[wrong.span.line - 1].lstrip().startswith("layer_types:")
 
@@ -236,7 +236,9 @@ def test_a_count_of_nothing_known_is_an_error_of_the_recipe() -> None:
 def test_a_size_that_the_recipe_refuses_is_an_error_of_the_setting() -> None:
     """As if it had been set by hand."""
     with pytest.raises(RecipeError) as error:
-        configured("llama3", {**TINY["llama"][1].to_dict(), "num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": None})
+        with_config(
+            "llama3", {**TINY["llama"][1].to_dict(), "num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": None}
+        )
     assert error.value.diagnostics[0].code == "indivisible"
 
 
@@ -248,9 +250,9 @@ def test_a_spoilt_file_never_escapes() -> None:
     """Whatever stands at any of its keys, it is read or refused."""
     plain = {**TINY["llama 3.1"][1].to_dict(), "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}
     for key, odd in product([*plain, "", "a.b", "é"], [*ODD, DEEP]):
-        spoilt = {**plain, key: odd}
+        spoiled = {**plain, key: odd}
         with suppress(RecipeError):
-            assert configured("llama3", spoilt).typed
+            assert with_config("llama3", spoiled).program
     for key, odd in product(LLAMA31, ODD):
         with suppress(RecipeError):
-            assert configured("llama3", {**plain, "rope_parameters": {**LLAMA31, key: odd}}).typed
+            assert with_config("llama3", {**plain, "rope_parameters": {**LLAMA31, key: odd}}).program

@@ -121,7 +121,7 @@ def test_gate_and_up_alternate_along_the_width() -> None:
 @pytest.mark.parametrize("rotated", [6, 4])
 def test_rows_of_heads_are_put_into_the_other_rotary_layout(rotated: int) -> None:
     """Turned in its own layout, a query is the same: what changes places are its channels, and those of the keys with them."""
-    rule = f"(q|k).*: {{from: w(q|k).*, permute_rotary: {{head_dim: 6, rotated: {rotated}}}}}"
+    rule = f"(q|k).*: {{from: w(q|k).*, permute_rotary: {{head_dim: 6, rotary_dim: {rotated}}}}}"
     made = rules(rule, q__weight=(12, 5), q__bias=(12,), k__weight=(6, 5), k__bias=(6,))
     theirs = drawn(made)
     ours = made.load(theirs)
@@ -206,25 +206,25 @@ def test_bits_survive_both_ways() -> None:
 
 def test_a_prefix_is_taken_off_where_it_stands() -> None:
     """The same tensors load from both kinds of files; with both at once nobody knows which is meant."""
-    made = mapping(written("model: {strip: base., rules: {a.w: b.w}}"), "model", {"a.w": (2,)})
+    made = mapping(written("model: {strip_prefix: base., rules: {a.w: b.w}}"), "model", {"a.w": (2,)})
     w = torch.tensor([1.0, 2.0])
     assert same(made.load({"base.b.w": w}), made.load({"b.w": w}))
     with pytest.raises(RecipeError) as error:
         made.load({"base.b.w": w, "b.w": w})
-    assert codes(error) == ["weights-ambiguous"]
+    assert codes(error) == ["checkpoints-ambiguous"]
 
 
 def test_older_files_may_have_another_last_word() -> None:
     """As BERT's first have for the gains of its norms; what is saved has the newer one."""
     made = mapping(
-        written("model: {rules: {norm.*: ln.*}, older: {gamma: weight}}"), None, {"norm.weight": (2,), "norm.bias": (2,)}
+        written("model: {rules: {norm.*: ln.*}, legacy_names: {gamma: weight}}"), None, {"norm.weight": (2,), "norm.bias": (2,)}
     )
     w, b = torch.tensor([1.0, 2.0]), torch.zeros(2)
     ours = made.load({"ln.gamma": w, "ln.bias": b})
     assert same(ours, made.load({"ln.weight": w, "ln.bias": b})) and same(made.save(ours), {"ln.weight": w, "ln.bias": b})
     with pytest.raises(RecipeError) as error:
         made.load({"ln.gamma": w, "ln.weight": w, "ln.bias": b})
-    assert codes(error) == ["weights-ambiguous"]
+    assert codes(error) == ["checkpoints-ambiguous"]
 
 
 def test_what_the_checkpoint_lacks_or_has_too_much_is_listed() -> None:
@@ -236,9 +236,9 @@ def test_what_the_checkpoint_lacks_or_has_too_much_is_listed() -> None:
     )
     found = made.check({"h.0.w": (2,), "h.0.mask": (9, 9), "h.0.b": (2,), "h.1.b": (2,), "head": (4,)})
     assert [(diagnostic.code, diagnostic.message) for diagnostic in found] == [
-        ("weights-missing", "the checkpoint lacks 1 tensor: h.1.w"),
-        ("weights-unexpected", "no rule covers 2 published tensors: h.<n>.b (2)"),
-        ("weights-shape", "head is 4 in the checkpoint, and 3 for this recipe"),
+        ("checkpoints-missing", "the checkpoint lacks 1 tensor: h.1.w"),
+        ("checkpoints-unexpected", "no rule covers 2 published tensors: h.<n>.b (2)"),
+        ("checkpoints-shape", "head is 4 in the checkpoint, and 3 for this recipe"),
     ]
 
 
@@ -258,7 +258,7 @@ def test_a_copy_must_be_one() -> None:
     assert made.load({"wte.w": w}).keys() == {"e.w"}
     with pytest.raises(RecipeError) as error:
         made.load({"wte.w": w, "head.w": w + 1})
-    assert codes(error) == ["weights-differ"]
+    assert codes(error) == ["checkpoints-differ"]
 
 
 def test_parameters_without_a_rule_are_listed_and_so_are_rules_without_one() -> None:
@@ -266,7 +266,7 @@ def test_parameters_without_a_rule_are_listed_and_so_are_rules_without_one() -> 
     with pytest.raises(RecipeError) as error:
         rules("layer.<i>.w: h.<i>.w\nnorm.w: n.w", layers__0__w=(2,), layers__1__w=(2,), norm__w=(2,))
     (wrong,) = error.value.diagnostics
-    assert wrong.code == "weights-uncovered"
+    assert wrong.code == "checkpoints-uncovered"
     assert wrong.message == "no rule covers 2 parameters of the model: layers.<n>.w (2)"
     assert [(label.span.line, label.text) for label in wrong.labels] == [(3, "covers nothing")]
 
@@ -274,20 +274,20 @@ def test_parameters_without_a_rule_are_listed_and_so_are_rules_without_one() -> 
 @pytest.mark.parametrize(
     ("text", "ours", "code"),
     [
-        ("a.*: x.*\na.w: y.w", {"a__w": (2,)}, "weights-ambiguous"),
-        ("(a|b).w: {from: ab.w, split: 2}", {"a__w": (2,)}, "weights-uncovered"),
-        ("(a|b).w: {from: ab.w, split: 2}", {"a__w": (2, 3), "b__w": (2, 4)}, "weights-shape"),
-        ("(a|b).w: {from: ab.w, split: 2, axis: 1}", {"a__w": (2,), "b__w": (2,)}, "weights-shape"),
-        ("a.w: {from: (x|y).w, concat: 2}", {"a__w": (3, 4)}, "weights-shape"),
-        ("a.w: x.w\nb.w: x.w", {"a__w": (2,), "b__w": (2,)}, "weights-ambiguous"),
-        ("(a|b).w: {from: ab.w, split: 2, interleave: 2}", {"a__w": (4,), "b__w": (3,)}, "weights-shape"),
-        ("(a|b).w: {from: ab.w, split: 2, interleave: 0}", {"a__w": (4,), "b__w": (4,)}, "weights-form"),
+        ("a.*: x.*\na.w: y.w", {"a__w": (2,)}, "checkpoints-ambiguous"),
+        ("(a|b).w: {from: ab.w, split: 2}", {"a__w": (2,)}, "checkpoints-uncovered"),
+        ("(a|b).w: {from: ab.w, split: 2}", {"a__w": (2, 3), "b__w": (2, 4)}, "checkpoints-shape"),
+        ("(a|b).w: {from: ab.w, split: 2, axis: 1}", {"a__w": (2,), "b__w": (2,)}, "checkpoints-shape"),
+        ("a.w: {from: (x|y).w, concat: 2}", {"a__w": (3, 4)}, "checkpoints-shape"),
+        ("a.w: x.w\nb.w: x.w", {"a__w": (2,), "b__w": (2,)}, "checkpoints-ambiguous"),
+        ("(a|b).w: {from: ab.w, split: 2, interleave: 2}", {"a__w": (4,), "b__w": (3,)}, "checkpoints-shape"),
+        ("(a|b).w: {from: ab.w, split: 2, interleave: 0}", {"a__w": (4,), "b__w": (4,)}, "checkpoints-form"),
         ("(a|b).w: {from: ab.w, split: 2, interleave: 3 / 2}", {"a__w": (4,), "b__w": (4,)}, "not-whole"),
         ("(a|b).w: {from: ab.w, split: 2, interleave: n}", {"a__w": (4,), "b__w": (4,)}, "unknown-name"),
-        ("a.w: {from: x.w, reshape: [5, 2]}", {"a__w": (3, 4)}, "weights-shape"),
-        ("a.w: {from: x.w, permute_rotary: 6}", {"a__w": (8, 4)}, "weights-shape"),
-        ("a.w: {from: x.w, permute_rotary: 3}", {"a__w": (9, 4)}, "weights-form"),
-        ("a.w: {from: x.w, permute_rotary: {head_dim: 4, rotated: 6}}", {"a__w": (8, 4)}, "weights-form"),
+        ("a.w: {from: x.w, reshape: [5, 2]}", {"a__w": (3, 4)}, "checkpoints-shape"),
+        ("a.w: {from: x.w, permute_rotary: 6}", {"a__w": (8, 4)}, "checkpoints-shape"),
+        ("a.w: {from: x.w, permute_rotary: 3}", {"a__w": (9, 4)}, "checkpoints-form"),
+        ("a.w: {from: x.w, permute_rotary: {head_dim: 4, rotary_dim: 6}}", {"a__w": (8, 4)}, "checkpoints-form"),
     ],
 )
 def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, tuple[int, ...]], code: str) -> None:
@@ -300,48 +300,48 @@ def test_rules_that_do_not_fit_the_model_are_refused(text: str, ours: dict[str, 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("model: gpt2", "weights-form"),
-        ("model: {strip: a.}", "weights-form"),
-        ("model: {rules: {a: {transpose: true}}}", "weights-form"),
-        ("model: {rules: {a: {from: b, transpose: yes}}}", "weights-form"),
-        ("model: {rules: {a: {from: b, axis: x}}}", "weights-form"),
-        ("model: {rules: {(a|b): {from: c, split: 3}}}", "weights-form"),
-        ("model: {rules: {a: {from: c, split: 3}}}", "weights-form"),
-        ("model: {rules: {(a|b): {from: (c|d), split: 2, concat: 2}}}", "weights-form"),
-        ("model: {rules: {(a|b): {from: (c|d), split: 2}}}", "weights-pattern"),
-        ("model: {rules: {(a|b): {from: (c|d), concat: 2}}}", "weights-pattern"),
-        ("model: {rules: {(a|b).w: c.w}}", "weights-pattern"),
-        ("model: {rules: {(a|b).w: (c|d|e).w}}", "weights-pattern"),
-        ("model: {rules: {a.<i>: b.<j>}}", "weights-pattern"),
-        ("model: {rules: {a.*: b}}", "weights-pattern"),
-        ("model: {rules: {a: b}, ignore: c}", "weights-form"),
-        ("model: {rules: {a: b}, copies: [c]}", "weights-form"),
-        ("model: {rules: {a: b}, older: [c]}", "weights-form"),
-        ("model: {rules: {a: b}, config: x}", "weights-form"),
+        ("model: gpt2", "checkpoints-form"),
+        ("model: {strip_prefix: a.}", "checkpoints-form"),
+        ("model: {rules: {a: {transpose: true}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: b, transpose: yes}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: b, axis: x}}}", "checkpoints-form"),
+        ("model: {rules: {(a|b): {from: c, split: 3}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: c, split: 3}}}", "checkpoints-form"),
+        ("model: {rules: {(a|b): {from: (c|d), split: 2, concat: 2}}}", "checkpoints-form"),
+        ("model: {rules: {(a|b): {from: (c|d), split: 2}}}", "checkpoints-pattern"),
+        ("model: {rules: {(a|b): {from: (c|d), concat: 2}}}", "checkpoints-pattern"),
+        ("model: {rules: {(a|b).w: c.w}}", "checkpoints-pattern"),
+        ("model: {rules: {(a|b).w: (c|d|e).w}}", "checkpoints-pattern"),
+        ("model: {rules: {a.<i>: b.<j>}}", "checkpoints-pattern"),
+        ("model: {rules: {a.*: b}}", "checkpoints-pattern"),
+        ("model: {rules: {a: b}, ignore: c}", "checkpoints-form"),
+        ("model: {rules: {a: b}, copies: [c]}", "checkpoints-form"),
+        ("model: {rules: {a: b}, legacy_names: [c]}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: x}", "checkpoints-form"),
         ("model: {rules: {a: b}, config: {param: {n: m}}}", "unknown-key"),
-        ("model: {rules: {a: b}, config: {params: [n]}}", "weights-form"),
-        ("model: {rules: {a: b}, config: {params: {n: {values: {x: y}}}}}", "weights-form"),
-        ("model: {rules: {a: b}, config: {params: {n: {from: m, count: m}}}}", "weights-form"),
-        ("model: {rules: {a: b}, config: {params: {n: {from: {m: l}}}}}", "weights-form"),
-        ("model: {rules: {a: b}, config: {params: {n: {from: m, optional: 1}}}}", "weights-form"),
-        ("model: {rules: {a: b}, config: {constants: {n: {each: m}}}}", "weights-form"),
-        ("model: {rules: {a: b}, config: {constants: {n: []}}}", "weights-form"),
-        ("model: {rules: {a: b}, config: {ignore: n}}", "weights-form"),
-        ("model: {rules: [a]}", "weights-form"),
-        ("model: {rules: {a: [b]}}", "weights-form"),
+        ("model: {rules: {a: b}, config: {params: [n]}}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: {params: {n: {values: {x: y}}}}}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: {params: {n: {from: m, count: m}}}}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: {params: {n: {from: {m: l}}}}}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: {params: {n: {from: m, optional: 1}}}}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: {constants: {n: {each: m}}}}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: {constants: {n: []}}}", "checkpoints-form"),
+        ("model: {rules: {a: b}, config: {ignore: n}}", "checkpoints-form"),
+        ("model: {rules: [a]}", "checkpoints-form"),
+        ("model: {rules: {a: [b]}}", "checkpoints-form"),
         ("model: {rules: {a: b}, rool: c}", "unknown-key"),
         ("model: {rules: {a: {from: b, transposed: true}}}", "unknown-key"),
-        ("model: {rules: {a: {from: b, interleave: 2}}}", "weights-form"),
-        ("model: {rules: {(a|b): {from: c, split: 2, interleave: [2]}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, interleave: 2}}}", "checkpoints-form"),
+        ("model: {rules: {(a|b): {from: c, split: 2, interleave: [2]}}}", "checkpoints-form"),
         ("model: {rules: {(a|b): {from: c, split: 2, interleave: 2 +}}}", "expression-syntax"),
-        ("model: {rules: {a: {from: b, reshape: 4}}}", "weights-form"),
-        ("model: {rules: {a: {from: b, reshape: [{c: 4}]}}}", "weights-form"),
-        ("model: {rules: {a: {from: b, offset: [1]}}}", "weights-form"),
-        ("model: {rules: {a: {from: b, permute_rotary: {of: [a]}}}}", "weights-form"),
-        ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, of: [q]}}}}", "weights-form"),
-        ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, ours: pairs}}}}", "weights-form"),
+        ("model: {rules: {a: {from: b, reshape: 4}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: b, reshape: [{c: 4}]}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: b, offset: [1]}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: b, permute_rotary: {of: [a]}}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, of: [q]}}}}", "checkpoints-form"),
+        ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, ours: pairs}}}}", "checkpoints-form"),
         ("model: {rules: {a: {from: b, permute_rotary: {head_dim: 4, dim: 2}}}}", "unknown-key"),
-        ("model: {rules: {a: {from: b.<i>, stack: i, permute_rotary: 4}}}", "weights-form"),
+        ("model: {rules: {a: {from: b.<i>, stack: i, permute_rotary: 4}}}", "checkpoints-form"),
     ],
 )
 def test_what_is_no_rule_is_an_error_with_a_place(text: str, code: str) -> None:
@@ -357,5 +357,5 @@ def test_a_model_type_that_the_recipe_does_not_know_is_refused() -> None:
     assert error.value.diagnostics[0].hint == "did you mean llama?"
     with pytest.raises(RecipeError) as error:
         mapping(two, None, {"a": (1,)})
-    assert codes(error) == ["weights-unknown-type"]
+    assert codes(error) == ["checkpoints-unknown-type"]
     assert mapping(two, "gpt2", {"a": (1,)}).published == {"c": (1,)}

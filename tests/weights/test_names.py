@@ -82,7 +82,7 @@ def test_what_is_no_pattern_is_refused_at_its_component(text: str, column: int) 
     assert isinstance(entry.key, YamlScalar)
     wrong = pattern(entry.key)
     assert isinstance(wrong, Diagnostic)
-    assert (wrong.code, wrong.span.column) == ("weights-pattern", column)
+    assert (wrong.code, wrong.span.column) == ("checkpoints-pattern", column)
 
 
 def test_names_that_differ_in_a_number_are_told_as_one() -> None:

@@ -15,10 +15,10 @@ from composer.diff.figure.sides import SIDES
 from composer.diff.matching import Pairing
 from composer.diff.render import figures, notes, told, unchanged, verdict
 from composer.draw.build.levels import LEVELS
+from composer.draw.build.node_paths import above, plain
 from composer.draw.build.source_files import File, elsewhere, file_of, source
 from composer.draw.export.html import Pictures, View, closing, document, openable, page_file
 from composer.draw.export.node_facts import facts, implied
-from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import CHANGES, change_rules
@@ -148,7 +148,7 @@ def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
     """The lines where something is written that differs."""
     found: dict[File, set[int]] = {}
     for number, picture in enumerate(page.pictures):
-        model, own = picture.model, source(picture.model.typed)
+        model, own = picture.model, source(picture.model.program)
         other = elsewhere(model)
         things = [one.about for one in blocks(picture.scene)]
         written = {one.path: (own, *one.lines) if one.lines else other.get(one.path) for one in things}
@@ -156,13 +156,13 @@ def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
             for lines in filter(None, map(written.get, map(path_of, one.spots[number] or ()))):
                 found.setdefault(lines[0], set()).update(range(lines[1], lines[2] + 1))
         names = {param.name for param in difference.params}
-        for param in model.typed.program.recipe.params:
+        for param in model.program.program.recipe.params:
             if param.name in names:
                 found.setdefault(file_of(param.span), set()).add(param.span.line)
     return found
 
 
 def signs(palette: Palette) -> str:
-    """The colours of the list's signs."""
-    colours = (f".c-{happened}{{background:{palette.hues[hue].stroke}}}" for happened, (hue, _) in CHANGES.items())
-    return f"#changes{{{''.join(colours)}}}"
+    """The colors of the list's signs."""
+    colors = (f".c-{happened}{{background:{palette.hues[hue].stroke}}}" for happened, (hue, _) in CHANGES.items())
+    return f"#changes{{{''.join(colors)}}}"

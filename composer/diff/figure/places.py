@@ -24,8 +24,8 @@ from composer.diff.difference import (
     Tied,
 )
 from composer.diff.flat_graph import FlatModel
+from composer.draw.build.node_paths import lies_in, plain
 from composer.draw.figure import Figure
-from composer.draw.paths import lies_in, plain
 from composer.draw.scene import Box, Frame, Happened, MergeCircle, Reference, Scene, WirePath
 from composer.graph.passes.roll_layers.rolled_names import RolledNames
 

@@ -97,7 +97,7 @@ def _(part: MultiHead, block: TypedBlock) -> Sequence[Piece]:
         if name != "v" and part.positions is not None:
             turn = positions_look(part.positions)
             facts = (f"{heads} × {part.head_dim}", *turn.facts) if name == "q" else (f"{heads} × {part.head_dim}",)
-            at = "memory_at" if name == "k" and wired & {"memory", "k"} else "at"
+            at = "memory_position_ids" if name == "k" and wired & {"memory", "k"} else "position_ids"
             own.append(Piece(f"{name}_positions", Look(turn.title, facts, "pos"), ((own[-1].name, ""), (f"${at}", at))))
         ends[name] = own[-1].name
         pieces += own[:-1]

@@ -47,14 +47,14 @@ class Captions:
     """Words about the nodes of a model."""
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
-        self.typed, self.depth, self.starts = model.typed, depth, model.starts
+        self.program, self.depth, self.starts = model.program, depth, model.starts
         self.counts = ParameterCounts(model.parameters, said=depth.params)
-        self.source = self.typed.program.recipe.name_scalar.span.source
+        self.source = self.program.program.recipe.name_scalar.span.source
 
     @cached_property
     def titles(self) -> dict[tuple[str, str], str]:
         """What every block is called, by its places in the model and in the drawing."""
-        return dict(titles(self.typed.root))
+        return dict(titles(self.program.root))
 
     def partner(self, place: str) -> str:
         """Whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""
@@ -98,10 +98,10 @@ class Captions:
 
     def head(self, path: str) -> str:
         """What a map is called that gives the model's logits; nothing for others."""
-        outputs = dict(self.typed.root.graph.outputs)
+        outputs = dict(self.program.root.graph.outputs)
         if str(outputs.get("logits")) != path:
             return ""
-        task = self.typed.program.recipe.task or ""
+        task = self.program.program.recipe.task or ""
         return "Classifier" if task.endswith("classification") else "LM head"
 
 

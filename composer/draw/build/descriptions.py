@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from blocks.core import Own, Part, fields
+from blocks.core import Builtin, Part, fields
 from blocks.masks.mask import Mask
 from blocks.primitives.pointwise import Dropout
 from composer.graph.describe import edge_names, kind_of, number, phrase
@@ -63,7 +63,7 @@ def settings(node: TypedBlock) -> Iterator[str]:
 def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
     """One field as words, with every digit."""
     match value:
-        case bool() | Mask() | Own():
+        case bool() | Mask() | Builtin():
             return phrase(name, value, edges)
         case int() | float():
             return f"{name} {number(value)}"

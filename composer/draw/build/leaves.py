@@ -69,7 +69,7 @@ def mixture(captions: Captions, node: TypedBlock, part: MixtureOfExperts, place:
         min(count, part.experts),
         SPACIOUS_EXPERTS if captions.depth.spacious else DENSE_EXPERTS,
         _shared(captions, shared, place.inner("shared")) if shared else None,
-        tuple(node.node.wanted),
+        tuple(node.node.requested_outputs),
     )
 
 

@@ -80,7 +80,7 @@ class Outline:
     """Reads graphs into flows."""
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
-        self.typed, self.depth = model.typed, depth
+        self.program, self.depth = model.program, depth
         self.captions = Captions(model, depth)
         self.counts = self.captions.counts
         self.routed: set[str] = set()
@@ -92,12 +92,12 @@ class Outline:
 
     def model(self) -> Flow:
         """The whole model."""
-        root = self.typed.root
+        root = self.program.root
         values: ValueSources = {
             one.name: only_first(
-                (DiagramSource(ModelInput(one.name), shape(self.typed.inputs[one.name]), self.captions.word(one)),)
+                (DiagramSource(ModelInput(one.name), shape(self.program.inputs[one.name]), self.captions.word(one)),)
             )
-            for one in self.typed.program.inputs
+            for one in self.program.program.inputs
         }
         drawn = DrawnNode()
         self.graph(root, values, NodePlace(), drawn)
@@ -165,7 +165,7 @@ class Outline:
         first = next(iter(node.part.inputs), "").rstrip("?*")
         mixes = any(name.endswith("*") for name in node.part.inputs)
         for port, read_there in given.items():
-            measured = port in node.part.measures
+            measured = port in node.part.shape_only_inputs
             main = not measured and (mixes or port == first)
             drawn.edges += [DiagramEdge(source, path, port, main, measured=measured) for source in read_there]
         return of_block(node, path)

@@ -37,9 +37,9 @@ def file_of(span: Span) -> File:
 def elsewhere(model: RolledProgram) -> dict[str, LineRange]:
     """Nodes that stand in a recipe which the model's own extends or uses, by their paths without passes."""
     found: dict[str, LineRange] = {}
-    for path, node in _nodes(model.typed.root, ""):
+    for path, node in _nodes(model.program.root, ""):
         name, whole = node.node.name_span, node.node.span
-        if (file := file_of(name)) != source(model.typed) and file.name.endswith((".yaml", ".yml")):
+        if (file := file_of(name)) != source(model.program) and file.name.endswith((".yaml", ".yml")):
             last = whole.end_line if whole.source == name.source else name.line
             found.setdefault(path, (file, name.line, max(name.line, last)))
     return found
@@ -47,7 +47,7 @@ def elsewhere(model: RolledProgram) -> dict[str, LineRange]:
 
 def files(models: Sequence[RolledProgram]) -> list[File]:
     """All files of some models, each once, their own first."""
-    own = [source(model.typed) for model in models]
+    own = [source(model.program) for model in models]
     others = [file for model in models for file, _, _ in elsewhere(model).values()]
     return list(dict.fromkeys([*own, *others]))
 

@@ -25,7 +25,7 @@ BF16_BYTES = 2
 
 def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
     """The head of a drawing."""
-    typed = model.typed
+    typed = model.program
     recipe = typed.program.recipe
     first = recipe.doc.split(",")[0].strip()
     named = first if first[:1].isupper() and len(first.split()) <= MAX_NAME_WORDS else spoken(recipe.name)
@@ -42,7 +42,7 @@ def input_title(name: str, dtype: str) -> str:
 
 def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
     """Parameters, layers, widths, and what a token leaves behind."""
-    typed = model.typed
+    typed = model.program
     params = typed.program.params
     counts = ParameterCounts(model.parameters)
     total = counts.owned.get("", 0)

@@ -13,7 +13,7 @@ from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, MergeCircle, Point, Scene, Strip, Text
 from composer.draw.style.palette import DARK, LIGHT, Palette
-from composer.draw.style.themes import THEMES, WIDTHS, wire_colour
+from composer.draw.style.themes import THEMES, WIDTHS, wire_color
 from composer.draw.style.typography import Typography
 
 FONT = "Arial"
@@ -148,27 +148,27 @@ class _Writer:
         middle = f'<TD WIDTH="{max(free, 1):.0f}">{self.lines(rest)[1:-1]}</TD>'
         return f'<<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{left}{middle}{right}</TR></TABLE>>'
 
-    def lines(self, texts: Sequence[Text], colour: str = "") -> str:
+    def lines(self, texts: Sequence[Text], color: str = "") -> str:
         """Texts below each other, as a label."""
         said = []
         for text in texts:
             font = text.font
-            ink = colour or (self.palette.title if font.bold else self.palette.muted)
+            ink = color or (self.palette.title if font.bold else self.palette.muted)
             inner = escape(text.text)
             inner = f"<B>{inner}</B>" if font.bold else inner
             said.append(f'<FONT POINT-SIZE="{font.size:g}" COLOR="{ink}">{inner}</FONT>')
         return f"<{'<BR/>'.join(said)}>"
 
-    def mask(self, cells: Cells, colour: str) -> str:
+    def mask(self, cells: Cells, color: str) -> str:
         """A mask as a table of cells."""
         rows = "".join(
-            f"<TR>{''.join(self.cell(colour if seen else self.palette.paper) for seen in row)}</TR>" for row in cells.seen
+            f"<TR>{''.join(self.cell(color if seen else self.palette.paper) for seen in row)}</TR>" for row in cells.seen
         )
         size = 'FIXEDSIZE="TRUE" WIDTH="34" HEIGHT="34"'
-        return f'<TABLE {size} BORDER="1" COLOR="{colour}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{rows}</TABLE>'
+        return f'<TABLE {size} BORDER="1" COLOR="{color}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{rows}</TABLE>'
 
-    def cell(self, colour: str) -> str:
-        return f'<TD FIXEDSIZE="TRUE" WIDTH="4" HEIGHT="4" BGCOLOR="{colour}"></TD>'
+    def cell(self, color: str) -> str:
+        return f'<TD FIXEDSIZE="TRUE" WIDTH="4" HEIGHT="4" BGCOLOR="{color}"></TD>'
 
     def merge(self, out: graphviz.Digraph, node: LinkNode, merge: MergeCircle) -> None:
         paint = self.palette.hues["merge"]
@@ -204,7 +204,7 @@ class _Writer:
     # -- wires and what else is on the page
 
     def link(self, link: Link) -> None:
-        colour = wire_colour(self.palette, link.style)
+        color = wire_color(self.palette, link.style)
         dash = "dashed" if link.style in DASHED else "dotted" if link.partial or link.style in DOTTED else "solid"
         *before, last = link.wires
         pieces = [wire.points if wire.curved else cubic(wire.points) for wire in before]
@@ -215,7 +215,7 @@ class _Writer:
             quoted(link.source),
             quoted(link.target),
             pos=f"e,{self.at(*last.points[-1])} {spline}",
-            color=colour,
+            color=color,
             style=dash,
             penwidth=f"{WIDTHS[link.style] * self.stroke:g}",
             tooltip=quoted(link.port),
@@ -253,14 +253,14 @@ def cubic(points: Sequence[Point]) -> list[Point]:
         found.extend([(x + (a - x) / 3, y + (b - y) / 3), (x + 2 * (a - x) / 3, y + 2 * (b - y) / 3), end])
 
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        enters, leaves = _towards(corner, before), _towards(corner, after)
+        enters, leaves = _toward(corner, before), _toward(corner, after)
         straight(enters)
-        found += [_towards(corner, before, 1 / 3), _towards(corner, after, 1 / 3), leaves]
+        found += [_toward(corner, before, 1 / 3), _toward(corner, after, 1 / 3), leaves]
     straight(points[-1])
     return found
 
 
-def _towards(corner: Point, other: Point, share: float = 1.0) -> Point:
+def _toward(corner: Point, other: Point, share: float = 1.0) -> Point:
     """A place near a corner, on the way to another."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = abs(dx) + abs(dy)

@@ -14,7 +14,7 @@ MAX_LINE_LENGTH = 90
 
 
 def mermaid(scene: Scene, theme: str = "light") -> str:
-    """The text of a `.mmd` file. Mermaid lays it out by itself; side inputs and merges keep their colours."""
+    """The text of a `.mmd` file. Mermaid lays it out by itself; side inputs and merges keep their colors."""
     return "\n".join(_lines(LinkGraph(scene), DARK if theme == "dark" else LIGHT)) + "\n"
 
 

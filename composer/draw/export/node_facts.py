@@ -22,14 +22,14 @@ Facts = Mapping[str, str]
 def facts(model: RolledProgram) -> dict[str, Facts]:
     """Of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     found: dict[str, Facts] = {}
-    for path, rows in _Facts(model).graph(model.typed.root, "", ""):
+    for path, rows in _Facts(model).graph(model.program.root, "", ""):
         found.setdefault(path, rows)
     return found
 
 
 def implied(model: RolledProgram) -> dict[str, tuple[str, ...]]:
     """The ports of every node for which the recipe writes nothing, so that they read the node above; no name for the first."""
-    return dict(_implied(model.typed.root, ""))
+    return dict(_implied(model.program.root, ""))
 
 
 def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -49,7 +49,7 @@ def _implied(graph: TypedGraph, path: str) -> Iterator[tuple[str, tuple[str, ...
 
 class _Facts:
     def __init__(self, model: RolledProgram) -> None:
-        typed = model.typed
+        typed = model.program
         lengths = lengths_of(typed, {})
         axis = growing(typed.program.recipe.task, typed.inputs)
         self.positions = None if axis is None else substitute(axis, lengths) * lengths.get("batch", 1)
@@ -65,7 +65,7 @@ class _Facts:
         gives: Mapping[str, Type | tuple[Type, ...]]
         match node:
             case TypedBlock():
-                wanted = {*list(node.outputs)[:1], *node.node.wanted}
+                wanted = {*list(node.outputs)[:1], *node.node.requested_outputs}
                 reads, gives = node.inputs, {name: type_ for name, type_ in node.outputs.items() if name in wanted}
             case TypedGroup():
                 reads, gives = {one.name: node.graph.inputs[one.name] for one in node.graph.graph.inputs}, node.graph.outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from composer.draw.build.node_paths import belongs
 from composer.draw.export.marks import (
     BLACK,
     ArcBy,
@@ -24,7 +25,6 @@ from composer.draw.export.marks import (
     tenth,
 )
 from composer.draw.export.polylines import arrowhead, curve, move_to, polyline, rounded, shortened
-from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
     DOTTED,
@@ -50,7 +50,7 @@ from composer.draw.scene import (
     WirePath,
 )
 from composer.draw.style.palette import Paint, Palette
-from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, inks, wire_colour
+from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, inks, wire_color
 
 FADED, IDLE = 0.35, 0.6
 """How much is left of what is the same in another model or not highlighted, and of wires to experts that are not visited."""
@@ -167,7 +167,7 @@ class _Painter:
     # -- wires
 
     def wire(self, wire: WirePath) -> MarkGroup:
-        color = Ink(wire_colour(self.palette, wire.style))
+        color = Ink(wire_color(self.palette, wire.style))
         dash = (4.0, 3.0) if wire.style in DASHED else (2.0, 3.0) if wire.partial or wire.style in DOTTED else ()
         fades = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
         fades = fades or (wire.style != "rewired" and wire.source in self.faint and wire.target in self.faint)

@@ -29,7 +29,7 @@ def _rounded(points: Sequence[Point]) -> Iterator[Step]:
     yield move_to(points[0])
     at = points[0]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        a, b = _towards(corner, before), _towards(corner, after)
+        a, b = _toward(corner, before), _toward(corner, after)
         yield line(at, a)
         yield QuadraticBy(between(a, corner), between(a, b))
         at = b
@@ -52,7 +52,7 @@ def between(start: Point, end: Point) -> Point:
     return dx, dy
 
 
-def _towards(corner: Point, other: Point) -> Point:
+def _toward(corner: Point, other: Point) -> Point:
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = hypot(dx, dy)
     step = min(CORNER, length / 2) / length if length else 0

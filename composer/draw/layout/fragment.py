@@ -58,7 +58,7 @@ def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
 
 
 def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Points without those that lie on the way between their neighbours."""
+    """Points without those that lie on the way between their neighbors."""
     found: list[Point] = []
     for point in points:
         if found and abs(found[-1][0] - point[0]) < 0.01 and abs(found[-1][1] - point[1]) < 0.01:

@@ -23,7 +23,7 @@ def cuts(count: int, edges: Edges) -> list[int]:
 
 
 def segments(count: int, edges: Edges) -> Iterator[tuple[int, int]]:
-    """Neighbouring cuts with something between them."""
+    """Neighboring cuts with something between them."""
     yield from ((a, b) for a, b in pairwise(cuts(count, edges)) if b > a + 1)
 
 

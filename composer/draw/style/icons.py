@@ -11,7 +11,7 @@ from blocks.activations.rectifiers import Relu, ReluSquared, Softplus
 from blocks.activations.self_gated import ClampedSilu, Gelu, GeluTanh, QuickGelu, Silu
 from blocks.activations.squashing import Sigmoid, Tanh
 from blocks.activations.xielu import Xielu
-from blocks.core import Activation, Edge, fields
+from blocks.core import Activation, NodeRef, fields
 from blocks.masks.mask import CELLS, Mask, Pair
 from composer.draw.scene import Cells, Curve
 
@@ -36,7 +36,7 @@ def samples(mask: Mask, q: int, k: int) -> dict[str, Pair | None]:
         match getattr(mask, name):
             case Mask() as inner:
                 found |= samples(inner, q, k)
-            case Edge() as port:
+            case NodeRef() as port:
                 found[port] = mask.sample(name, q, k)
     return found
 

@@ -1,4 +1,4 @@
-"""What each block looks like: its title, the facts below it, its colour and its icon, in the words of the field."""
+"""What each block looks like: its title, the facts below it, its color and its icon, in the words of the field."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from blocks.primitives.conv1d import Conv1d
 from blocks.primitives.einsum import Einsum
 from blocks.primitives.linear import Linear
 from blocks.primitives.parameter import Parameter
-from blocks.primitives.pieces import Split
 from blocks.primitives.pointwise import Dropout, Identity, Scale
 from blocks.primitives.rearrange import Rearrange
 from blocks.primitives.reduce import Reduction, Select
+from blocks.primitives.stack_split import Split
 from blocks.primitives.state import State
 from blocks.recurrent.cells import Cell
 from blocks.recurrent.recurrent import Recurrent
@@ -131,7 +131,7 @@ def _(part: Embedding, block: TypedBlock) -> Look:
 
 @look_of.register
 def _(part: PatchEmbedding, block: TypedBlock) -> Look:
-    return Look("Patch embedding", (f"{part.patch} × {part.patch} pixels → {grouped(part.dim)}",), "embed")
+    return Look("Patch embedding", (f"{part.patch_size} × {part.patch_size} pixels → {grouped(part.dim)}",), "embed")
 
 
 @look_of.register
@@ -216,7 +216,7 @@ def _(part: Linear, block: TypedBlock) -> Look:
 
 @look_of.register
 def _(part: Conv1d, block: TypedBlock) -> Look:
-    facts = [f"{size(block.sizes['dim'])} → {grouped(part.out)}", f"kernel {part.kernel}"]
+    facts = [f"{size(block.sizes['dim'])} → {grouped(part.out)}", f"kernel {part.kernel_size}"]
     facts += [f"{name} {value}" for name in ("stride", "dilation", "groups") if (value := getattr(part, name)) != 1]
     return Look("Causal convolution" if part.causal else "Convolution", tuple(facts), "embed")
 
@@ -312,7 +312,7 @@ def positions_look(part: Positions) -> SideLook:
     if not isinstance(part, Rotary):
         return SideLook("positions", spoken(part.kind))
     facts = [f"θ = {grouped(part.theta)}"]
-    facts += [f"{part.fraction:.0%} of d_head"] if part.fraction != 1 else []
+    facts += [f"{part.partial_rotary_factor:.0%} of d_head"] if part.partial_rotary_factor != 1 else []
     facts += [f"scaled {factor:g} ×" if (factor := getattr(part.scaling, "factor", 0)) else "scaled"] if part.scaling else []
     return SideLook("positions", "RoPE", tuple(facts))
 
@@ -365,7 +365,7 @@ def router_facts(part: MixtureOfExperts) -> tuple[str, ...]:
         facts.append(kind)
     if top_k := getattr(router, "top_k", 0):
         facts.append(f"top-{top_k}")
-    if capacity := getattr(router, "capacity", 0):
+    if capacity := getattr(router, "capacity", getattr(router, "capacity_factor", 0)):
         facts.append(f"capacity {grouped(capacity)}")
     return tuple(facts) or (phrase("router", router, {}),)
 
@@ -380,7 +380,7 @@ def _(part: State, block: TypedBlock) -> Look:
 def _(part: Loss, block: TypedBlock) -> Look:
     facts = [] if part.weight == 1 else [f"× {part.weight:g}"]
     facts += [f"shift {shift}"] if (shift := getattr(part, "shift", 0)) else []
-    facts += ["summed"] if part.reduce == "sum" else []
+    facts += ["summed"] if part.reduction == "sum" else []
     kind = "" if part.kind == "scalar" else spoken(part.kind)
     name = spoken(block.name.removeprefix("losses."))
     title = name if "loss" in name.lower() else f"{name} loss"
@@ -445,8 +445,8 @@ def _(part: Einsum, block: TypedBlock) -> Look:
 
 @look_of.register
 def _(part: Pool, block: TypedBlock) -> Look:
-    how = {"first": "first position", "last": "last position", "mean": "mean over positions", "max": "largest of each channel"}
-    return Look("Pool", (how[part.how],), "merge")
+    mode = {"first": "first position", "last": "last position", "mean": "mean over positions", "max": "largest of each channel"}
+    return Look("Pool", (mode[part.mode],), "merge")
 
 
 @look_of.register

@@ -1,4 +1,4 @@
-"""The colours of a drawing, by what a block is: chosen so that they differ in every colour sight, and bear their texts."""
+"""The colors of a drawing, by what a block is: chosen so that they differ in every color sight, and bear their texts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Hue: TypeAlias = Literal["io", "embed", "pos", "norm", "attn", "cross", "ffn", "moe", "rec", "merge", "loss"]
-"""What a block is, as far as colours tell."""
+"""What a block is, as far as colors tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """The two colours of a shape."""
+    """The two colors of a shape."""
 
     fill: str
     stroke: str
@@ -19,7 +19,7 @@ class Paint:
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Every colour of a theme."""
+    """Every color of a theme."""
 
     hues: dict[Hue, Paint]
     paper: str

@@ -1,4 +1,4 @@
-"""How a picture looks: the colours and widths of what is in it, and the same as rules of CSS."""
+"""How a picture looks: the colors and widths of what is in it, and the same as rules of CSS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHANGES: dict[Happened, tuple[Hue, tuple[float, ...]]] = {
     "rewired": ("pos", ()),
     "shared": ("rec", (5, 2)),
 }
-"""The colour of a change, and the dashes of a ring by which it is told apart without colours."""
+"""The color of a change, and the dashes of a ring by which it is told apart without colors."""
 WIRES: dict[Style, Hue] = {
     "side": "pos",
     "cross": "cross",
@@ -39,7 +39,7 @@ WIRES: dict[Style, Hue] = {
     "loop": "rec",
     "rewired": CHANGES["rewired"][0],
 }
-"""What has the colour of a block; all other wires have one of their own."""
+"""What has the color of a block; all other wires have one of their own."""
 CLASSES: dict[Role, str] = {
     "heading": "t",
     "title": "t",
@@ -51,7 +51,7 @@ CLASSES: dict[Role, str] = {
     "pill": "pt",
     "badge": "bt",
 }
-"""The class of a text, which says its colour; that of all others is `m`."""
+"""The class of a text, which says its color; that of all others is `m`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Theme:
     palette: Palette
     follows: bool = False
     paper: bool = True
-    """Whether the page has a colour of its own."""
+    """Whether the page has a color of its own."""
     stroke: float = 1.0
     """Factor of all lines."""
     letters: float = 1.0
@@ -77,17 +77,17 @@ THEMES = {
 
 
 def inks(palette: Palette) -> dict[str, str]:
-    """The colours of texts, by their classes."""
+    """The colors of texts, by their classes."""
     return {"t": palette.title, "u": palette.detail, "m": palette.muted, "pt": palette.pill.stroke, "bt": palette.paper}
 
 
-def wire_colour(palette: Palette, style: Style) -> str:
-    """What colour a wire has."""
+def wire_color(palette: Palette, style: Style) -> str:
+    """What color a wire has."""
     return palette.hues[WIRES[style]].stroke if style in WIRES else palette.wire
 
 
 def rules(palette: Palette) -> str:
-    """Every colour of a theme as rules of CSS, by the classes that things have."""
+    """Every color of a theme as rules of CSS, by the classes that things have."""
     found = [
         f".t{{fill:{palette.title}}}.u{{fill:{palette.detail}}}.m{{fill:{palette.muted}}}.paper,.off{{fill:{palette.paper}}}",
         f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}",
@@ -100,8 +100,8 @@ def rules(palette: Palette) -> str:
     for style in WIDTHS:
         if style == "rewired":  # told with the changes
             continue
-        colour = wire_colour(palette, style)
-        found.append(f".e-{style}>path{{stroke:{colour}}}.e-{style}>polygon{{fill:{colour}}}")
+        color = wire_color(palette, style)
+        found.append(f".e-{style}>path{{stroke:{color}}}.e-{style}>polygon{{fill:{color}}}")
     return "".join(found)
 
 
@@ -109,10 +109,10 @@ def change_rules(palette: Palette) -> str:
     """The same of what marks a change."""
     found = [f".bt{{fill:{palette.paper}}}"]
     for happened, (hue, _) in CHANGES.items():
-        colour = palette.hues[hue].stroke
-        found.append(f".c-{happened}{{stroke:{colour}}}.b-{happened}>.s{{fill:{colour};stroke:{palette.paper}}}")
-    colour = wire_colour(palette, "rewired")
-    return "".join([*found, f".e-rewired>path{{stroke:{colour}}}.e-rewired>polygon{{fill:{colour}}}"])
+        color = palette.hues[hue].stroke
+        found.append(f".c-{happened}{{stroke:{color}}}.b-{happened}>.s{{fill:{color};stroke:{palette.paper}}}")
+    color = wire_color(palette, "rewired")
+    return "".join([*found, f".e-rewired>path{{stroke:{color}}}.e-rewired>polygon{{fill:{color}}}"])
 
 
 def within(selector: str, css: str) -> str:

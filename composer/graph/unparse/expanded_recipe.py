@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Own, Part, fields, ports
+from blocks.core import Builtin, Part, fields, ports
 from blocks.masks.mask import Mask
 from blocks.primitives.state import State
 from composer.graph.describe import mask, number
@@ -29,7 +29,7 @@ def unparse(typed: TypedProgram) -> str:
     recipe = typed.program.recipe
     names = {name: name for name in typed.root.inputs}
     text: dict[str, YamlData] = {"recipe": recipe.name, "language": str(LANGUAGE)}
-    text |= {key: value for key, value in (("doc", recipe.doc), ("source", recipe.source), ("task", recipe.task)) if value}
+    text |= {key: value for key, value in (("doc", recipe.doc), ("paper", recipe.paper), ("task", recipe.task)) if value}
     if lengths := _lengths(typed):
         text["params"] = {name: number(length) for name, length in lengths.items()}
     text["inputs"] = {item.name: _input(item, typed) for item in typed.program.inputs}
@@ -41,8 +41,8 @@ def unparse(typed: TypedProgram) -> str:
         text["losses"] = {name: _node(typed.root[node], typed.root, names) for name, node in losses.items()}
     if typed.program.init:
         text["init"] = {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init}
-    if recipe.weights is not None:
-        text["weights"] = {entry.key.text: published(entry.value, typed.program.params) for entry in recipe.weights}
+    if recipe.checkpoints is not None:
+        text["checkpoints"] = {entry.key.text: published(entry.value, typed.program.params) for entry in recipe.checkpoints}
     return write(text)
 
 
@@ -138,7 +138,7 @@ def _filled(holder: TypedBlock, field: str) -> YamlData:
 def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None) -> YamlData:
     """A field's value; of a part, the fields that its `source` writes."""
     match value:
-        case None | Own():
+        case None | Builtin():
             return "none"
         case bool():
             return "true" if value else "false"

@@ -126,7 +126,7 @@ class _Folder:
 
 
 def _is_expression(text: YamlValue) -> bool:
-    """Whether a value is more than a number or a word."""
+    """Whether a value is more than a number or a string."""
     return isinstance(text, str) and text != MISSING and any(sign in text for sign in "( ")
 
 

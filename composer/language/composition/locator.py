@@ -16,7 +16,7 @@ from composer.language.recipe.keys import COMMON, GROUP, LONG_PARAM, REPEAT, SCA
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
-BY_PATTERN = ("init", "weights")
+BY_PATTERN = ("init", "checkpoints")
 """Keys whose names may hold dots, so that all of the path that is left is one name."""
 
 
@@ -190,20 +190,22 @@ class Locator:
         try:
             expression = parse_expression(value)
         except ExpressionError as error:
-            if kind in ("number", "int", "float", "flag"):
+            if kind in ("int", "float", "bool"):
                 raise Unsettable(error.diagnostic) from None
             return
         word = isinstance(expression, RefPath) and expression.text not in self.merger.params and not _calls(expression)
         flag = word and value.text in ("true", "false")
         number = isinstance(expression, Number)
-        if kind in ("number", "int", "float") and word:
+        if kind in ("int", "float") and word:
             raise Unsettable(Diagnostic("not-a-number", f"{name.text} is a number, and {value.text} is none", value.span))
-        if kind == "flag" and ((word and not flag) or number):
+        if kind == "bool" and ((word and not flag) or number):
             raise Unsettable(
-                Diagnostic("not-a-flag", f"{name.text} is a flag, and {value.text} is none", value.span, hint="true or false")
+                Diagnostic(
+                    "not-a-boolean", f"{name.text} is a boolean, and {value.text} is none", value.span, hint="true or false"
+                )
             )
-        if kind == "word" and (number or flag):
-            raise Unsettable(Diagnostic("not-a-word", f"{name.text} is a word, and {value.text} is none", value.span))
+        if kind == "str" and (number or flag):
+            raise Unsettable(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is none", value.span))
 
 
 def _keys(node: YamlMapping) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, get_args
 
 from blocks.core import Library, Part, fields, ports
-from blocks.core.fields import FlagsBy, Form, SlotOf
+from blocks.core.fields import BooleanMap, FieldForm, SlotOf
 from composer.diagnostics import Diagnostic
 from composer.language.expressions.ast import Binary, If, RefPath, Unary
 from composer.language.expressions.parser import ExpressionError, parse_expression
@@ -16,9 +16,9 @@ from composer.language.suggestions import near
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 DELETED = "null"
-FLAGS = ("true", "false")
+BOOLEANS = ("true", "false")
 COMPARED = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or"})
-"""Operators that give a flag."""
+"""Operators that give a boolean."""
 
 MergeStep: TypeAlias = Callable[[YamlNode, YamlNode], YamlNode]
 """How the value under a key is merged: the base's, the change's, and what comes of them."""
@@ -88,11 +88,11 @@ class Merger:
             return self.plain
         return self.field(fields(part)[key].form) if part is not None and key in fields(part) else self.plain
 
-    def field(self, form: Form) -> MergeStep:
+    def field(self, form: FieldForm) -> MergeStep:
         """How a field of this form is merged."""
         if isinstance(form, SlotOf):
             return self.node
-        return _flags(form.names) if isinstance(form, FlagsBy) else self.plain
+        return _bools(form.names) if isinstance(form, BooleanMap) else self.plain
 
     def _edges(self, base: YamlNode, change: YamlNode, part: type[Part] | None) -> YamlNode:
         """One reference under `in` is that of the first port."""
@@ -118,22 +118,22 @@ class Merger:
         """The type of a short param: that of its default; nothing where another param decides it."""
         if not isinstance(default, YamlScalar):
             return ""
-        if default.text in FLAGS:
-            return "flag"
+        if default.text in BOOLEANS:
+            return "bool"
         try:
             expression = parse_expression(default)
         except ExpressionError:
             return ""
         match expression:
             case RefPath(steps=(step,)) if step.arguments is None:
-                return "" if step.name in self.params else "word"
+                return "" if step.name in self.params else "str"
             case Binary(operator=operator) if operator in COMPARED:
-                return "flag"
+                return "bool"
             case Unary(operator="not"):
-                return "flag"
+                return "bool"
             case If():
                 return ""
-        return "number"
+        return "float"
 
     def block(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two definitions of one block, which are recipes but for their names."""
@@ -193,7 +193,7 @@ def is_deleted(node: YamlNode) -> bool:
 
 
 def _replaced(_: YamlNode, change: YamlNode) -> YamlNode:
-    """One initialiser takes the place of another."""
+    """One initializer takes the place of another."""
     return change
 
 
@@ -204,10 +204,10 @@ def _inserted(entries: dict[str, YamlEntry], entry: YamlEntry, *, after: str) ->
     return dict([*pairs[:place], (entry.key.text, entry), *pairs[place:]])
 
 
-def _flags(names: Sequence[str]) -> MergeStep:
-    """Flags set one by one: a single one is that of all names."""
+def _bools(names: Sequence[str]) -> MergeStep:
+    """Booleans set one by one: a single one is that of all names."""
 
-    def merge_flags(base: YamlNode, change: YamlNode) -> YamlNode:
+    def merge_bools(base: YamlNode, change: YamlNode) -> YamlNode:
         if not isinstance(change, YamlMapping):
             return change
         if isinstance(base, YamlScalar):
@@ -218,7 +218,7 @@ def _flags(names: Sequence[str]) -> MergeStep:
         kept = [changed.pop(entry.key.text, entry) for entry in base]
         return YamlMapping((*kept, *changed.values()), base.span)
 
-    return merge_flags
+    return merge_bools
 
 
 def _differ(base: YamlMapping, change: YamlMapping) -> bool:

@@ -9,9 +9,9 @@ from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.language.expressions.free_names import identifiers
 from composer.language.yaml.nodes import Clashes, YamlEntry, YamlMapping, YamlNode, YamlScalar
 
-KEPT = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
+KEPT = ("doc", "paper", "params", "blocks", "inputs", "graph", "outputs", "init")
 """What of a recipe makes the block; its task, its losses and its checkpoints are its own."""
-LENDS = ("recipe", "language", *KEPT, "task", "weights", "losses")
+LENDS = ("recipe", "language", *KEPT, "task", "checkpoints", "losses")
 """What a file may say that others use."""
 _NOWHERE = Source("", "")
 
@@ -73,7 +73,7 @@ def _kept(entry: YamlEntry, root: YamlMapping) -> YamlEntry:
     """A part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs, which
     only the inputs of a whole model have."""
     if entry.key.text == "params":
-        others = [each.value for each in root if each.key.text in KEPT and each.key.text not in ("doc", "source")]
+        others = [each.value for each in root if each.key.text in KEPT and each.key.text not in ("doc", "paper")]
         return _only(entry, identifiers(others))
     if entry.key.text == "inputs" and isinstance(entry.value, YamlMapping):
         inputs = tuple(YamlEntry(each.key, _without_default(each.value)) for each in entry.value)

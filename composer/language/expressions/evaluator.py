@@ -13,11 +13,11 @@ from composer.language.expressions.ast import Binary, Expression, If, Number, Pa
 from composer.language.expressions.errors import refuse
 from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, RealNumber
 from composer.language.suggestions import near
-from composer.language.wording import FLAGS, kind, shown, what_is
+from composer.language.wording import BOOLEANS, kind, shown, what_is
 
 NONE = "none"
 QUOTES = "\"'"
-WHAT_IS_A_FLAG = "flags are `true`, `false` and comparisons"
+WHAT_IS_A_BOOLEAN = "booleans are `true`, `false` and comparisons"
 
 ORDER: dict[str, Callable[[RealNumber, RealNumber], bool]] = {
     "<": operator.lt,
@@ -41,13 +41,13 @@ def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
         case If():
             return evaluate(_taken(expression, scope), scope)
         case Unary(operator="not"):
-            return not _flag(expression.operand, scope)
+            return not _boolean(expression.operand, scope)
         case Unary():
             return bounded(-_real(expression.operand, scope), expression.span)
         case Binary(operator="and"):
-            return _flag(expression.left, scope) and _flag(expression.right, scope)
+            return _boolean(expression.left, scope) and _boolean(expression.right, scope)
         case Binary(operator="or"):
-            return _flag(expression.left, scope) or _flag(expression.right, scope)
+            return _boolean(expression.left, scope) or _boolean(expression.right, scope)
         case Binary(operator="==" | "!="):
             return _same(expression, scope) == (expression.operator == "==")
         case Binary(operator="<" | "<=" | ">" | ">="):
@@ -67,8 +67,8 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
                 return value
             called = f"`{name}` is {shown(value)}, which" if name in scope else f"`{name}`"
             meant = _meant(near(value, words)) if isinstance(value, str) else ""
-            refuse("unknown-word", f"{called} is none of {_listed(words)}", expression.span, hint=meant)
-    refuse("unknown-word", f"one of {_listed(words)} is wanted here", expression.span)
+            refuse("unknown-choice", f"{called} is none of {_listed(words)}", expression.span, hint=meant)
+    refuse("unknown-choice", f"one of {_listed(words)} is wanted here", expression.span)
 
 
 def as_int(value: Value, span: Span) -> int:
@@ -96,11 +96,11 @@ def as_real(value: Value, span: Span) -> RealNumber:
     refuse("not-a-number", f"{kind(value)}, not a number", span)
 
 
-def as_flag(value: Value, span: Span) -> bool:
+def as_bool(value: Value, span: Span) -> bool:
     """`true` or `false`."""
     if isinstance(value, bool):
         return value
-    refuse("not-a-flag", f"{kind(value)}, not a flag", span, hint=WHAT_IS_A_FLAG)
+    refuse("not-a-boolean", f"{kind(value)}, not a boolean", span, hint=WHAT_IS_A_BOOLEAN)
 
 
 def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
@@ -110,26 +110,26 @@ def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
     step = path.steps[0]
     if step.arguments is not None:
         return _call(step, path.span, scope)
-    if step.name in FLAGS:
-        return FLAGS[step.name]
+    if step.name in BOOLEANS:
+        return BOOLEANS[step.name]
     if step.name in scope:
         return scope[step.name]
     if step.name in FUNCTIONS:
         refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"give it its numbers: `{USAGE[step.name]}`")
     if step.name == NONE:
         refuse("not-a-value", "`none` empties a port, a slot or a tie; it is no value to reckon with", path.span)
-    refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(near(step.name, [*scope, *FLAGS])))
+    refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(near(step.name, [*scope, *BOOLEANS])))
 
 
 def _taken(choice: If, scope: Mapping[str, Value]) -> Expression:
-    return choice.then if _flag(choice.condition, scope) else choice.otherwise
+    return choice.then if _boolean(choice.condition, scope) else choice.otherwise
 
 
-def _flag(expression: Expression, scope: Mapping[str, Value]) -> bool:
+def _boolean(expression: Expression, scope: Mapping[str, Value]) -> bool:
     value = evaluate(expression, scope)
     if isinstance(value, bool):
         return value
-    refuse("not-a-flag", f"{what_is(expression, value)}, not a flag", expression.span, hint=WHAT_IS_A_FLAG)
+    refuse("not-a-boolean", f"{what_is(expression, value)}, not a boolean", expression.span, hint=WHAT_IS_A_BOOLEAN)
 
 
 def _real(expression: Expression, scope: Mapping[str, Value]) -> RealNumber:
@@ -153,7 +153,7 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     b = right_word if right_word and isinstance(a, str) else evaluate(right, scope)
     for expression, value in ((left, a), (right, b)):
         if not (_is_real(value) or isinstance(value, bool | str)):
-            refuse("not-a-number", f"{what_is(expression, value)}, not a number or a word", expression.span)
+            refuse("not-a-number", f"{what_is(expression, value)}, not a number or a string", expression.span)
     if _is_real(a) and _is_real(b):
         return a == b
     if type(a) is not type(b):
@@ -164,7 +164,7 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
 def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:
     """The name that an expression consists of, if nothing has given it a value."""
     match expression:
-        case RefPath(steps=[PathStep(name=name, arguments=None)]) if name not in scope and name not in FLAGS:
+        case RefPath(steps=[PathStep(name=name, arguments=None)]) if name not in scope and name not in BOOLEANS:
             return name
     return ""
 

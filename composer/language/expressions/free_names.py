@@ -40,4 +40,4 @@ def identifiers(pieces: Iterable[object]) -> frozenset[str]:
 
 def used(root: YamlMapping) -> frozenset[str]:
     """Every name that any value of a recipe, or of a block in one, may read."""
-    return identifiers(entry.value for entry in root if entry.key.text not in ("recipe", "doc", "source"))
+    return identifiers(entry.value for entry in root if entry.key.text not in ("recipe", "doc", "paper"))

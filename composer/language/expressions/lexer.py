@@ -41,14 +41,14 @@ INSTEAD = {
     "|": "write `or`",
     "||": "write `or`",
     "^": "write `**` for a power",
-    '"': "a word needs no quotes here",
-    "'": "a word needs no quotes here",
+    '"': "a string needs no quotes here",
+    "'": "a string needs no quotes here",
     "~": "write `not`",
 }
 LOOK_ALIKES = {
     "×": "write `*`", "·": "write `*`", "÷": "write `/`", "−": "write the hyphen, `-`", "–": "write the hyphen, `-`",
     "≤": "write `<=`", "≥": "write `>=`", "≠": "write `!=`", "²": "write `** 2`", "∧": "write `and`", "∨": "write `or`",
-    "¬": "write `not`", "“": "a word needs no quotes here", "”": "a word needs no quotes here",
+    "¬": "write `not`", "“": "a string needs no quotes here", "”": "a string needs no quotes here",
 }  # fmt: skip
 
 
@@ -63,7 +63,7 @@ class Token:
     span: Span
 
 
-def tokenise(scalar: YamlScalar) -> list[Token]:
+def tokenize(scalar: YamlScalar) -> list[Token]:
     """The tokens of a scalar, once it is sure that they are few and their brackets match."""
     _check_text(scalar)
     tokens: list[Token] = []

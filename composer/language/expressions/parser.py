@@ -7,7 +7,7 @@ from typing import Literal, NoReturn, cast
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary
 from composer.language.expressions.errors import ExpressionError, refuse
-from composer.language.expressions.lexer import Token, number, tokenise
+from composer.language.expressions.lexer import Token, number, tokenize
 from composer.language.yaml.nodes import YamlScalar
 
 __all__ = ["ExpressionError", "names", "parse_expression"]
@@ -28,7 +28,7 @@ def parse_expression(scalar: YamlScalar) -> Expression:
     Raises:
         ExpressionError: with the place inside the scalar.
     """
-    tokens = tokenise(scalar)
+    tokens = tokenize(scalar)
     if not tokens:
         refuse("expression-syntax", "a value is missing", scalar.span)
     return _Parser(scalar, tokens).whole()

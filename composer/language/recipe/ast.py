@@ -14,7 +14,7 @@ from composer.language.yaml.nodes import Clashes, YamlMapping, YamlNode, YamlSca
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpressionValue:
-    """A number, a flag, a word or an edge: the field decides."""
+    """A number, a boolean, a string or an edge: the field decides."""
 
     expression: Expression
     span: Span
@@ -37,8 +37,8 @@ class ListValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FlagsValue:
-    """Flags set one by one."""
+class BoolsValue:
+    """Booleans set one by one."""
 
     flags: tuple[tuple[str, ExpressionValue], ...]
     span: Span
@@ -68,7 +68,7 @@ class GivenValue:
     span: Span
 
 
-WrittenValue: TypeAlias = ExpressionValue | TextValue | ListValue | FlagsValue | MaskValue | SlotValue | GivenValue
+WrittenValue: TypeAlias = ExpressionValue | TextValue | ListValue | BoolsValue | MaskValue | SlotValue | GivenValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +183,7 @@ class GraphBody:
     span: Span
 
 
-ParamType = Literal["int", "float", "number", "flag", "word", "choice", "block", "mask"]
+ParamType = Literal["int", "float", "bool", "str", "choice", "block", "mask"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +226,7 @@ class InputDecl:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InitRule:
-    """A pattern over parameter names with the initialiser of what it matches."""
+    """A pattern over parameter names with the initializer of what it matches."""
 
     pattern: str
     span: Span
@@ -268,7 +268,7 @@ class ParsedRecipe:
 
     name: str
     doc: str
-    source: str
+    paper: str
     task: str
     task_span: Span | None
     params: tuple[Param, ...]
@@ -277,7 +277,7 @@ class ParsedRecipe:
     positions: tuple[tuple[str, Span, Expression], ...]
     losses: tuple[LossDecl, ...]
     init: tuple[InitRule, ...]
-    weights: YamlMapping | None
+    checkpoints: YamlMapping | None
     root: YamlMapping
     name_scalar: YamlScalar
     diagnostics: tuple[Diagnostic, ...]

@@ -83,7 +83,7 @@ class BaseParser:
         return ()
 
     def keys(self, entries: Iterable[YamlEntry], known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
-        """Reports the keys that are not known; `also` are those that a misspelt one may have meant."""
+        """Reports the keys that are not known; `also` are those that a misspelled one may have meant."""
         for entry in entries:
             if entry.key.text not in known:
                 offered = known if not near(entry.key.text, also) else (*known, *also)

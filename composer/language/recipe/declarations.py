@@ -15,7 +15,7 @@ from composer.language.unknown_names import quoted
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 TYPES = get_args(ParamType)
-INITIALISERS = ("normal", "uniform", "constant")
+INITIALIZERS = ("normal", "uniform", "constant")
 
 
 def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Iterator[Param]:
@@ -52,11 +52,11 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
             type_ = kind.text
         else:
             reader.unknown("unknown-param-type", kind.span, "type of param", kind.text, TYPES)
-    default, flag = node.get("default"), reader.scalar(node.get("required"), "`required` is a flag")
+    default, flag = node.get("default"), reader.scalar(node.get("required"), "`required` is a boolean")
     required = flag is not None and flag.text == "true"
     if flag is not None and flag.text not in ("true", "false"):
         hint = "`required: true`, or leave it out"
-        reader.error("not-a-flag", flag.span, f"{quoted(flag.text)} is no flag", hint=hint)
+        reader.error("not-a-boolean", flag.span, f"{quoted(flag.text)} is no boolean", hint=hint)
         if default is None:
             return None
     elif default is None and not required:
@@ -97,7 +97,7 @@ def ports(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
     for entry in reader.entries(node, "inputs"):
         if isinstance(entry.value, YamlMapping) and "default" in entry.value:
             message = "only an input of the whole model has a default, since a block takes what it is given"
-            reader.error("input-default", entry.value.span, message, hint="give the model such an input, and hand it in")
+            reader.error("input-default", entry.value.span, message, hint="give the model such an input, and pass it")
         if declared := _input(reader, entry):
             yield declared
 
@@ -126,7 +126,7 @@ def _input(reader: BaseParser, entry: YamlEntry) -> InputDecl | None:
 
 
 def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
-    """How parameters start: pattern by pattern, the initialiser with its number."""
+    """How parameters start: pattern by pattern, the initializer with its number."""
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
         try:
             parsed(pattern.text)
@@ -136,11 +136,11 @@ def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
             continue
         if not isinstance(value, YamlMapping) or len(value.entries) != 1:
             hint = "{normal: 0.02}, {uniform: 0.1} or {constant: 0}"
-            reader.error("init-form", value.span, "an initialiser is a name with its number", hint=hint)
+            reader.error("init-form", value.span, "an initializer is a name with its number", hint=hint)
             continue
         how, written = value.entries[0].key, value.entries[0].value
-        if how.text not in INITIALISERS:
-            reader.unknown("unknown-init", how.span, "initialiser", how.text, INITIALISERS)
+        if how.text not in INITIALIZERS:
+            reader.unknown("unknown-init", how.span, "initializer", how.text, INITIALIZERS)
         elif number := reader.expression(written):
-            initialiser: Any = how.text
-            yield InitRule(pattern.text, pattern.span, initialiser, number)
+            initializer: Any = how.text
+            yield InitRule(pattern.text, pattern.span, initializer, number)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from blocks.core import Block, Part
-from blocks.core.fields import Field, Flag, Form, Integer, Real, SlotOf, Text, Word
+from blocks.core.fields import Boolean, Field, FieldForm, Integer, OneOf, Real, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.parser import names
@@ -34,7 +34,7 @@ def defined(name: str, doc: str, params: Sequence[Param], inputs: Sequence[Input
     return part
 
 
-def _form(param: Param) -> Form:
+def _form(param: Param) -> FieldForm:
     """What may be written for a param; bounds that are more than numbers hold where the block stands."""
     least, most = _number(param.minimum), _number(param.maximum)
     match param.type:
@@ -42,12 +42,12 @@ def _form(param: Param) -> Form:
             return SlotOf(Block)
         case "mask":
             return SlotOf(Mask)
-        case "flag":
-            return Flag()
-        case "word":
-            return Text()
+        case "bool":
+            return Boolean()
+        case "str":
+            return String()
         case "choice":
-            return Word(param.of)
+            return OneOf(param.of)
         case "int":
             return Integer(least, most)
     return Real(least, most)

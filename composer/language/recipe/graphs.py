@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from blocks.core import Library, Part, fields, is_node
-from blocks.core.fields import AxisName, FlagsBy, ListOf, SlotOf, Text
+from blocks.core.fields import AxisName, BooleanMap, ListOf, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.language.recipe.ast import (
     BlockChoice,
+    BoolsValue,
     FieldEntry,
-    FlagsValue,
     GivenValue,
     GraphBody,
     GroupDecl,
@@ -70,8 +70,8 @@ class Graphs:
 
     def _no_type(self, node: YamlMapping) -> None:
         place, hint = start(node), "write {type: …}, {graph: …} or {repeat: …, graph: …}"
-        misspelt = ((entry.key, near(entry.key.text, ("type", "graph", "repeat", "scan"))) for entry in node)
-        if found := next(((key, meant) for key, meant in misspelt if meant), None):
+        misspelled = ((entry.key, near(entry.key.text, ("type", "graph", "repeat", "scan"))) for entry in node)
+        if found := next(((key, meant) for key, meant in misspelled if meant), None):
             place, hint = found[0].span, f"did you mean {found[1][0]}?"
         elif node.entries and (first := node.entries[0].key.text) in self.library:
             hint = f"write {{type: {first}, …}}"
@@ -146,7 +146,7 @@ class Graphs:
                 self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, names)
 
     def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
-        """Reports the fields that have to be written and are not, but for those that a misspelt one is meant to be."""
+        """Reports the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in COMMON]
         meant = {offered[0] for name in strange if (offered := near(name, [*known, *COMMON[1:]]))}
@@ -164,7 +164,7 @@ class Graphs:
     def _read_as(self, form: Any, node: YamlNode, name: str) -> WrittenValue | None:
         """What is written for the field `name`, by its form."""
         match form:
-            case Text() | AxisName():
+            case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` is text")
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case ListOf():
@@ -173,10 +173,10 @@ class Graphs:
                     return None
                 items = [self._read_as(form.item, item, name) for item in node.items]
                 return ListValue(tuple(item for item in items if item is not None), node.span)
-            case FlagsBy() if isinstance(node, YamlMapping):
+            case BooleanMap() if isinstance(node, YamlMapping):
                 self.reader.keys(node, form.names, f"`{name}`")
                 flags = [(entry.key.text, self.reader.expression(entry.value)) for entry in node]
-                return FlagsValue(tuple((key, value) for key, value in flags if value), node.span)
+                return BoolsValue(tuple((key, value) for key, value in flags if value), node.span)
             case SlotOf(family=family) if family is Mask:
                 if not isinstance(node, YamlScalar):
                     self.reader.error("mask-form", node.span, "a mask is an expression", hint="mask: causal and window(1024)")

@@ -5,12 +5,12 @@ from composer.language.expressions.functions import FUNCTIONS
 LANGUAGE = 1
 """The version of the language."""
 TOP = (
-    *("recipe", "language", "doc", "source", "task", "params", "blocks"),
-    *("inputs", "graph", "outputs", "positions", "losses", "init", "weights"),
+    *("recipe", "language", "doc", "paper", "task", "params", "blocks"),
+    *("inputs", "graph", "outputs", "positions", "losses", "init", "checkpoints"),
 )
 COMPOSED = ("extends", "uses")
 """Keys of a whole recipe that are worked out before the others are read."""
-BLOCK = ("doc", "source", "params", "blocks", "inputs", "graph", "outputs", "init")
+BLOCK = ("doc", "paper", "params", "blocks", "inputs", "graph", "outputs", "init")
 LONG_PARAM = ("default", "type", "required", "min", "max", "of", "doc")
 LONG_INPUT = ("type", "default", "doc")
 COMMON = ("type", "in", "when", "tie", "trainable")

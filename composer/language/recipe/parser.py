@@ -36,17 +36,17 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
     definitions, library = definer.under(root.get("blocks"), library)
     reader.diagnostics.extend(endless := mistakes(definitions))
     for key, (message, hint) in NEEDED.items():
-        if key not in root and not _misspelt(root, key):
+        if key not in root and not _misspelled(root, key):
             reader.error("missing-key", start(root), message, hint=hint)
     _language(reader, root.get("language"))
     name, task = _name(reader, root.get("recipe")), _task(reader, root.get("task"))
-    graphs, graph, weights = Graphs(reader, library, document.clashes), root.get("graph"), root.get("weights")
-    reader.entries(weights, "weights")  # each rule is read where it is used
+    graphs, graph, checkpoints = Graphs(reader, library, document.clashes), root.get("graph"), root.get("checkpoints")
+    reader.entries(checkpoints, "checkpoints")  # each rule is read where it is used
     misformed = any(isinstance(root.get(key), YamlScalar | YamlList) for key in ("params", "inputs", "graph", "blocks"))
     return ParsedRecipe(
         name=name.text if name else "",
         doc=reader.text(root.get("doc")),
-        source=reader.text(root.get("source")),
+        paper=reader.text(root.get("paper")),
         task=task.text if task else "",
         task_span=task.span if task else None,
         params=tuple(params(reader, root.get("params"), library)),
@@ -55,7 +55,7 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
         positions=tuple(named_references(reader, root.entry("positions"))),
         losses=tuple(losses(graphs, root.get("losses"), task.text if task else "")),
         init=tuple(init(reader, root.get("init"))),
-        weights=weights if isinstance(weights, YamlMapping) else None,
+        checkpoints=checkpoints if isinstance(checkpoints, YamlMapping) else None,
         root=root,
         name_scalar=name or YamlScalar("", root.span),
         library=library,
@@ -91,6 +91,6 @@ def _task(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
     return None
 
 
-def _misspelt(root: YamlMapping, key: str) -> bool:
+def _misspelled(root: YamlMapping, key: str) -> bool:
     """Whether a key that is not there is meant by another, which has been reported."""
     return any(near(entry.key.text, TOP)[:1] == [key] for entry in root if entry.key.text not in TOP)

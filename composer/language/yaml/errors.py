@@ -145,7 +145,7 @@ def indentation(trouble: ErrorContext) -> Diagnostic | None:
         return trouble.diagnose("unclosed-quote", f"this quote is closed only on line {last.span.end_line}", place=place)
     if trouble.column > trouble.indent:
         return trouble.diagnose("trailing-text", "the value before this is complete", "quote the whole, or begin a new line")
-    return trouble.diagnose("bad-indentation", "this line is aligned with no key above it", "begin it where its neighbours begin")
+    return trouble.diagnose("bad-indentation", "this line is aligned with no key above it", "begin it where its neighbors begin")
 
 
 def block_text(trouble: ErrorContext) -> Diagnostic | None:

@@ -23,13 +23,13 @@ DECLARATION = frozenset(
         "weights",
         "buffers",
         "counted",
-        "prepared",
+        "per_call",
         "cost",
-        "reject",
+        "check",
         "warn",
-        "types",
-        "known",
-        "mixes",
+        "output_types",
+        "constants",
+        "mixed_axes",
         "visits",
         "build",
         "inline",
@@ -104,7 +104,7 @@ class Pasted:
         renamed = self._uses(method for method in methods)
         reached = self.attributes[id(part)] = self._reached(methods)
         curve = issubclass(part, Activation) and part.weights == {} and "training" not in reached
-        base = "Module" if (part.outputs or "types" in vars(part)) and not curve else "Plain"
+        base = "Module" if (part.outputs or "output_types" in vars(part)) and not curve else "Plain"
         defaults = self.defaults[name] = {key: value for key, value in _defaults(part) if key in reached}
         body = ["\n".join(docstring(_summary(part))) + "\n"]
         if defaults:
@@ -208,7 +208,7 @@ def _defaults(part: type[Part]) -> Iterator[tuple[str, Any]]:
         if not (field.required or field.derived or holds_module or isinstance(field.default, Part | dict)):
             yield name, field.default
     if part.outputs:
-        yield "wanted", frozenset()
+        yield "requested_outputs", frozenset()
 
 
 def _strings(weights: Any) -> set[str]:

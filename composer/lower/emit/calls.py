@@ -51,7 +51,10 @@ def call(forward: Forward, block: TypedBlock) -> Statement:
     uses = [one.key for one in given] + [forward.key(ref) for ref in extra.values()]
     write = _module(forward, block, given, extra) if inline is None else _expression(forward, block, given, inline)
     outputs = [name.rstrip("?") for name in (block.outputs or ("y",))]
-    wanted = [outputs[0], *(name for name in outputs[1:] if name in block.node.wanted or not optional_output(block, name))]
+    wanted = [
+        outputs[0],
+        *(name for name in outputs[1:] if name in block.node.requested_outputs or not optional_output(block, name)),
+    ]
     gives = [key if (key := (block.name, outputs.index(name), None)) in forward.read else None for name in wanted]
     return Statement(gives, uses, write, block.node.name_span, block.name)
 

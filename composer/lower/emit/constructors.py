@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from blocks.core import Expert, Own, Part
+from blocks.core import Builtin, Expert, Part
 from composer.graph.dims import Symbolic
 from composer.graph.passes.infer.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode
@@ -41,16 +41,16 @@ class Constructors:
             function = call.function.rpartition(":")[2]
             keywords = tuple((name, Literal(_argument(value, block))) for name, value in call.keywords.items())
             return New(function, tuple(Literal(_argument(value, block)) for value in call.arguments), _short(function, keywords))
-        kind = part.many if isinstance(part, Expert) and block.copies else type(part)
+        kind = part.grouped if isinstance(part, Expert) and block.copies else type(part)
         name = self.pasted.part(kind)
         reached = self.pasted.attributes[id(kind)]
         attributes: dict[str, Tree] = {}
         own = {key: getattr(part, key) for key in type(part).model_fields if key not in block.slots}
         for key, value in {**block.sizes, **own}.items():
-            if key in reached and not isinstance(value, Symbolic) and key != "..." and not isinstance(value, Own):
+            if key in reached and not isinstance(value, Symbolic) and key != "..." and not isinstance(value, Builtin):
                 attributes[key] = self._value(value)
-        if "wanted" in reached:
-            attributes["wanted"] = Literal(frozenset(block.node.wanted))
+        if "requested_outputs" in reached:
+            attributes["requested_outputs"] = Literal(frozenset(block.node.requested_outputs))
         for key in tensor_names(part, block):
             attributes[key] = Literal(None)
         for parameter in block.parameters:

@@ -65,8 +65,8 @@ class Forward:
 
     def _read(self) -> set[Key]:
         read = {key_of(self.graph, ref) for _, ref in self.graph.graph.outputs}
-        if self.graph is self.classes.typed.root:
-            read |= {(name, 0, None) for name in self.classes.typed.program.losses.values()}
+        if self.graph is self.classes.program.root:
+            read |= {(name, 0, None) for name in self.classes.program.program.losses.values()}
         for node in self.graph.nodes:
             wires = self.written.wires[node.name].values() if isinstance(node, TypedBlock) else wires_of(node)
             itself = isinstance(node, TypedRepeat)  # which pass it reads of itself is the loop's own business

@@ -23,8 +23,8 @@ RESERVED = frozenset(
         "Output",
         "NamedTuple",
         "Tensor",
-        "resume",
-        "leave",
+        "load_carry",
+        "store_carry",
     }
 )
 STREAM = ("x", "y", "z", "u", "w")

@@ -55,16 +55,16 @@ def lower(typed: TypedProgram) -> Module:
 
 class _Text:
     def __init__(self, typed: TypedProgram) -> None:
-        self.typed = typed
+        self.program = typed
         self.classes = Classes(flatten(typed))
 
     def module(self) -> Module:
         written = self.classes.all()
         top = written[-1]
-        table = parameters(self.typed)
+        table = parameters(self.program)
         owners = {entry.name: entry.owner for entry in table}
         ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
-        ties += tuple((copy, owners[name]) for copy, name in copies(self.typed.root))
+        ties += tuple((copy, owners[name]) for copy, name in copies(self.program.root))
         frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
         fields = self._fields()
         blocks = []
@@ -77,12 +77,12 @@ class _Text:
 
     def _fields(self) -> tuple[tuple[str, str], ...]:
         taken: list[str] = []
-        for name, _ in self.typed.root.graph.outputs:
+        for name, _ in self.program.root.graph.outputs:
             given = name.replace(".", "_") or "output"
             while given in RESERVED or given in taken or hasattr(tuple, given) or given == "losses":
                 given += "_"
             taken.append(given)
-        return tuple(zip(taken, (name for name, _ in self.typed.root.graph.outputs), strict=True))
+        return tuple(zip(taken, (name for name, _ in self.program.root.graph.outputs), strict=True))
 
     def _forward(self, written: Class) -> SourceLines:
         always, sometimes = self.classes.inputs(written)
@@ -92,7 +92,7 @@ class _Text:
         return [(f"def forward({signature}):", None, ""), *((f"    {line}", span, node) for line, span, node in body)]
 
     def _root_forward(self, written: Class, fields: Sequence[tuple[str, str]]) -> SourceLines:
-        declared = self.typed.program.inputs
+        declared = self.program.program.inputs
         names: dict[str, str] = {}
         for item in declared:
             names[item.name] = safe(item.name, names.values())
@@ -116,18 +116,18 @@ class _Text:
 
     def _losses(self) -> dict[str, LossValue]:
         """The recipe's own losses by their nodes."""
-        root, found = self.classes.typed.root, {}
-        for name, node in self.typed.program.losses.items():
+        root, found = self.classes.program.root, {}
+        for name, node in self.program.program.losses.items():
             wires = [wire for wire in wires_of(root.graph[node]) if not is_optional(root[node], wire.port)]
             read = [ref.node for wire in wires for ref in wire.refs]
-            optional = [one for one in dict.fromkeys(read) if one in self.typed.inputs and self.typed.inputs[one].optional]
+            optional = [one for one in dict.fromkeys(read) if one in self.program.inputs and self.program.inputs[one].optional]
             found[node] = LossValue(name, (node, 0, None), [(one, 0, None) for one in optional])
         return found
 
     def _defaults(self, names: Mapping[str, str]) -> list[str]:
         """Inputs that are not given, made in the shape of those that always are."""
         lines = []
-        types, defaults = self.typed.inputs, self.typed.defaults
+        types, defaults = self.program.inputs, self.program.defaults
         given = {name: type_ for name, type_ in types.items() if not type_.optional and name not in defaults}
         for item, value in defaults.items():
             type_, name, first = types[item], names[item], names[next(iter(given))]
@@ -159,11 +159,11 @@ class _Text:
         holes = [name for name, _ in written.holes]
         signature = ", ".join(["self", *holes])
         lines: SourceLines = [(f"class {written.name}(nn.Module):", None, "")]
-        doc = self.typed.program.recipe.doc if written.instances[0].graph is self.classes.typed.root else ""
+        doc = self.program.program.recipe.doc if written.instances[0].graph is self.classes.program.root else ""
         if doc:
             lines += [*((line, None, "") for line in docstring(doc)), ("", None, "")]
-        root = written.instances[0].graph is self.classes.typed.root
-        if written.remembers or (root and self.typed.program.losses):
+        root = written.instances[0].graph is self.classes.program.root
+        if written.remembers or (root and self.program.program.losses):
             lines += [("    cache = None", None, ""), ("", None, "")]
         lines += [(f"    def __init__({signature}):", None, ""), ("        super().__init__()", None, "")]
         for name, tree in written.template.items():
@@ -183,7 +183,7 @@ class _Text:
         return lines + [(f"    {line}", span, node) for line, span, node in forward]
 
     def _text(self, name: str, blocks: list[SourceLines], ties: Any, frozen: Any, fields: tuple[tuple[str, str], ...]) -> Module:
-        recipe = self.typed.program.recipe
+        recipe = self.program.program.recipe
         head = [
             f'"""{recipe.name}: generated from a recipe; plain torch, nothing else is needed."""',
             "",

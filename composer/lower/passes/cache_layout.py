@@ -99,18 +99,18 @@ class _Keepers:
                     yield from self.block(node, below)
 
     def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
-        names = {name: _kept(text, block, self.axis) for name, text in type(block.part).keeps.items()}
+        names = {name: _kept(text, block, self.axis) for name, text in type(block.part).cache_slots.items()}
         held = {name: kept for name, kept in names.items() if kept.axis is not None}
         whole = [name for name in names if name not in held and self._stays(block, name, path)]
         held |= {name: replace(names[name], whole=True) for name in whole}
-        if along(block, self.axis) and self.axis not in block.part.mixes(block.sizes):
-            held |= {name: CacheSlot(None, True) for name in type(block.part).carries}
+        if along(block, self.axis) and self.axis not in block.part.mixed_axes(block.sizes):
+            held |= {name: CacheSlot(None, True) for name in type(block.part).carry}
         if held or isinstance(block.part, State):
             yield CachedNode(path, (), held)
         for name in type(block.part).model_fields:
             part = getattr(block.part, name)
-            if isinstance(part, Part) and not is_node(type(part)) and type(part).carries and along(block, self.axis):
-                yield CachedNode(path, (name,), {state: CacheSlot(None, True) for state in type(part).carries})
+            if isinstance(part, Part) and not is_node(type(part)) and type(part).carry and along(block, self.axis):
+                yield CachedNode(path, (name,), {state: CacheSlot(None, True) for state in type(part).carry})
         for name, slot in block.slots.items():
             match slot:
                 case TypedBlock():
@@ -123,7 +123,7 @@ class _Keepers:
         if path not in self.far.ports:
             return False
         part = type(block.part)
-        own = set(_names(part.keeps[name])) - {"batch", ""}
+        own = set(_names(part.cache_slots[name])) - {"batch", ""}
         still = block.inputs.keys() - self.far.ports[path]
         return any(own & set(_names(text)) for port, text in part.inputs.items() if port.rstrip("?*") in still)
 
@@ -151,7 +151,7 @@ def _part(part: Part, path: str, attribute: tuple[str, ...], attributes: Mapping
         }
         if names:
             yield CachedNode(path, attribute, names)
-    elif type(part).keeps and not isinstance(part, Plan):
+    elif type(part).cache_slots and not isinstance(part, Plan):
         yield CachedNode(path, attribute, {"length": CacheSlot(None, False)})
     for name in type(part).model_fields:
         inner = getattr(part, name)

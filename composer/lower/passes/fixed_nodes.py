@@ -101,5 +101,5 @@ class _Walk:
 def returned(block: TypedBlock) -> Iterator[Type]:
     """The types of what a block's forward gives, in order."""
     for position, (name, type_) in enumerate(block.outputs.items()):
-        if position == 0 or name in block.node.wanted or not optional_output(block, name):
+        if position == 0 or name in block.node.requested_outputs or not optional_output(block, name):
             yield type_

@@ -65,13 +65,13 @@ class Hoisting:
     """One run over a typed program."""
 
     def __init__(self, typed: TypedProgram) -> None:
-        self.typed = typed
+        self.program = typed
         self.declared = dict(typed.program.positions)
         self.done: dict[tuple[int, frozenset[str], bool], Hoisted] = {}
 
     def root(self) -> Hoisted:
         """What the whole model prepares."""
-        return self.graph(self.typed.root, frozenset(), top=True)
+        return self.graph(self.program.root, frozenset(), top=True)
 
     def graph(self, graph: TypedGraph, blocked: frozenset[str], *, top: bool = False) -> Hoisted:
         """What is added to a graph; `blocked` inputs differ from pass to pass, so what reads them stays inside."""
@@ -120,7 +120,7 @@ class _Place:
         """Keyword of the block's forward to what is prepared for it."""
         part, wired = block.part, {wire.port: wire.refs for wire in block.node.wires}
         needs: dict[str, HoistedSource] = {}
-        for name, prepared in part.prepared(frozenset(wired)).items():
+        for name, prepared in part.per_call(frozenset(wired)).items():
             held = getattr(part, prepared.slot)
             arguments = tuple(self._positions(block, port, wired) for port in prepared.ports)
             if isinstance(held, Mask):
@@ -128,7 +128,7 @@ class _Place:
             else:
                 sizes = tuple((key, _plain(block.sizes, expression)) for key, expression in prepared.sizes.items())
                 needs[name] = Need(name, held, sizes, arguments)
-        for port in type(part).counts:
+        for port in type(part).position_inputs:
             if port not in wired and port in takes(type(part)):
                 needs[port] = self._positions(block, port, wired)
         return needs
@@ -141,7 +141,7 @@ class _Place:
         ports: tuple[str, ...],
         wired: Mapping[str, Any],
     ) -> Need:
-        axes = [block.sizes.get(type(block.part).counts[port]) for port in ports]
+        axes = [block.sizes.get(type(block.part).position_inputs[port]) for port in ports]
         counted = all(self._is_counted(source) for source in arguments)
         edges = [name for name in mask.edge_types() if name in wired]
         optional = frozenset(name for name in edges if getattr(block.inputs[name], "optional", False))
@@ -158,16 +158,16 @@ class _Place:
     def _positions(self, block: TypedBlock, port: str, wired: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
         if port in wired:
             return wired[port][0]
-        axis: Dim = block.sizes[type(block.part).counts[port]]
+        axis: Dim = block.sizes[type(block.part).position_inputs[port]]
         if isinstance(axis, Symbolic) and self._is_input_axis(axis):
             return AxisPositions(axis)
         for name, given in block.inputs.items():
             if isinstance(given, TensorType) and axis in given.sizes:
-                return Need("at", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
+                return Need("position_ids", Counted(axis=given.sizes.index(axis)), (), (wired[name][0],), axis=axis)
         raise AssertionError(f"no input of {block.name} has the axis {axis}")
 
     def _is_input_axis(self, axis: Symbolic) -> bool:
-        return any(axis in given.sizes for given in self.run.typed.inputs.values())
+        return any(axis in given.sizes for given in self.run.program.inputs.values())
 
     # -- placing
 
@@ -187,7 +187,7 @@ class _Place:
                 name = self._fresh(source.label)
                 self.hoisted.local[name] = replace(source, arguments=arguments, keywords=keywords)
             else:
-                name = self._fresh("at" if isinstance(source, AxisPositions) else source.label)
+                name = self._fresh("position_ids" if isinstance(source, AxisPositions) else source.label)
                 self.hoisted.inputs[name] = source  # type: ignore[assignment]  # positions travel like needs
             self.placed[source] = name
         return Ref(self.placed[source])
@@ -204,9 +204,9 @@ class _Place:
     def _root_positions(self, source: AxisPositions) -> HoistedSource:
         if str(source.axis) in self.run.declared:
             return self.run.declared[str(source.axis)]
-        inputs = sorted(self.run.typed.inputs.items(), key=lambda item: item[1].optional)
+        inputs = sorted(self.run.program.inputs.items(), key=lambda item: item[1].optional)
         name, given = next((name, given) for name, given in inputs if source.axis in given.sizes)
-        label = "at" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_at"
+        label = "position_ids" if str(source.axis) == "time" else f"{'_'.join(sorted(names(source.axis)))}_position_ids"
         return Need(label, Counted(axis=given.sizes.index(source.axis)), (), (Ref(name),), axis=source.axis)
 
     def _fresh(self, label: str) -> str:

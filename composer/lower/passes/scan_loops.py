@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from blocks.core import leave, resume
+from blocks.core import load_carry, store_carry
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedScan
 from composer.lower.emit.identifiers import attribute
@@ -49,7 +49,7 @@ class _Scan:
         inside = {port: (Ref(key[0]),) for port, key in self.own.items()}
         self.arguments = forward.arguments(forward.instance_of(node.graph, node.name), {**wires, **extra, **inside})
         self.first, self.axis = next(iter(node.steps.items()))
-        self.remembers = goes_on(node, writes_along(forward.classes.typed))
+        self.remembers = goes_on(node, writes_along(forward.classes.program))
         self.module = attribute(node.name)
 
     def _shape(self, name: Naming, axis: int) -> str:
@@ -74,7 +74,7 @@ class _Scan:
             text = f"{text}.expand({before}, *{text}.shape)"
         if not self.remembers:
             return text
-        return f"{self.forward.classes.pasted.function(resume)}({self.module}, {port!r}, {text})"
+        return f"{self.forward.classes.pasted.function(load_carry)}({self.module}, {port!r}, {text})"
 
     def call(self, name: Naming) -> str:
         """One step."""
@@ -83,5 +83,5 @@ class _Scan:
     def end(self, name: Naming) -> str:
         """What is left to the next call."""
         states = ", ".join(f"{port}={name(self.own[port])}" for port in self.node.carried)
-        function = self.forward.classes.pasted.function(leave)
+        function = self.forward.classes.pasted.function(store_carry)
         return f"{function}({self.module}, {self._shape(name, self.axis)}, {states})"

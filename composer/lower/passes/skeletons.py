@@ -53,7 +53,7 @@ class Classes:
     """The classes of a model, inner ones first."""
 
     def __init__(self, typed: TypedProgram) -> None:
-        self.typed = typed
+        self.program = typed
         self.hoisting = Hoisting(typed)
         self.pasted = Pasted()
         self.instances: dict[tuple[int, int], Instance] = {}
@@ -67,7 +67,7 @@ class Classes:
 
     def all(self) -> list[Class]:
         """Every class with its constructor; the model's own is the last."""
-        self._instance(self.typed.root, self.hoisting.root(), camel(self.typed.name))
+        self._instance(self.program.root, self.hoisting.root(), camel(self.program.name))
         for written in self.by_key.values():
             self._unify(written)
         return list(self.by_key.values())
@@ -99,7 +99,7 @@ class Classes:
                 self._instance(node.graph, hoisted.inner[node.name], _name(node, path))
             case TypedScan():
                 step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
-                self.by_key[step.key].remembers |= goes_on(node, writes_along(self.typed))
+                self.by_key[step.key].remembers |= goes_on(node, writes_along(self.program))
             case TypedRepeat():
                 for index, graph in enumerate(node.passes):
                     self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))
@@ -169,7 +169,7 @@ class Classes:
             case TypedBlock(part=part):
                 call = part.build(node.sizes)
                 inline = part.inline() if not node.slots and not node.parameters else None
-                return ("block", inline or (call.function if call else type(part)), node.node.wanted, node.expansions)
+                return ("block", inline or (call.function if call else type(part)), node.node.requested_outputs, node.expansions)
             case TypedGroup():
                 return (
                     ("group", self.instances[id(node.graph), id(hoisted.inner[node.name])].key)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
-from composer.train.data.text import HELD_OUT, Ids, TextData, tokenise
-from composer.train.data.tokenizers import MarkedTokeniser, Tokeniser
+from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
+from composer.train.data.tokenizers import MarkedTokenizer, Tokenizer
 from composer.train.errors import TrainingError
 from composer.train.losses import IGNORED, Batch
 
@@ -35,19 +35,19 @@ MARKS: Mapping[str, tuple[str, ...]] = {
 class Objective(Protocol):
     """What a model is asked about a text."""
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
+    def tokenize(self, text: str, *, path: Path) -> TextData:
         """The text as tokens."""
         ...
 
-    def check(self, data: TextData, context: int) -> None:
+    def check(self, data: TextData, seq_len: int) -> None:
         """Raises: TrainingError where the text and the length of a window do not go together."""
         ...
 
-    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+    def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
         """A batch from anywhere in the text to train on."""
         ...
 
-    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
+    def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
         """The held-out text, once and the same each time."""
         ...
 
@@ -60,19 +60,19 @@ class Objective(Protocol):
 class NextToken:
     """Each token is asked for after those before it."""
 
-    tokeniser: Tokeniser
+    tokenizer: Tokenizer
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
-        return tokenise(text, self.tokeniser, path=path)
+    def tokenize(self, text: str, *, path: Path) -> TextData:
+        return tokenize(text, self.tokenizer, path=path)
 
-    def check(self, data: TextData, context: int) -> None:
-        texts.check_length(data, context)
+    def check(self, data: TextData, seq_len: int) -> None:
+        texts.check_length(data, seq_len)
 
-    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
-        return texts.draw_batch(data, batch=batch, context=context, generator=generator)
+    def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
+        return texts.draw_batch(data, batch_size=batch_size, seq_len=seq_len, generator=generator)
 
-    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
-        return texts.held_out_batches(data, batch=batch, context=context)
+    def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
+        return texts.held_out_batches(data, batch_size=batch_size, seq_len=seq_len)
 
     def whole(self, data: TextData) -> int | None:
         return len(data.validation)
@@ -80,52 +80,52 @@ class NextToken:
 
 @dataclass(frozen=True)
 class Windows:
-    """Stretches of text that are spoilt one by one, by `spoil`, of what is to be put back."""
+    """Stretches of text that are spoiled one by one, by `spoil`, of what is to be put back."""
 
-    tokeniser: MarkedTokeniser
-    spoil: Callable[[MarkedTokeniser, Tensor, torch.Generator], Batch]
+    tokenizer: MarkedTokenizer
+    spoil: Callable[[MarkedTokenizer, Tensor, torch.Generator], Batch]
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
-        return tokenise(text, self.tokeniser, path=path)
+    def tokenize(self, text: str, *, path: Path) -> TextData:
+        return tokenize(text, self.tokenizer, path=path)
 
-    def check(self, data: TextData, context: int) -> None:
-        texts.check_length(data, context)
-        if context < 2 or len(data.validation) < 2:
+    def check(self, data: TextData, seq_len: int) -> None:
+        texts.check_length(data, seq_len)
+        if seq_len < 2 or len(data.validation) < 2:
             raise TrainingError(
-                f"a window of {min(context, len(data.validation))} tokens leaves nothing beside what is taken out"
+                f"a window of {min(seq_len, len(data.validation))} tokens leaves nothing beside what is taken out"
             )
-        if GAPS[0] in self.tokeniser.marks and gaps(context)[1] > len(GAPS):
-            raise TrainingError(f"a context of {context} has {gaps(context)[1]} gaps; there are marks for {len(GAPS)}")
+        if GAPS[0] in self.tokenizer.marks and gaps(seq_len)[1] > len(GAPS):
+            raise TrainingError(f"a sequence length of {seq_len} has {gaps(seq_len)[1]} gaps; there are marks for {len(GAPS)}")
 
-    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
-        starts = torch.randint(len(data.train) - context + 1, (batch,), generator=generator).numpy()
-        return self._spoilt(data.train[starts[:, None] + np.arange(context)], generator)
+    def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
+        starts = torch.randint(len(data.train) - seq_len + 1, (batch_size,), generator=generator).numpy()
+        return self._spoiled(data.train[starts[:, None] + np.arange(seq_len)], generator)
 
-    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
+    def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
         generator = torch.Generator().manual_seed(0)
-        count = len(data.validation) // context
-        windows = data.validation[: count * context].reshape(count, context)
-        for first in range(0, count, batch):
-            yield self._spoilt(windows[first : first + batch], generator)
-        if len(data.validation) - count * context >= 2:
-            yield self._spoilt(data.validation[None, count * context :], generator)
+        count = len(data.validation) // seq_len
+        windows = data.validation[: count * seq_len].reshape(count, seq_len)
+        for first in range(0, count, batch_size):
+            yield self._spoiled(windows[first : first + batch_size], generator)
+        if len(data.validation) - count * seq_len >= 2:
+            yield self._spoiled(data.validation[None, count * seq_len :], generator)
 
     def whole(self, data: TextData) -> int | None:
         return None
 
-    def _spoilt(self, windows: Ids, generator: torch.Generator) -> Batch:
-        return self.spoil(self.tokeniser, torch.from_numpy(windows.astype(np.int64)), generator)
+    def _spoiled(self, windows: Ids, generator: torch.Generator) -> Batch:
+        return self.spoil(self.tokenizer, torch.from_numpy(windows.astype(np.int64)), generator)
 
 
-def hide_words(tokeniser: MarkedTokeniser, windows: Tensor, generator: torch.Generator) -> Batch:
+def hide_words(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch.Generator) -> Batch:
     """For masked_lm: some words are asked for where they stand."""
-    tokens, labels = hidden(windows, tokeniser.mark(MASK), tokeniser.text.size, generator)
+    tokens, labels = hidden(windows, tokenizer.mark(MASK), tokenizer.text.size, generator)
     return {"tokens": tokens, "labels": labels}
 
 
-def take_out_spans(tokeniser: MarkedTokeniser, windows: Tensor, generator: torch.Generator) -> Batch:
+def take_out_spans(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch.Generator) -> Batch:
     """For denoising: what is left is the source, what is gone the target; an end closes both."""
-    marks, start, end = [tokeniser.mark(mark) for mark in GAPS], tokeniser.mark(START), tokeniser.mark(END)
+    marks, start, end = [tokenizer.mark(mark) for mark in GAPS], tokenizer.mark(START), tokenizer.mark(END)
     pairs = [with_gaps(window, marks, generator) for window in windows.tolist()]
     source = torch.tensor([[*kept, end] for kept, _ in pairs])  # all rows are of one length
     target = torch.tensor([[start, *gone, end] for _, gone in pairs])
@@ -134,17 +134,17 @@ def take_out_spans(tokeniser: MarkedTokeniser, windows: Tensor, generator: torch
 
 @dataclass(frozen=True)
 class Translation:
-    """Lines of two texts with a tabulator between: the second is asked for, given the first."""
+    """Lines of two texts with a tab between: the second is asked for, given the first."""
 
-    tokeniser: MarkedTokeniser
+    tokenizer: MarkedTokenizer
 
-    def tokenise(self, text: str, *, path: Path) -> TextData:
+    def tokenize(self, text: str, *, path: Path) -> TextData:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         for number, line in lines:
             if line.count("\t") != 1 or not all(side.strip() for side in line.split("\t")):
                 raise TrainingError(
                     f"{path}, line {number} is no pair of texts: {line[:40]!r}",
-                    hint="a source, a tabulator, a target; a pair a line",
+                    hint="a source, a tab, a target; a pair a line",
                 )
         boundary = int((1 - HELD_OUT) * len(lines))
         sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
@@ -160,42 +160,42 @@ class Translation:
 
     def _stream(self, pairs: Sequence[tuple[str, ...]]) -> Ids:
         """All pairs in a row: source, start, target, end."""
-        dtype = np.uint16 if self.tokeniser.size <= 1 << 16 else np.uint32
-        start, end = self.tokeniser.mark(START), self.tokeniser.mark(END)
-        rows = [[*self.tokeniser.encode(source), start, *self.tokeniser.encode(target), end] for source, target in pairs]
+        dtype = np.uint16 if self.tokenizer.size <= 1 << 16 else np.uint32
+        start, end = self.tokenizer.mark(START), self.tokenizer.mark(END)
+        rows = [[*self.tokenizer.encode(source), start, *self.tokenizer.encode(target), end] for source, target in pairs]
         return np.concatenate([np.array([], dtype=dtype), *(np.array(row, dtype=dtype) for row in rows)])
 
-    def check(self, data: TextData, context: int) -> None:
+    def check(self, data: TextData, seq_len: int) -> None:
         for stream in (data.train, data.validation):
             pairs = self.pairs(stream)
             if not pairs:
                 raise TrainingError(f"{data.path} has too few pairs to hold out a tenth of them")
             longest = max(max(len(source), len(target) - 1) for source, target in pairs)  # what the model reads of each
-            if longest > context:
+            if longest > seq_len:
                 raise TrainingError(
-                    f"{data.path} has a text of {longest} tokens with its end; the context is {context}",
+                    f"{data.path} has a text of {longest} tokens with its end; the sequence length is {seq_len}",
                     hint="take a longer context, or leave that pair out",
                 )
 
-    def draw(self, data: TextData, *, batch: int, context: int, generator: torch.Generator) -> Batch:
+    def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
         pairs = self.pairs(data.train)
-        rows = torch.randint(len(pairs), (batch,), generator=generator).tolist()
+        rows = torch.randint(len(pairs), (batch_size,), generator=generator).tolist()
         return self._batch([pairs[row] for row in rows])
 
-    def held_out(self, data: TextData, *, batch: int, context: int) -> Iterator[Batch]:
+    def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
         pairs = self.pairs(data.validation)
-        for first in range(0, len(pairs), batch):
-            yield self._batch(pairs[first : first + batch])
+        for first in range(0, len(pairs), batch_size):
+            yield self._batch(pairs[first : first + batch_size])
 
     def whole(self, data: TextData) -> int | None:
         return sum(len(target) - 1 for _, target in self.pairs(data.validation))
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
         """Each source with an end, and each target between a start and an end."""
-        return _pairs(_ById(stream), self.tokeniser.mark(START), self.tokeniser.mark(END))
+        return _pairs(_ById(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
 
     def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
-        end = self.tokeniser.mark(END)
+        end = self.tokenizer.mark(END)
         sources, targets = zip(*pairs, strict=True)
         return {
             "source": together(sources, end),
@@ -238,33 +238,33 @@ def together(rows: Sequence[Ids], filling: int) -> Tensor:
     return whole
 
 
-def marked(tokeniser: Tokeniser, task: str) -> Tokeniser:
-    """The tokeniser with the marks that a task needs.
+def marked(tokenizer: Tokenizer, task: str) -> Tokenizer:
+    """The tokenizer with the marks that a task needs.
 
     Raises: TrainingError for a task that learns from something other than a text.
     """
     marks = MARKS[learnable(task)]
-    return MarkedTokeniser(tokeniser, marks) if marks else tokeniser
+    return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
 
 
-def objective_of(task: str, tokeniser: Tokeniser) -> Objective:
+def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
     """What a model of a task is asked.
 
-    Raises: TrainingError for a task that learns from something other than a text, and for a tokeniser without its marks.
+    Raises: TrainingError for a task that learns from something other than a text, and for a tokenizer without its marks.
     """
     marks = MARKS[learnable(task)]
     if not marks:
-        return NextToken(tokeniser)
-    if not isinstance(tokeniser, MarkedTokeniser) or not set(marks) <= set(tokeniser.marks):
+        return NextToken(tokenizer)
+    if not isinstance(tokenizer, MarkedTokenizer) or not set(marks) <= set(tokenizer.marks):
         raise TrainingError(
-            f"the tokeniser has no marks for {task}", hint=f"composer.train.marked(tokeniser, {task!r}) adds them"
+            f"the tokenizer has no marks for {task}", hint=f"composer.train.marked(tokenizer, {task!r}) adds them"
         )
     match task:
         case "masked_lm":
-            return Windows(tokeniser, hide_words)
+            return Windows(tokenizer, hide_words)
         case "denoising":
-            return Windows(tokeniser, take_out_spans)
-    return Translation(tokeniser)
+            return Windows(tokenizer, take_out_spans)
+    return Translation(tokenizer)
 
 
 def learnable(task: str | None) -> str:

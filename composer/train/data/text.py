@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from composer.train.data.tokenizers import Tokeniser, stretches
+from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
 
 Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
@@ -32,7 +32,7 @@ class TextData:
     train: Ids
     validation: Ids
     characters: int
-    """Length of the held-out text, so that losses compare across tokenisers."""
+    """Length of the held-out text, so that losses compare across tokenizers."""
     bytes: int
     """The same in UTF-8 bytes."""
 
@@ -59,56 +59,56 @@ def split(text: str) -> tuple[str, str]:
     return text[:boundary], text[boundary:]
 
 
-def tokenise(text: str, tokeniser: Tokeniser, *, path: Path) -> TextData:
-    """Encode a text that was read from `path`; the split falls at the same character for every tokeniser."""
+def tokenize(text: str, tokenizer: Tokenizer, *, path: Path) -> TextData:
+    """Encode a text that was read from `path`; the split falls at the same character for every tokenizer."""
     train, validation = split(text)
     return TextData(
         path=path,
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
-        train=encode(train, tokeniser),
-        validation=encode(validation, tokeniser),
+        train=encode(train, tokenizer),
+        validation=encode(validation, tokenizer),
         characters=len(validation),
         bytes=len(validation.encode("utf-8")),
     )
 
 
-def encode(text: str, tokeniser: Tokeniser) -> Ids:
+def encode(text: str, tokenizer: Tokenizer) -> Ids:
     """The text's tokens in two bytes each, four where the vocabulary needs them."""
-    dtype = np.uint16 if tokeniser.size <= 1 << 16 else np.uint32
-    pieces = [np.array(tokeniser.encode(piece), dtype=dtype) for piece in stretches(text)]
+    dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
+    pieces = [np.array(tokenizer.encode(piece), dtype=dtype) for piece in stretches(text)]
     return np.concatenate([np.array([], dtype=dtype), *pieces])
 
 
-def check_length(data: TextData, context: int) -> None:
-    """Raises: TrainingError where the text has no window of `context` tokens and the one that follows."""
-    if len(data.train) <= context:
+def check_length(data: TextData, seq_len: int) -> None:
+    """Raises: TrainingError where the text has no window of `seq_len` tokens and the one that follows."""
+    if len(data.train) <= seq_len:
         raise TrainingError(
-            f"{data.path} has {len(data.train)} tokens to train on; a context of {context} needs {context + 1}",
-            hint="give more text or a shorter context",
+            f"{data.path} has {len(data.train)} tokens to train on; a sequence length of {seq_len} needs {seq_len + 1}",
+            hint="give more text or a shorter sequence length",
         )
     if len(data.validation) == 0:
         raise TrainingError(f"{data.path} is too short to hold out a tenth of it")
 
 
-def draw_batch(data: TextData, *, batch: int, context: int, generator: torch.Generator) -> dict[str, Tensor]:
-    """`batch` windows that start anywhere with equal chance: `tokens` [B, T], and `targets` [B, T], the tokens after them."""
-    starts = torch.randint(len(data.train) - context, (batch,), generator=generator).numpy()
-    windows = data.train[starts[:, None] + np.arange(context + 1)]  # [B, T+1]
+def draw_batch(data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> dict[str, Tensor]:
+    """`batch_size` windows that start anywhere with equal chance: `tokens` [B, T], and those after them, `targets` [B, T]."""
+    starts = torch.randint(len(data.train) - seq_len, (batch_size,), generator=generator).numpy()
+    windows = data.train[starts[:, None] + np.arange(seq_len + 1)]  # [B, T+1]
     return as_batch(windows)
 
 
-def held_out_batches(data: TextData, *, batch: int, context: int) -> Iterator[dict[str, Tensor]]:
+def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterator[dict[str, Tensor]]:
     """Every token of the held-out text as a target, once and in order, in windows side by side.
 
-    The first window begins with the last token of the training text, which foretells the first held-out one.
+    The first window begins with the last token of the training text, which predicts the first held-out one.
     """
     stream = np.concatenate([data.train[-1:], data.validation])
-    whole = len(data.validation) // context  # windows of full length
-    for first in range(0, whole, batch):
-        starts = np.arange(first, min(first + batch, whole)) * context
-        yield as_batch(stream[starts[:, None] + np.arange(context + 1)])
-    if whole * context < len(data.validation):
-        yield as_batch(stream[None, whole * context :])  # the rest, shorter
+    whole = len(data.validation) // seq_len  # windows of full length
+    for first in range(0, whole, batch_size):
+        starts = np.arange(first, min(first + batch_size, whole)) * seq_len
+        yield as_batch(stream[starts[:, None] + np.arange(seq_len + 1)])
+    if whole * seq_len < len(data.validation):
+        yield as_batch(stream[None, whole * seq_len :])  # the rest, shorter
 
 
 def as_batch(windows: Ids) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Text to token ids and back: bytes, characters, or pieces learnt from the text."""
+"""Text to token ids and back: bytes, characters, or pieces learned from the text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tokenizers
 from composer.train.errors import TrainingError
 
 
-class Tokeniser(Protocol):
+class Tokenizer(Protocol):
     """Text as numbers from 0 to `size` - 1."""
 
     @property
@@ -33,12 +33,12 @@ class Tokeniser(Protocol):
         ...
 
     def to_json(self) -> Any:
-        """What `load_tokeniser` builds it from again, as JSON's own types."""
+        """What `load_tokenizer` builds it from again, as JSON's own types."""
         ...
 
 
 @dataclass(frozen=True)
-class ByteTokeniser:
+class ByteTokenizer:
     """Every byte of the UTF-8 text is a token."""
 
     size: int = 256
@@ -54,7 +54,7 @@ class ByteTokeniser:
 
 
 @dataclass(frozen=True)
-class CharacterTokeniser:
+class CharacterTokenizer:
     """Every character of a fixed list is a token."""
 
     characters: tuple[str, ...]
@@ -75,7 +75,7 @@ class CharacterTokeniser:
             character = unknown.args[0]
             raise TrainingError(
                 f"the character {character!r} (U+{ord(character):04X}) is not among the {self.size} this model knows",
-                hint="leave it out, or train with a byte or BPE tokeniser, which know every character",
+                hint="leave it out, or train with a byte or BPE tokenizer, which know every character",
             ) from None
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -86,7 +86,7 @@ class CharacterTokeniser:
 
 
 @dataclass(frozen=True, eq=False)
-class BPETokeniser:
+class BPETokenizer:
     """Byte-pair encoding over bytes: frequent pieces of words are tokens, and so is every single byte."""
 
     pieces: tokenizers.Tokenizer
@@ -106,10 +106,10 @@ class BPETokeniser:
 
 
 @dataclass(frozen=True)
-class MarkedTokeniser:
-    """A tokeniser of text, and marks beside it: tokens that no text has, such as a start, with names to show them by."""
+class MarkedTokenizer:
+    """A tokenizer of text, and marks beside it: tokens that no text has, such as a start, with names to show them by."""
 
-    text: Tokeniser
+    text: Tokenizer
     marks: tuple[str, ...]
 
     @property
@@ -139,12 +139,12 @@ class MarkedTokeniser:
         return {"text": self.text.to_json(), "marks": list(self.marks)}
 
 
-def characters_of(text: str) -> CharacterTokeniser:
-    """The tokeniser of the characters that occur, in code-point order."""
-    return CharacterTokeniser(tuple(sorted(set(text))))
+def characters_of(text: str) -> CharacterTokenizer:
+    """The tokenizer of the characters that occur, in code-point order."""
+    return CharacterTokenizer(tuple(sorted(set(text))))
 
 
-def train_bpe(text: str, *, size: int) -> BPETokeniser:
+def train_bpe(text: str, *, size: int) -> BPETokenizer:
     """Learn at most `size` tokens from the text: the 256 bytes, and the pairs worth joining (Sennrich et al. 2016)."""
     if size < 256:
         raise TrainingError(f"a vocabulary of {size} cannot hold the 256 bytes", hint="take 256 or more, or characters")
@@ -154,7 +154,7 @@ def train_bpe(text: str, *, size: int) -> BPETokeniser:
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     trainer = tokenizers.trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
     pieces.train_from_iterator(stretches(text), trainer)
-    return BPETokeniser(pieces)
+    return BPETokenizer(pieces)
 
 
 def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
@@ -167,46 +167,46 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
         start = end
 
 
-def save_tokeniser(tokeniser: Tokeniser, path: Path) -> None:
-    """Write the tokeniser as JSON: `"bytes"`, a list of characters, the file of the `tokenizers` library, or one of these with
+def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
+    """Write the tokenizer as JSON: `"bytes"`, a list of characters, the file of the `tokenizers` library, or one of these with
     marks.
     """
-    path.write_text(json.dumps(tokeniser.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(tokenizer.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def load_tokeniser(path: Path) -> Tokeniser:
-    """Read the tokeniser that `save_tokeniser` wrote, or a byte-level BPE of the `tokenizers` library."""
-    tokeniser = from_json(json.loads(path.read_text(encoding="utf-8")))
-    if tokeniser is None:
-        raise TrainingError(f"{path} holds no tokeniser")
-    return tokeniser
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Read the tokenizer that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library."""
+    tokenizer = from_json(json.loads(path.read_text(encoding="utf-8")))
+    if tokenizer is None:
+        raise TrainingError(f"{path} holds no tokenizer")
+    return tokenizer
 
 
-def from_json(content: Any) -> Tokeniser | None:
-    """The tokeniser whose `to_json` this is; None where it is none's."""
+def from_json(content: Any) -> Tokenizer | None:
+    """The tokenizer whose `to_json` this is; None where it is none's."""
     match content:
         case "bytes":
-            return ByteTokeniser()
+            return ByteTokenizer()
         case list() as characters:
-            return CharacterTokeniser(tuple(characters))
+            return CharacterTokenizer(tuple(characters))
         case {"text": text, "marks": [*marks]}:
             inner = from_json(text)
-            return None if inner is None else MarkedTokeniser(inner, tuple(marks))
+            return None if inner is None else MarkedTokenizer(inner, tuple(marks))
         case dict() as pieces:
-            return BPETokeniser(tokenizers.Tokenizer.from_str(json.dumps(pieces)))
+            return BPETokenizer(tokenizers.Tokenizer.from_str(json.dumps(pieces)))
     return None
 
 
-def text_as_it_comes(tokeniser: Tokeniser, ids: Iterable[int]) -> Iterator[str]:
+def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
     """The text of a stream of tokens, piece by piece; a character is held back until all its bytes are there."""
     waiting: list[int] = []
     shown = 0  # characters of the waiting tokens' text that are out already
     for index in ids:
         waiting.append(index)
-        text = tokeniser.decode(waiting)
+        text = tokenizer.decode(waiting)
         whole = text.rstrip("\N{REPLACEMENT CHARACTER}")
         yield whole[shown:]
         shown = len(whole)
         if whole == text:
             waiting, shown = [], 0
-    yield tokeniser.decode(waiting)[shown:]
+    yield tokenizer.decode(waiting)[shown:]

@@ -30,7 +30,7 @@ class Checkpoint:
 
     step: int
     model: Tensors
-    optimiser: Tensors
+    optimizer: Tensors
     random: Tensors
     """States of the random generators, by name."""
     counters: Mapping[str, Any]
@@ -48,7 +48,7 @@ def save(checkpoint: Checkpoint, checkpoints: Path, *, keep: int = 2) -> Path:
     folder = checkpoints / f"step-{checkpoint.step:06d}"
     aside = checkpoints / f"{ASIDE}{folder.name}"
     aside.mkdir()
-    for name in ("model", "optimiser", "random"):
+    for name in ("model", "optimizer", "random"):
         tensors = getattr(checkpoint, name)
         save_file({key: value.detach().cpu().contiguous() for key, value in tensors.items()}, aside / f"{name}.safetensors")
     write_json({"step": checkpoint.step, **checkpoint.counters}, aside / "state.json")
@@ -67,8 +67,8 @@ def load(folder: Path) -> Checkpoint:
     """Raises: TrainingError, naming the file, where one is missing or differs by a single bit from what was written."""
     verify(folder)
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    model, optimiser, random = (read_tensors(folder / f"{name}.safetensors") for name in ("model", "optimiser", "random"))
-    return Checkpoint(state.pop("step"), model, optimiser, random, state)
+    model, optimizer, random = (read_tensors(folder / f"{name}.safetensors") for name in ("model", "optimizer", "random"))
+    return Checkpoint(state.pop("step"), model, optimizer, random, state)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from composer.train.data.text import TextData
-from composer.train.data.tokenizers import Tokeniser, load_tokeniser, save_tokeniser
+from composer.train.data.tokenizers import Tokenizer, load_tokenizer, save_tokenizer
 from composer.train.errors import TrainingError
 from composer.train.run import checkpoint as checkpoints
 from composer.train.settings import TrainSettings, fixed_changes, load_settings, save_settings
@@ -39,7 +39,7 @@ class RunFolder:
         return self.path / "settings.json"
 
     @property
-    def tokeniser(self) -> Path:
+    def tokenizer(self) -> Path:
         """The vocabulary."""
         return self.path / "tokenizer.json"
 
@@ -70,19 +70,19 @@ class Trained:
     """A run opened to be used: the model with the weights of its latest checkpoint."""
 
     model: nn.Module
-    tokeniser: Tokeniser
+    tokenizer: Tokenizer
     settings: TrainSettings
     step: int
 
 
-def create(path: Path, *, recipe: str, settings: TrainSettings, tokeniser: Tokeniser, data: TextData) -> RunFolder:
+def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TextData) -> RunFolder:
     """Write all that a run is, before its first step; refuses a folder that holds one already."""
     run = RunFolder(path)
     if run.settings.exists():
         raise TrainingError(f"{path} already holds a run", hint=f"go on with `{run.resume_command}`, or name another folder")
     path.mkdir(parents=True, exist_ok=True)
     run.recipe.write_text(recipe, encoding="utf-8")
-    save_tokeniser(tokeniser, run.tokeniser)
+    save_tokenizer(tokenizer, run.tokenizer)
     identity = {"path": str(data.path.absolute()), "sha256": data.sha256}
     run.data.write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
     save_settings(settings, run.settings)
@@ -92,7 +92,7 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokeniser: Token
 def open_folder(path: Path) -> RunFolder:
     """Raises: TrainingError where the folder holds no run."""
     run = RunFolder(path)
-    for part in (run.recipe, run.settings, run.tokeniser, run.data):
+    for part in (run.recipe, run.settings, run.tokenizer, run.data):
         if not part.exists():
             raise TrainingError(f"{path} holds no run: there is no {part.name}")
     return run
@@ -104,7 +104,7 @@ def open_run(path: Path, *, build: Build | None = None, checkpoint: str | None =
     saved = checkpoints.load(folder_of(run, checkpoint))
     model = (build or compiled)(run.recipe.read_text(encoding="utf-8"))
     model.load_state_dict(dict(saved.model))
-    return Trained(model.eval(), load_tokeniser(run.tokeniser), load_settings(run.settings), saved.step)
+    return Trained(model.eval(), load_tokenizer(run.tokenizer), load_settings(run.settings), saved.step)
 
 
 def folder_of(run: RunFolder, checkpoint: str | None) -> Path:

@@ -13,25 +13,25 @@ from composer.train.run.checkpoint import Checkpoint
 
 
 def capture(
-    model: nn.Module, optimiser: Optimizer, generator: torch.Generator, *, step: int, counters: Mapping[str, Any]
+    model: nn.Module, optimizer: Optimizer, generator: torch.Generator, *, step: int, counters: Mapping[str, Any]
 ) -> Checkpoint:
     """The run after `step` steps; tensors are shared with the live objects until they are written."""
     moments = {
         f"{name}/{key}": value
         for name, parameter in model.named_parameters()
-        for key, value in optimiser.state.get(parameter, {}).items()
+        for key, value in optimizer.state.get(parameter, {}).items()
     }
     return Checkpoint(step, model.state_dict(), moments, random_states(generator), counters)
 
 
-def restore(checkpoint: Checkpoint, model: nn.Module, optimiser: Optimizer, generator: torch.Generator) -> None:
+def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, generator: torch.Generator) -> None:
     """Put the run back to where `capture` saw it, the random generators included."""
     model.load_state_dict(dict(checkpoint.model))
     parameters = dict(model.named_parameters())
-    for key, value in checkpoint.optimiser.items():
+    for key, value in checkpoint.optimizer.items():
         name, moment = key.rsplit("/", 1)
         parameter = parameters[name]
-        optimiser.state[parameter][moment] = value.to(parameter.device)
+        optimizer.state[parameter][moment] = value.to(parameter.device)
     generator.set_state(checkpoint.random["data"])
     torch.set_rng_state(checkpoint.random["cpu"])
     if "cuda" in checkpoint.random and torch.cuda.is_available():

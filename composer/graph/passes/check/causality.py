@@ -32,7 +32,7 @@ class Writing:
         if grows is None or node.dropped:
             return
         kind, axis = self.mistakes.kind(node), str(grows)
-        if grows in part.mixes(sizes):
+        if grows in part.mixed_axes(sizes):
             message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while {self.task} writes a text"
             hint = "use another axis, or a causal form where there is one"
             self.mistakes.report(Diagnostic("not-causal", message, node.name_span, hint=hint))
@@ -59,11 +59,11 @@ class Writing:
         Raises:
             Stop: where they do not fit, which is reported.
         """
-        for prepared in part.prepared(frozenset(given)).values():
+        for prepared in part.per_call(frozenset(given)).values():
             mask = dict(node.fields).get(prepared.slot)
             if not isinstance(mask, PartValue) or len(prepared.ports) < 2:
                 continue
-            query, key = (part.counts[port] for port in prepared.ports[:2])
+            query, key = (part.position_inputs[port] for port in prepared.ports[:2])
             self._predicates(mask, sizes[query], sizes[key])
             axes = {"batch": sizes.get("batch"), "query": sizes.get(query), "key": sizes.get(key)}
             known = {name: size for name, size in axes.items() if size is not None}

@@ -29,7 +29,7 @@ def doubts(typed: TypedProgram) -> tuple[Diagnostic, ...]:
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
     """A vocabulary that a GPU would like rounded up; a published model cannot choose its own any more."""
-    if typed.program.recipe.weights is not None:
+    if typed.program.recipe.checkpoints is not None:
         return
     for block in blocks:
         if isinstance(block.part, Embedding) and block.part.vocab > LARGE and block.part.vocab % MULTIPLE:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from blocks.core import Part, fields, is_node
-from blocks.core.fields import EdgeName
+from blocks.core.fields import NodeName
 from blocks.primitives.state import State
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Site
 from composer.graph.passes.expand.error_report import StopExpansion
@@ -40,7 +40,7 @@ class Uses:
         node = self.expander.new(site, what.span)
         node.part = part
         settle(node, what.settings, scope, site, self.expander.values)
-        if part.counts and site.home.shut:
+        if part.position_inputs and site.home.shut:
             message = f"{part.kind} needs positions, which the holder of this slot cannot hand on"
             hint = "write it as a node of its own, before or after the holder"
             self.report.error("slot-form", what.type_span, message, hint=hint)
@@ -62,7 +62,7 @@ class Uses:
         node.broken = node.broken or any(field.required and name not in written for name, field in known.items())
         for name, entry in written.items():
             value = entry.value
-            if isinstance(value, ExpressionValue) and isinstance(known[name].form, EdgeName):
+            if isinstance(value, ExpressionValue) and isinstance(known[name].form, NodeName):
                 continue  # of a node, the only one: what a state becomes
             found = None
             if value is not None:

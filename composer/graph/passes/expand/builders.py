@@ -83,11 +83,11 @@ class NodeBuilder:
     """Whether a field or an edge has a mistake, which has been reported."""
     wires: dict[str, Wire] = field(default_factory=dict)
     ties: list[Tie] = field(default_factory=list)
-    wanted: set[str] = field(default_factory=set)
+    requested_outputs: set[str] = field(default_factory=set)
     ports: tuple[PortType, ...] = ()
     """What a block that a recipe defines takes."""
     init: tuple[tuple[str, str, float, Span], ...] = ()
-    """How its parameters start: pattern over their names below the node, initialiser and number."""
+    """How its parameters start: pattern over their names below the node, initializer and number."""
     read: bool = False
     axis: tuple[str, Span] | None = None
     """Of a scan: along what it goes, and where that is written."""
@@ -114,7 +114,7 @@ class GraphBuilder:
 
     holder: NodeBuilder | None = None
     sealed: bool = False
-    """Whether it fills the slot of a block that computes by itself, so that nothing else can be handed in."""
+    """Whether it fills the slot of a block that computes by itself, so that nothing else can be passed."""
     inputs: dict[str, GraphInput] = field(default_factory=dict)
     nodes: dict[str, NodeBuilder] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)

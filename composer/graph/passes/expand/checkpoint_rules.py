@@ -1,4 +1,4 @@
-"""Rules of `weights` written out: their sizes are numbers, as the params of the recipe are."""
+"""Rules of `checkpoints` written out: their sizes are numbers, as the params of the recipe are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from composer.language.expressions.parser import parse_expression
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
 from composer.language.yaml.writer import YamlData, data_of
 
-SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotated", "offset")
-"""What is a number in a rule of `weights`."""
+SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotary_dim", "offset")
+"""What is a number in a rule of `checkpoints`."""
 
 
 def published(rules: YamlNode, params: Mapping[str, Any]) -> YamlData:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Part, Reject, fields, ports, standard
+from blocks.core import BlockError, Part, fields, ports, standard
 from blocks.core.fields import Field
 from composer.graph.ir import Known
 from composer.graph.passes.expand.builders import NodeBuilder
@@ -76,8 +76,8 @@ class Composites:
             if not isinstance(value, Broken | Extent)
         }
         try:
-            what.part.model_construct(**plain).reject({}, frozenset(node.edges))
-        except Reject as no:
+            what.part.model_construct(**plain).check({}, frozenset(node.edges))
+        except BlockError as no:
             at = next((entry.value for entry in what.fields if entry.name == no.field), None)
             self.report.error(no.code or "rejected", at.span if at else what.type_span, no.message, hint=no.hint)
 

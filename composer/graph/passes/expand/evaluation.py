@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any
 
 from blocks.core import Part
-from blocks.core.fields import Flag, Integer, Real
+from blocks.core.fields import Boolean, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
 from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labels
 from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Extent, Scope
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
-from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate
+from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
 from composer.language.expressions.free_names import IDENTIFIER
 from composer.language.expressions.parser import ExpressionError, names, parse_expression
 from composer.language.recipe.ast import (
@@ -53,7 +53,7 @@ class Evaluator:
     def branch(self, expression: Expression, scope: Scope) -> Expression:
         """The expression with its outer conditionals decided."""
         while isinstance(expression, If):
-            taken = self.flag(expression.condition, scope, expression.condition.span)
+            taken = self.boolean(expression.condition, scope, expression.condition.span)
             expression = expression.then if taken else expression.otherwise
         return expression
 
@@ -148,8 +148,8 @@ class Evaluator:
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
         return evaluate(expression, values)
 
-    def flag(self, expression: Expression, scope: Scope, span: Span) -> bool:
-        """A flag; of a word like `yes` it is said what is meant.
+    def boolean(self, expression: Expression, scope: Scope, span: Span) -> bool:
+        """A boolean; of a word like `yes` it is said what is meant.
 
         Raises:
             ExpressionError: where it is none.
@@ -163,9 +163,9 @@ class Evaluator:
                 meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(name.lower()) or next(
                     iter(near(name, [*scope.values, "true", "false"])), ""
                 )
-                hint = f"did you mean {meant}?" if meant else "flags are `true`, `false` and comparisons"
-                raise ExpressionError(Diagnostic("not-a-flag", f"`{name}` is a word, not a flag", span, hint=hint))
-        return as_flag(self.evaluate(expression, scope), span)
+                hint = f"did you mean {meant}?" if meant else "booleans are `true`, `false` and comparisons"
+                raise ExpressionError(Diagnostic("not-a-boolean", f"`{name}` is a string, not a boolean", span, hint=hint))
+        return as_bool(self.evaluate(expression, scope), span)
 
     def set_here(self, expression: Expression, scope: Scope) -> tuple[Label, ...]:
         """Labels at the params that an expression reads."""
@@ -183,8 +183,8 @@ def convert(value: Value, form: Any, name: str, span: Span, expression: Expressi
             number: Any = as_int(value, span)
         case Real():
             number = as_float(value, span)
-        case Flag():
-            return as_flag(value, span)
+        case Boolean():
+            return as_bool(value, span)
         case _:
             return value
     shown = float(value) if isinstance(value, Fraction) else value

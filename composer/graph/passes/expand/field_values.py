@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Block, Own, Part, fields, is_node
+from blocks.core import Block, Builtin, Part, fields, is_node
+from blocks.core.fields import Boolean, BooleanMap, ListOf, OneOf, SlotOf
 from blocks.core.fields import Field as FieldSpec
-from blocks.core.fields import Flag, FlagsBy, ListOf, SlotOf, Word
 from composer.diagnostics import Label, Span
 from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
 from composer.graph.passes.expand.builders import NodeBuilder, Site
@@ -23,8 +23,8 @@ from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import (
     BlockChoice,
+    BoolsValue,
     ExpressionValue,
-    FlagsValue,
     GraphBody,
     GroupDecl,
     ListValue,
@@ -71,8 +71,8 @@ class Fields:
                 assert isinstance(form, ListOf)
                 item = FieldSpec(field.name, form.item, False, None, "", False)
                 return Items(tuple(self.field(one, item, part, scope, node) for one in written.items), written.span)
-            case FlagsValue():
-                flags = ((name, self.values.flag(flag.expression, scope, flag.span)) for name, flag in written.flags)
+            case BoolsValue():
+                flags = ((name, self.values.boolean(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)
         assert isinstance(written, ExpressionValue)
         expression, place = self.values.chase(written.expression, scope)
@@ -82,10 +82,10 @@ class Fields:
                 raise StopExpansion
             return Known(None, written.span)
         match form:
-            case Word(of=words):
+            case OneOf(of=words):
                 return Known(evaluate_word(expression, self.values.plain(expression, place)[0], words), written.span)
-            case Flag() | FlagsBy():
-                return Known(self.values.flag(expression, place, written.span), written.span)
+            case Boolean() | BooleanMap():
+                return Known(self.values.boolean(expression, place, written.span), written.span)
             case _:
                 return self.number(expression, place, form, part, field, written.span)
 
@@ -178,7 +178,7 @@ class Fields:
     def default_slot(self, field: FieldSpec, node: NodeBuilder | None, span: Span) -> Any:
         default = field.default
         assert isinstance(default, Part)
-        if isinstance(default, Own):
+        if isinstance(default, Builtin):
             return None
         if is_node(type(default)):
             return self.expander.default(default, Site(field.name, self.expander.graph(node, sealed=True), span, "input"))

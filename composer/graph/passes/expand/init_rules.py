@@ -14,7 +14,7 @@ from composer.language.patterns import below
 from composer.language.recipe.ast import ExpressionValue, InitRule
 
 Start = tuple[str, str, float, Span]
-"""A pattern over names of parameters, the initialiser and its number, and where that is written."""
+"""A pattern over names of parameters, the initializer and its number, and where that is written."""
 WANTED = {"normal": "a standard deviation", "uniform": "half a width"}
 
 

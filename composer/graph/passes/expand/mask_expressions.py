@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from blocks.core import Library, Part, fields, is_node
-from blocks.core.fields import EdgeName, OrEdge
 from blocks.core.fields import Field as FieldSpec
+from blocks.core.fields import NodeName, NumberOrNodeRef
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Not, Or
 from composer.diagnostics import Label
@@ -134,14 +134,14 @@ class Masks:
             self.report.error("mask-arguments", argument.span, f"a range is no argument of {part.kind}")
             raise StopExpansion
         expression = self.values.branch(argument, scope)
-        if isinstance(form, OrEdge):
+        if isinstance(form, NumberOrNodeRef):
             is_number = (
                 not isinstance(expression, RefPath)
                 or expression.steps[0].name in scope.values
                 or expression.steps[0].name in FUNCTIONS
             )
-            form = form.number if is_number else EdgeName()
-        if not isinstance(form, EdgeName):
+            form = form.number if is_number else NodeName()
+        if not isinstance(form, NodeName):
             found, place = self.values.chase(expression, scope)
             return self.fields.number(found, place, form, part, field, argument.span)
         if isinstance(expression, RefPath) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):

@@ -19,9 +19,9 @@ def settle(node: NodeBuilder, settings: NodeOptions, scope: Scope, site: Site, v
     else:
         _edges_of_block(node, settings, scope, site, values)
     if settings.when is not None:
-        node.dropped = not values.flag(settings.when, scope, settings.when.span)
+        node.dropped = not values.boolean(settings.when, scope, settings.when.span)
     if settings.trainable is not None:
-        node.trainable = values.flag(settings.trainable, scope, settings.trainable.span)
+        node.trainable = values.boolean(settings.trainable, scope, settings.trainable.span)
     if isinstance(settings.tie, tuple):
         node.ties_pending = [PendingTie(name, reference, scope, span) for name, span, reference in settings.tie]
     elif settings.tie is not None:

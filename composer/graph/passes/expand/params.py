@@ -12,7 +12,7 @@ from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.graph.passes.expand.scope import Binding, Bound, Broken, Deferred, Scope
 from composer.language.expressions.ast import Expression, RefPath, Value
-from composer.language.expressions.evaluator import as_float, as_int, as_real, evaluate_word
+from composer.language.expressions.evaluator import as_int, as_real, evaluate_word
 from composer.language.expressions.free_names import used
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import ExpressionValue, Param, ParamType
@@ -57,7 +57,7 @@ class Params:
         bound = self._param(param, expression, scope) if expression is not None else None
         if not isinstance(bound, Bound):
             return None
-        return "flag" if isinstance(bound.value, bool) else "word" if isinstance(bound.value, str) else "number"
+        return "bool" if isinstance(bound.value, bool) else "str" if isinstance(bound.value, str) else "float"
 
     def _in_order(self, given: Set[str]) -> list[Param]:
         """The params, each after those that its default names; without those of a cycle, which is reported."""
@@ -109,7 +109,7 @@ class Params:
         span = param.default.span
         if itself and _is_its_own_word(param, expression):
             return Bound(evaluate_word(expression, {}, param.of or (param.name,)), span)
-        if param.type in ("word", "choice"):
+        if param.type in ("str", "choice"):
             return Bound(
                 evaluate_word(expression, self.values.plain(expression, scope)[0], param.of or (param.default.text,)), span
             )
@@ -125,8 +125,8 @@ class Params:
             if name in scope.values:
                 return scope.values[name]
             return Bound(name, span)
-        if param.type == "flag":
-            return Bound(self.values.flag(expression, scope, span), span)
+        if param.type == "bool":
+            return Bound(self.values.boolean(expression, scope, span), span)
         if self.values.is_sized(expression, scope):  # known once sizes are
             return Deferred(ExpressionValue(expression, span), scope, span)
         return Bound(_typed(self.values.evaluate(expression, scope), param, span), span)
@@ -160,7 +160,7 @@ class Params:
 
 def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
     """Whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
-    return param.type in (None, "word", "choice") and isinstance(expression, RefPath) and expression.text == param.name
+    return param.type in (None, "str", "choice") and isinstance(expression, RefPath) and expression.text == param.name
 
 
 def _typed(value: Value, param: Param, span: Span) -> Value:
@@ -169,7 +169,5 @@ def _typed(value: Value, param: Param, span: Span) -> Value:
         case "int":
             return as_int(value, span)
         case "float":
-            return as_float(value, span)
-        case "number":
             return as_real(value, span)
     return value

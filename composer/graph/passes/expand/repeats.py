@@ -54,7 +54,7 @@ class Repeats:
         if node.dropped:
             return self._dropped_repeat(node, what, scope)
         count = self._count(what, scope)
-        if what.share is not None and self.values.flag(what.share.expression, scope, what.share.span):
+        if what.share is not None and self.values.boolean(what.share.expression, scope, what.share.span):
             node.share = what.share.span
         node.passes = []
         self._passes(node, node.passes, what, scope, count)
@@ -146,7 +146,7 @@ class Repeats:
             name = taken.steps[0].name
             if len(taken.steps) == 1 and taken.steps[0].arguments is None:
                 return scope.values.get(name) or Deferred(node, scope, node.span)
-            if name in self.library or (len(taken.steps) == 1 and name not in FUNCTIONS):  # a mask, perhaps misspelt
+            if name in self.library or (len(taken.steps) == 1 and name not in FUNCTIONS):  # a mask, perhaps misspelled
                 return Deferred(node, scope, node.span)
         if taken is None:
             return None

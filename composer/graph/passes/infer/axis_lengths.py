@@ -31,7 +31,7 @@ def lengths(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> dict[st
                 mistakes.at_port(node, port, "type-mismatch", f"port {port} of {part.kind} takes {text}, not {one}", index=place)
     if "xs" in given:
         known["inputs"] = len(each_of(given["xs"]))
-    for name, other in part.unbound.items():
+    for name, other in part.axis_defaults.items():
         if name not in known and other in known:
             known[name] = known[other]
     return known

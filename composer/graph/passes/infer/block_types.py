@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from blocks.core import Part, Reject, fields
+from blocks.core import BlockError, Part, fields
 from blocks.primitives.combine import Concat
 from composer.graph.ir import BlockNode
 from composer.graph.passes.expand.error_report import StopExpansion
@@ -42,7 +42,7 @@ class BlockTyper:
             return failed
         try:
             return self._typed(node, given)
-        except Reject as no:
+        except BlockError as no:
             self.mistakes.rejected(node, no)
         except ExpressionError as error:
             found = error.diagnostic
@@ -54,7 +54,7 @@ class BlockTyper:
     def _typed(self, node: BlockNode, given: InputTypes) -> TypedBlock:
         wired = frozenset(given)
         part, sizes = self._part(node, wired, self._lengths(node, given))
-        sizes |= part.known(given, sizes)
+        sizes |= part.constants(given, sizes)
         hold(node, given, sizes, self.mistakes)
         writing = self.inference.writing
         writing.masks(node, part, given, sizes)
@@ -81,7 +81,7 @@ class BlockTyper:
         if node.name not in self.inference.program.losses.values():
             demand(node, given, self.mistakes)
         known = lengths(node, given, self.mistakes)
-        for port, axis in node.part.counts.items():
+        for port, axis in node.part.position_inputs.items():
             if port not in given and isinstance(named := self._positions(str(known.get(axis))), TensorType):
                 known.setdefault("...", named.axes[:-1])
         return known
@@ -98,7 +98,7 @@ class BlockTyper:
         values = self.computed.fields(node, known)
         part = node.part.model_construct(**values)
         sizes = {**plain(values), **known}
-        part.reject(sizes, wired)
+        part.check(sizes, wired)
         derived = [field for field in fields(node.part).values() if field.derived]
         if not derived:
             return part, sizes
@@ -107,7 +107,7 @@ class BlockTyper:
                 values[field.name] = self.computed.derive(node, field, {**sizes, **_numbers(values)})
                 sizes |= _numbers({field.name: values[field.name]})
         part = node.part.model_construct(**values)
-        part.reject(sizes, wired)
+        part.check(sizes, wired)
         return part, sizes
 
     def _outputs(
@@ -124,7 +124,7 @@ class BlockTyper:
         except Mismatch as wrong:
             self.mistakes.at_port(node, "xs", "type-mismatch", f"{self.mistakes.kind(node)} {wrong.message}", index=wrong.index)
             raise StopExpansion from None
-        types = part.types(given, sizes)
+        types = part.output_types(given, sizes)
         table = types if types is not None else type(part).outputs
         filled = {name.rstrip("?"): fill(pattern(text), sizes) if isinstance(text, str) else text for name, text in table.items()}
         return filled, ()

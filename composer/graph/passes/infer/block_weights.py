@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Linear, Part, Slot, Tensor
+from blocks.core import LinearWeights, Part, Slot, Tensor
 from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import BlockNode, Graph, SlotNode
@@ -52,7 +52,7 @@ class WeightTyper:
                 case Tensor(when=when):
                     if not when or getattr(self.part, when):
                         held.parameters.append(self.tensor(name, weight))
-                case Linear():
+                case LinearWeights():
                     self._linear(name, weight, held)
                 case Slot():
                     held.slots[name] = self._slot(name, weight)
@@ -75,7 +75,7 @@ class WeightTyper:
         zero = getattr(self.part, tensor.zero_row) if tensor.zero_row else None
         return TypedParameter(name, shape, tensor.role, Init(tensor.init.how, float(number)), zero)
 
-    def _linear(self, name: str, linear: Linear, held: Holdings) -> None:
+    def _linear(self, name: str, linear: LinearWeights, held: Holdings) -> None:
         width, out = self._shape(name, (linear.inputs, linear.outputs))
         bias = bool(getattr(self.part, linear.bias)) if isinstance(linear.bias, str) else linear.bias
         start = Init("uniform", width**-0.5)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from blocks.core import Block, Edge, Part, Reject, fields
-from blocks.core.fields import Field, FlagsBy, Real
+from blocks.core import Block, BlockError, NodeRef, Part, fields
+from blocks.core.fields import BooleanMap, Field, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
 from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, PartValue, Pending, SlotNode
@@ -48,8 +48,8 @@ class Computed:
     def _value(self, value: FieldValue, field: Field, sizes: Mapping[str, Any]) -> Any:
         match value:
             case Known(value=bool() | EdgePort() as plain):
-                return Edge(plain.port) if isinstance(plain, EdgePort) else plain
-            case Known(value=plain) if isinstance(field.form, FlagsBy):
+                return NodeRef(plain.port) if isinstance(plain, EdgePort) else plain
+            case Known(value=plain) if isinstance(field.form, BooleanMap):
                 return {**dict.fromkeys(field.form.names, bool(field.default)), **dict(plain)}
             case Known(value=plain):
                 return plain
@@ -71,8 +71,8 @@ class Computed:
         }
         part = value.part.model_construct(**values)
         try:
-            part.reject(sizes, frozenset())
-        except Reject as no:
+            part.check(sizes, frozenset())
+        except BlockError as no:
             at = written.get(no.field or "")
             span = at.span if at is not None else value.span
             self.mistakes.report(Diagnostic(no.code or "rejected", no.message, span, hint=no.hint))

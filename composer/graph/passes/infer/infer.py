@@ -1,4 +1,4 @@
-"""Graph to typed graph: sizes flow along the wires, fields are computed, blocks are built and may say no."""
+"""Graph to typed graph: sizes flow along the wires, fields are computed, blocks are built and may reject what they are given."""
 
 from __future__ import annotations
 

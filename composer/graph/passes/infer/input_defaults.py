@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from composer.diagnostics import Diagnostic
 from composer.graph.types import TensorType, Type
 from composer.language.expressions.ast import Value
-from composer.language.expressions.evaluator import as_flag, as_float, as_int, evaluate
+from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
 from composer.language.expressions.parser import ExpressionError
 from composer.language.recipe.ast import ExpressionValue, InputDecl
 
-AS = {"int": as_int, "float": as_float, "bool": as_flag}
+AS = {"int": as_int, "float": as_float, "bool": as_bool}
 
 
 def default_values(inputs: Mapping[str, InputDecl], params: Mapping[str, Value]) -> tuple[dict[str, Value], list[Diagnostic]]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Reject, fields
+from blocks.core import BlockError, fields
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import BlockNode, FieldValue, GroupNode, Known, PartValue, Pending, Ref, Wire
 from composer.graph.passes.expand.error_report import StopExpansion, labels
@@ -77,7 +77,7 @@ class TypeErrors:
             self.at_port(node, port, "type-mismatch", message)
             raise StopExpansion from None
 
-    def rejected(self, node: BlockNode, no: Reject, severity: Any = "error") -> None:
+    def rejected(self, node: BlockNode, no: BlockError, severity: Any = "error") -> None:
         """Reports what a block says against its fields, or against what it is given."""
         code = no.code or "rejected"
         if no.port:
@@ -129,7 +129,7 @@ class TypeErrors:
 
 
 def written(node: BlockNode, field: str) -> FieldValue | None:
-    """What is written for a field, `positions.fraction` too; for one that is derived, what it is derived from."""
+    """What is written for a field, `positions.partial_rotary_factor` too; for one that is derived, what it is derived from."""
     first, _, rest = field.partition(".")
     values = dict(node.fields)
     value = values.get(first)

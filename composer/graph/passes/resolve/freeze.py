@@ -133,7 +133,7 @@ class _Freezer:
             node.part,
             fields,
             wires,
-            tuple(sorted(node.wanted)),
+            tuple(sorted(node.requested_outputs)),
             tuple(node.ties),
             node.trainable,
             node.dropped,

@@ -174,7 +174,7 @@ class References:
             self.report.error("dropped-node", step.span, f"`{node.name}` is dropped here, so it has no `{step.name}`")
             raise StopExpansion
         if known[step.name].endswith("?"):
-            node.wanted.add(step.name)
+            node.requested_outputs.add(step.name)
         return step.name
 
     def _inner(self, graph: GraphBuilder, steps: Sequence[PathStep], scope: Scope, holder: NodeBuilder) -> str:

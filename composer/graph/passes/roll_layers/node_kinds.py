@@ -48,7 +48,7 @@ class Kinds:
                 if _alone(node):
                     return id(node)
                 filled = tuple((name, slot and self.of(slot)) for name, slot in slots.items())
-                ports = tuple(node.inputs.items()), tuple(node.outputs.items()), node.node.wanted
+                ports = tuple(node.inputs.items()), tuple(node.outputs.items()), node.node.requested_outputs
                 return "block", type(part) if self.bare else settings(part), ports, filled, node.copies, held
             case TypedGroup(graph=graph):
                 return "group", node.node.part, self.graph(graph), held

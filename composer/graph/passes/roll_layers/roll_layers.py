@@ -17,7 +17,7 @@ from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram
 class RolledProgram:
     """A model as it is drawn."""
 
-    typed: TypedProgram
+    program: TypedProgram
     parameters: tuple[NamedParameter, ...]
     """By their names in that graph."""
     written: tuple[NamedParameter, ...]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Count, Edge, Paper
-from blocks.masks.areas import Area, Below
+from blocks.core import NodeRef, NonNegativeInt, Paper
+from blocks.masks.areas import Below, MaskArea
 from blocks.masks.mask import CELLS, Mask, Pair, Structure
 
 
 class Valid(Mask, kind="valid"):
     """Only real tokens are seen, padding is not: `flags[k]`."""
 
-    flags: Edge
+    flags: NodeRef
     """True for real tokens, false for padding."""
 
-    edges = {"flags": "bool[batch, key]"}
+    node_refs = {"flags": "bool[batch, key]"}
     spoken = False
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
@@ -26,10 +26,10 @@ class Valid(Mask, kind="valid"):
 class Documents(Mask, kind="documents"):
     """Packed documents do not see each other: `ids[q] = ids[k]`."""
 
-    ids: Edge
+    ids: NodeRef
     """A number for each position: equal within a document, different between the documents of a row."""
 
-    edges = {"ids": "int[batch, key]"}
+    node_refs = {"ids": "int[batch, key]"}
     one_sequence = True
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
@@ -43,11 +43,11 @@ class Documents(Mask, kind="documents"):
 class Prefix(Mask, kind="prefix"):
     """All see the first `length` positions: `k < length`. A prefix language model is `causal or prefix(n)`."""
 
-    length: Count | Edge
+    length: NonNegativeInt | NodeRef
     """How long the prefix is: one number, or one for each row of the batch."""
 
-    source = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
-    edges = {"length": "int[batch]"}
+    paper = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
+    node_refs = {"length": "int[batch]"}
     shrinks = {"length": 3}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
@@ -56,18 +56,18 @@ class Prefix(Mask, kind="prefix"):
         length = edges[self.length]
         return True if length is None else k < length.key
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return Below("k", self.length) if isinstance(self.length, int) else unknown
 
 
-class Chosen(Mask, kind="chosen"):
+class GlobalTokens(Mask, kind="global_tokens"):
     """Positions that the data picks see all and are seen by all, such as the words of a question: `flags[q]` or `flags[k]`."""
 
-    flags: Edge
+    flags: NodeRef
     """True for the positions that are global."""
 
-    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
-    edges = {"flags": "bool[batch, key]"}
+    paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    node_refs = {"flags": "bool[batch, key]"}
     one_sequence = True
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
@@ -78,16 +78,16 @@ class Chosen(Mask, kind="chosen"):
         return Pair(q in (1, CELLS - 3), k in (1, CELLS - 3))
 
 
-class Given(Mask, kind="given"):
+class Pairs(Mask, kind="pairs"):
     """The data says of each pair whether it is seen: `pairs[q, k]`.
 
     While a text is written, each call is given the rows of its own tokens; columns of keys that are still to come are not read.
     """
 
-    pairs: Edge
+    pairs: NodeRef
     """A row for each query: true for the keys that it sees."""
 
-    edges = {"pairs": "bool[batch, query, key]"}
+    node_refs = {"pairs": "bool[batch, query, key]"}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         pairs = edges[self.pairs]

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
-from blocks.core import Count, Paper, Size
-from blocks.masks.areas import Area, Shape
+from blocks.core import NonNegativeInt, Paper, PositiveInt
+from blocks.masks.areas import MaskArea, Shape
 from blocks.masks.mask import Mask
 
 
@@ -26,12 +26,12 @@ class Random(Mask, kind="random"):
 
     count: Annotated[int, Ge(1), Le(32)]
     """How many blocks of keys a query sees."""
-    block: Size
+    block: PositiveInt
     """Positions in a block."""
-    seed: Count
+    seed: NonNegativeInt
     """Which draw it is."""
 
-    source = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
+    paper = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
     shrinks = {"count": 2, "block": 2}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
@@ -42,7 +42,7 @@ class Random(Mask, kind="random"):
             seen = (key == block) | seen
         return seen
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return Drawn(self.count, self.block, self.seed, 0, 0)
 
 
@@ -79,7 +79,7 @@ class Drawn(Shape):
     first_q: int
     first_k: int
 
-    def placed(self, q: int, k: int, height: int, width: int) -> Area:
+    def placed(self, q: int, k: int, height: int, width: int) -> MaskArea:
         block, q, k = self.block, q + self.first_q, k + self.first_k
         blocks = range(q // block, (q + height - 1) // block + 1)
         first, last = k // block, (k + width - 1) // block

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Count, Paper, Size
-from blocks.masks.areas import Area, Band, Below, No, Some
+from blocks.core import NonNegativeInt, Paper, PositiveInt
+from blocks.masks.areas import Band, Below, MaskArea, No, Some
 from blocks.masks.mask import EVERYTHING, Mask, Structure
 
 
@@ -30,18 +30,18 @@ class Causal(Mask, kind="causal"):
 
 
 class Lookahead(Mask, kind="lookahead"):
-    """A query also sees a few keys after its own position, such as a recogniser that may wait a little: `k ≤ q + count`."""
+    """A query also sees a few keys after its own position, such as a recognizer that may wait a little: `k ≤ q + count`."""
 
-    count: Count
+    count: NonNegativeInt
     """How many positions ahead a query sees."""
 
-    source = Paper("Transformer Transducer: A Streamable Speech Recognition Model", "arXiv:2002.02562")
+    paper = Paper("Transformer Transducer: A Streamable Speech Recognition Model", "arXiv:2002.02562")
     shrinks = {"count": 2}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return k <= q + self.count
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return Band(-self.count, None)
 
     def equivalent(self) -> Mask:
@@ -51,13 +51,13 @@ class Lookahead(Mask, kind="lookahead"):
 class Window(Mask, kind="window"):
     """A query sees the keys less than `width` away: `|q − k| < width`; with `and causal`, the `width` latest.
 
-    Mistral's 4096 is `causal and window(4096)`. Longformer's 512 is ± 256 inclusive: `near(256)`.
+    Mistral's 4096 is `causal and window(4096)`. Longformer's 512 is ± 256 inclusive: `local(256)`.
     """
 
-    width: Size
+    width: PositiveInt
     """How many positions back a query sees, its own included."""
 
-    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"width": 3}
     width_field = "width"
 
@@ -68,13 +68,13 @@ class Window(Mask, kind="window"):
         return Structure(width=self.width)
 
 
-class Near(Mask, kind="near"):
-    """A query sees the keys at most `radius` away: `|q − k| ≤ radius`. ModernBERT's 128 is `near(64)`."""
+class Local(Mask, kind="local"):
+    """A query sees the keys at most `radius` away: `|q − k| ≤ radius`. ModernBERT's 128 is `local(64)`."""
 
-    radius: Count
+    radius: NonNegativeInt
     """How many positions a query sees to each side of its own."""
 
-    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"radius": 2}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
@@ -87,29 +87,29 @@ class Near(Mask, kind="near"):
         return Window(width=self.radius + 1)
 
 
-class First(Mask, kind="first"):
+class GlobalFirst(Mask, kind="global_first"):
     """The first `count` positions see all and are seen by all, such as a classification token: `q < count` or `k < count`."""
 
-    count: Size
+    count: PositiveInt
     """How many positions are global."""
 
-    source = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
+    paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"count": 1}
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return (q < self.count) | (k < self.count)
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return Some((Below("q", self.count), Below("k", self.count)))
 
 
-class Last(Mask, kind="last"):
+class GlobalLast(Mask, kind="global_last"):
     """The last `count` positions see all and are seen by all: `q > last q − count` or `k > last k − count`.
 
     Which ones are the last is known once all are there, so a text cannot be written with it.
     """
 
-    count: Size
+    count: PositiveInt
     """How many positions are global."""
 
     needs_ends = True
@@ -119,5 +119,5 @@ class Last(Mask, kind="last"):
         ends = edges["ends"]
         return (q > ends.query - self.count) | (k > ends.key - self.count)
 
-    def area(self, queries: int, keys: int, unknown: bool) -> Area:
+    def area(self, queries: int, keys: int, unknown: bool) -> MaskArea:
         return Some((No(Below("q", queries - self.count)), No(Below("k", keys - self.count))))

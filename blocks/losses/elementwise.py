@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blocks.core import F, Reject, Sizes, torch
+from blocks.core import BlockError, F, Sizes, torch
 from blocks.losses.loss import Loss
 
 
-class ByNumber(Loss):
+class ElementwiseLoss(Loss):
     """A loss of every number of the input against the number of the target in its place."""
 
     inputs = {"input*": "float[...]", "target": "float[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if one.sizes != inputs["target"].sizes:
-                raise Reject(
+                raise BlockError(
                     f"takes {inputs['target']}, as its target is, not {one}", port="input", index=index, code="type-mismatch"
                 )
         return {}
@@ -26,14 +26,14 @@ class ByNumber(Loss):
         return numbers
 
 
-class MeanSquare(ByNumber, kind="mse"):
+class MeanSquare(ElementwiseLoss, kind="mse"):
     """The mean square of the difference: `y = mean((input - target)²)`; in float32 also under bfloat16."""
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
         return self.together([F.mse_loss(wide(x), wide(target)) for x in input])
 
 
-class BinaryCrossEntropy(ByNumber, kind="binary_cross_entropy"):
+class BinaryCrossEntropy(ElementwiseLoss, kind="binary_cross_entropy"):
     """The mean of `-t log σ(x) - (1 - t) log(1 - σ(x))` over scores x and targets t from 0 to 1, in nats; the sigmoid σ is the
     loss's own. In float32 also under bfloat16."""
 

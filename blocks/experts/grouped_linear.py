@@ -7,14 +7,14 @@ from typing import Any
 from blocks.core import torch
 
 
-def linear_each(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, counts: torch.Tensor) -> torch.Tensor:
+def grouped_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, counts: torch.Tensor) -> torch.Tensor:
     """Rows x [N, D] by the maps weight [E, O, D], bias [E, O] of their experts: the first counts[0] by the first map, the next
-    counts[1] by the second. Rows beyond belong to no expert and come out as zeros. `register_linear_each` has run.
+    counts[1] by the second. Rows beyond belong to no expert and come out as zeros. `register_grouped_linear` has run.
     """
     device = x.device.type
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         x = x.to(torch.get_autocast_dtype(device))  # inside the operator nothing casts by itself
-    y: torch.Tensor = torch.ops.composer.linear_each(x, weight.to(x.dtype), counts)  # [N, O]
+    y: torch.Tensor = torch.ops.composer.grouped_linear(x, weight.to(x.dtype), counts)  # [N, O]
     if bias is None:
         return y
     ends = counts.cumsum(0)  # [E]
@@ -24,17 +24,17 @@ def linear_each(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
     return y + torch.where((expert < len(bias))[:, None], rows, 0)
 
 
-def register_linear_each() -> None:
+def register_grouped_linear() -> None:
     """Makes the operator known to torch, once in a process: a loop over experts, in which no row visits an expert that is not
     its own. A graph without breaks holds it as one call.
     """
-    if hasattr(torch.ops.composer, "linear_each"):
+    if hasattr(torch.ops.composer, "grouped_linear"):
         return
     forward = torch.library.custom_op(
-        "composer::linear_each", each_forward, mutates_args=(), schema="(Tensor x, Tensor weight, Tensor counts) -> Tensor"
+        "composer::grouped_linear", each_forward, mutates_args=(), schema="(Tensor x, Tensor weight, Tensor counts) -> Tensor"
     )
     weights = torch.library.custom_op(
-        "composer::linear_each_weight",
+        "composer::grouped_linear_weight",
         each_weight,
         mutates_args=(),
         schema="(Tensor grad, Tensor x, Tensor counts) -> Tensor",

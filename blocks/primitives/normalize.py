@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from blocks.core import Axis, Block, F, Positive, Sizes, torch
-from blocks.primitives.axes import place
+from blocks.core import AxisRef, Block, F, PositiveFloat, Sizes, torch
+from blocks.primitives.axes import axis_index
 
 
 class Softmax(Block, kind="softmax"):
     """Positive numbers that sum to 1 along an axis: `yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)`; in float32 also under bfloat16."""
 
-    axis: Axis = "last"
+    axis: AxisRef = "last"
     """The axis that sums to 1: its name, or `last`."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        return {"dim": place(sizes["..."], self.axis)}
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"dim": axis_index(sizes["..."], self.axis)}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["..."][sizes["dim"]].size,)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
@@ -31,18 +31,18 @@ class Softmax(Block, kind="softmax"):
 class L2Norm(Block, kind="l2norm"):
     """Vectors of length 1 along an axis: `y = x / max(‖x‖₂, eps)`."""
 
-    axis: Axis = "last"
+    axis: AxisRef = "last"
     """The axis along which a vector runs: its name, or `last`."""
-    eps: Positive = 1e-12
+    eps: PositiveFloat = 1e-12
     """The length from which on a vector is scaled to 1; a shorter one is divided by it."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        return {"dim": place(sizes["..."], self.axis)}
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        return {"dim": axis_index(sizes["..."], self.axis)}
 
-    def mixes(self, sizes: Sizes) -> Sequence[Any]:
+    def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["..."][sizes["dim"]].size,)
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:

@@ -7,27 +7,27 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from blocks.core import Axis, Block, Reject, Size, Sizes, torch
-from blocks.primitives.axes import place
+from blocks.core import AxisRef, Block, BlockError, PositiveInt, Sizes, torch
+from blocks.primitives.axes import axis_index
 
 
 class Stack(Block, kind="stack"):
     """The inputs side by side on a new axis, called `inputs`; all have the same axes."""
 
-    axis: Axis = "last"
+    axis: AxisRef = "last"
     """The axis before which the new one stands, or `last`: the new one is the last."""
 
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         first, *others = of_port(inputs["xs"])
         for index, other in enumerate(others, start=1):
             if not first.agrees(other):
-                raise Reject(f"cannot stack {first} and {other}", port="xs", index=index, code="type-mismatch")
-        return {"dim": -1 if self.axis == "last" else place(first.axes, self.axis) - 1}
+                raise BlockError(f"cannot stack {first} and {other}", port="xs", index=index, code="type-mismatch")
+        return {"dim": -1 if self.axis == "last" else axis_index(first.axes, self.axis) - 1}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         several = of_port(inputs["xs"])
         axes = several[0].axes
         new = replace(axes[0], name="inputs", size=len(several))
@@ -48,40 +48,40 @@ class Split(Block, kind="split"):
 
     into: tuple[str, ...]
     """The names of the pieces, in their order."""
-    axis: Axis = "last"
+    axis: AxisRef = "last"
     """The axis that is cut: its name, or `last`."""
-    sizes: tuple[Size, ...] = ()
+    sizes: tuple[PositiveInt, ...] = ()
     """How long each piece is; without it, all are of the same length."""
 
     inputs = {"x": "float[...]"}
     named_by = "into"
 
-    def reject(self, sizes: Sizes, wired: frozenset[str]) -> None:
+    def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if len(self.into) < 2:
-            raise Reject("a split has at least two pieces", field="into", hint="into: [first, second]")
+            raise BlockError("a split has at least two pieces", field="into", hint="into: [first, second]")
         for before, after in pairwise(sorted(self.into)):
             if before == after:
-                raise Reject(f"two pieces are called `{before}`", field="into")
+                raise BlockError(f"two pieces are called `{before}`", field="into")
         if self.sizes and len(self.sizes) != len(self.into):
-            raise Reject(f"there are {len(self.into)} pieces and {len(self.sizes)} sizes", field="sizes")
+            raise BlockError(f"there are {len(self.into)} pieces and {len(self.sizes)} sizes", field="sizes")
 
-    def known(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
-        dim = place(sizes["..."], self.axis)
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        dim = axis_index(sizes["..."], self.axis)
         whole, count = inputs["x"].sizes[dim], len(self.into)
         if not isinstance(whole, int):
-            raise Reject(f"`{whole}` is known only when the model runs", field="axis", hint="cut an axis that is a number")
+            raise BlockError(f"`{whole}` is known only when the model runs", field="axis", hint="cut an axis that is a number")
         if not self.sizes and whole % count:
-            raise Reject(
+            raise BlockError(
                 f"{whole} cannot be split into {count} pieces of one length",
                 field="into",
                 hint="write `sizes`",
                 code="indivisible",
             )
         if self.sizes and sum(self.sizes) != whole:
-            raise Reject(f"the sizes sum to {sum(self.sizes)}, and the axis is {whole} long", field="sizes")
+            raise BlockError(f"the sizes sum to {sum(self.sizes)}, and the axis is {whole} long", field="sizes")
         return {"dim": dim, "parts": self.sizes or (whole // count,) * count}
 
-    def types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         x, dim = inputs["x"], sizes["dim"]
         index = len(x.axes) + dim
         return {
