@@ -4,16 +4,27 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NEEDS  := pyproject.toml constraints.txt
 
-.PHONY: demo plays test check format-check lint contracts types format docs clean
+.PHONY: demo plays fast test test-all check format-check lint contracts types format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/arco demo
 
 plays: $(VENV)/installed
-	$(BIN)/arco plays -o docs/models-on-plays.md
+	$(BIN)/arco demo --compare -o docs/models-on-plays.md
 
+# A worker gets neighboring tests, which share what they compile, and takes over what another has not begun.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The unit tests of every package, in under a minute; tests/README.md tells the three sets apart.
+fast: $(VENV)/installed-dev
+	$(PYTEST) -m "not slow and not exhaustive"
+
+# What a change must pass.
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
+
+test-all: $(VENV)/installed-dev
+	$(PYTEST) -m ""
 
 # One after the other, cheapest first, also under `make -j`.
 check:

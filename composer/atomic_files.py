@@ -1,10 +1,14 @@
-"""Files that are there whole or not at all."""
+"""Paths as callers give them, and files that are written atomically."""
 
 from __future__ import annotations
 
 import errno
 import os
 from pathlib import Path
+from typing import TypeAlias
+
+StrPath: TypeAlias = "str | os.PathLike[str]"
+"""A path as text or as an object; every public function takes both."""
 
 
 def save(path: Path, content: bytes) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from blocks.core import Library, Part
+from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 from composer.diagnostics.render import in_order
 from composer.graph.passes.expand.expand import expand
@@ -19,7 +20,7 @@ from composer.language.composition.extends import extend, is_path
 from composer.language.composition.override_syntax import written
 from composer.language.composition.overrides import assign
 from composer.language.recipe.parser import parse
-from composer.language.source_file import open_source
+from composer.language.source_file import file_meant, open_source
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
@@ -76,9 +77,10 @@ def text_of(source: str | Path) -> Source:
     if source in names:
         return Source(f"{source}.yaml", open_source(zoo() / f"{source}.yaml").text)
     nowhere = Span(Source(source, ""), 1, 1, 1, 1)
-    hint = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
     wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
-    raise RecipeError([Diagnostic(wrong.code, wrong.message + hint, nowhere, hint=wrong.hint or "`arco list` shows them all")])
+    named = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
+    hint = file_meant(source) or wrong.hint or "`arco list` shows them all"
+    raise RecipeError([Diagnostic(wrong.code, wrong.message + named, nowhere, hint=hint)])
 
 
 def is_recipe(source: str) -> bool:
@@ -91,11 +93,12 @@ def zoo_names() -> list[str]:
     return sorted(file.stem for file in zoo().glob("*.yaml"))
 
 
-def config_of(config: Path | Mapping[str, Any]) -> Source:
+def config_of(config: StrPath | Mapping[str, Any]) -> Source:
     """The text of a `config.json`."""
     if isinstance(config, Mapping):
         return Source("config.json", json.dumps(dict(config), indent=2, default=str))
-    return open_source(config / "config.json" if config.is_dir() else config)
+    path = Path(config)
+    return open_source(path / "config.json" if path.is_dir() else path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +259,7 @@ class Recipe:
 
         return lower(self.program).text
 
-    def with_config(self, config: Path | Mapping[str, Any]) -> Recipe:
+    def with_config(self, config: StrPath | Mapping[str, Any]) -> Recipe:
         """The recipe at the sizes of a published model: its `config.json`, the folder around it, or what stands in it.
 
         Raises:

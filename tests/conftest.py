@@ -1,11 +1,24 @@
 """What holds for every test."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 # Before torch is imported: several workers with a thread per core each would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+WHOLE = {"conformance", "docs", "package", "parity"}
+"""Folders whose tests run models, pages and commands from end to end: all of them are slow."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what lies in these folders, and what drives a browser."""
+    for item in items:
+        folders = item.path.relative_to(Path(__file__).parent).parts[:-1]
+        if WHOLE & {*folders} or "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,7 +16,8 @@ from composer.decode import DecodeError
 from composer.train import TrainingError
 
 SIGNALS = {
-    "ExpressionError", "Mismatch", "Problem", "StopExpansion", "TooMuch", "Unbalanced", "Unfit", "Unlike", "Unsettable",
+    "Ambient", "ExpressionError", "Mismatch", "Problem", "StopExpansion", "TooMuch",
+    "Unbalanced", "Unfit", "Unlike", "Unsettable",
 }  # fmt: skip
 """Those that one module raises for another to catch; no caller of ours ever sees them."""
 

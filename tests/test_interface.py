@@ -22,15 +22,15 @@ FUNCTIONS = {
     "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss",
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
-        "(model: nn.Module, tokenizer: Tokenizer, data: Data, settings: Settings, run: Path, *, recipe: str, "
+        "(model: nn.Module, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, run: StrPath, *, recipe: str, "
         "show: Display | None = None) -> Result"
     ),
     "composer.train.resume": (
-        "(run: Path, *, build: Build = compiled, steps: int | None = None, settings: Settings | None = None, "
-        "recipe: str | None = None, data: Path | None = None, checkpoint: str | None = None, show: Display | None = None)"
+        "(run: StrPath, *, build: Build = compiled, steps: int | None = None, settings: TrainSettings | None = None, "
+        "recipe: str | None = None, data: StrPath | None = None, checkpoint: str | None = None, show: Display | None = None)"
         " -> Result"
     ),
-    "composer.train.open_run": "(path: Path, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
+    "composer.train.open_run": "(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained",
     "composer.decode.generate": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], request: Request, *, "
         "encoder_inputs: EncoderInputs | None = None, seed: int = 0, reading: Reading = uncached) -> list[list[int]]"
@@ -41,13 +41,13 @@ FUNCTIONS = {
     ),
     "composer.decode.beam_search": (
         "(model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, *, "
-        "encoder_inputs: EncoderInputs | None = None, reading: Reading = uncached) -> list[list[Found]]"
+        "encoder_inputs: EncoderInputs | None = None, reading: Reading = uncached) -> list[list[Hypothesis]]"
     ),
     "composer.decode.session": "(model: Model, initial_length: int = 256) -> Session",
     "composer.weights.load_published": (
-        "(model: Model, source: Path | str | Mapping[str, Tensor], model_type: str | None = None) -> None"
+        "(model: Model, source: StrPath | Mapping[str, Tensor], model_type: str | None = None) -> None"
     ),
-    "composer.weights.save_published": "(model: Model, path: Path | str, model_type: str | None = None) -> None",
+    "composer.weights.save_published": "(model: Model, path: StrPath, model_type: str | None = None) -> None",
     "composer.Recipe.check": "(self) -> list[Diagnostic]",
     "composer.Recipe.summary": "(self, lengths: Mapping[str, int] | None = None) -> Summary",
     "composer.Recipe.draw": "(self, level: Level = block, **options: Unpack[Options]) -> Figure",
@@ -55,7 +55,7 @@ FUNCTIONS = {
     "composer.Recipe.diff": "(self, other: Recipe) -> Difference",
     "composer.Recipe.to_networkx": "(self) -> nx.MultiDiGraph[str]",
     "composer.Recipe.export": "(self) -> str",
-    "composer.Recipe.with_config": "(self, config: Path | Mapping[str, Any]) -> Recipe",
+    "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "
         "allow_large: bool = False) -> Model"

@@ -1,79 +1,147 @@
-"""What the commands share: their arguments, and how they end where something is wrong."""
+"""What the commands share: the parser, common arguments, and how a command ends where something is wrong."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from composer.diagnostics import RecipeError, concise, report
+from composer.diagnostics import Diagnostic, RecipeError, concise, report
+from composer.diagnostics.render import Paint, plain
 from composer.language.suggestions import near
 
 if TYPE_CHECKING:
     from blocks.core import Library
     from composer.recipe import Recipe
 
+Number = TypeVar("Number", int, float)
+
 
 class Problem(Exception):
     """Why a command ends early: what is wrong, what to do about it, and the exit code."""
 
-    def __init__(self, message: str, hint: str = "", *, code: int = 2) -> None:
+    def __init__(self, message: str = "", hint: str = "", *, found: Sequence[Diagnostic] = (), code: int = 2) -> None:
         super().__init__(message)
-        self.message, self.hint, self.code = message, hint, code
+        self.message, self.hint, self.found, self.code = message, hint, found, code
+
+    def shown(self, paint: Paint) -> str:
+        """Return the message, the diagnostics below it, and the hint."""
+        command, colon, rest = self.message.partition(":")
+        said = [paint(command + colon, "error") + rest] if self.message else []
+        text = "\n\n".join([*said, *([report(self.found, paint=paint)] if self.found else [])])
+        return f"{text}\n{paint('  = ', 'dim')}{self.hint}" if self.hint else text
 
     def __str__(self) -> str:
-        return f"{self.message}\n  = {self.hint}" if self.hint else self.message
+        return self.shown(plain)
+
+
+def tell(problem: Problem) -> None:
+    """Print a problem to standard error."""
+    from composer.cli.color import painter
+
+    print(problem.shown(painter(sys.stderr)), file=sys.stderr)
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports wrong usage in one line with a hint, and takes no abbreviations: they would change with the next option."""
+    """A parser of one command.
+
+    It reports wrong usage in one line with a hint, and takes no abbreviations, which would change with the next option.
+    """
+
+    examples: Sequence[tuple[str, str]] = ()
+    """Each with what it does, and the command as it is typed."""
+    notes: str = ""
+    """What else is worth knowing, below the examples."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
+        super().__init__(allow_abbrev=False, add_help=False, **settings)
 
     def error(self, message: str) -> NoReturn:
-        raise Problem(f"{self.prog}: {message}", f"`{self.prog} -h` shows how it is used")
+        raise Problem(f"{self.prog}: {message.removeprefix('argument ')}", f"`{self.prog} -h` shows how it is used")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            offered = list(map(str, action.choices))
+            name = "/".join(action.option_strings) or action.metavar
+            hint = misspelled(str(value), offered) or f"choose from {', '.join(offered)}"
+            raise Problem(f"{self.prog}: {name}: there is no `{value}`", hint)
+
+
+class Once(argparse.Action):
+    """An option whose second value would silently replace the first, and is refused instead."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, name: str | None = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise Problem(f"{parser.prog}: {name} is given twice", "leave one out")
+        setattr(namespace, self.dest, value)
 
 
 def misspelled(word: str, known: Iterable[str]) -> str:
-    """What a word may have meant, as a hint."""
+    """Return what a word may have meant, as a hint."""
     offered = near(word, known)
     return f"did you mean {' or '.join(offered)}?" if offered else ""
 
 
-def hints(word: str, options: Iterable[str], command: str | None) -> str:
-    """What to do about a word that no command takes."""
-    meant = misspelled(word.partition("=")[0], options) if word.startswith("-") else ""
-    return meant or f"`arco {command} -h` shows what it takes" if command else meant or "`arco -h` shows what it takes"
+def option_hint(word: str, options: Sequence[str], command: str) -> str:
+    """Return what to do about a word that a command does not take."""
+    if not word.startswith("-"):
+        return f"`{command} -h` shows what it takes"
+    name = word.partition("=")[0]
+    words = {*name.strip("-").split("-")}
+    longer = [
+        each for each in options if each.startswith(name) or words < {*each.strip("-").split("-")}
+    ]  # --tokens: --max-new-tokens
+    meant = misspelled(name, options) or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
+    return meant or f"`{command} -h` shows what it takes"
 
 
-def add_recipe(parser: argparse.ArgumentParser, **settings: Any) -> None:
-    """One recipe, and what changes it."""
-    parser.add_argument("recipe", metavar="RECIPE", help="a name from `arco list`, or the path of a .yaml file", **settings)
-    add_changes(parser)
+def integer(text: str) -> int:
+    """Return the integer that is written."""
+    return _parsed(text, int, "an integer")
 
 
-def add_changes(parser: argparse.ArgumentParser) -> None:
-    """`--set` and `--blocks`."""
-    parser.add_argument(
+def number(text: str) -> float:
+    """Return the number that is written."""
+    return _parsed(text, float, "a number")
+
+
+def _parsed(text: str, kind: Callable[[str], Number], name: str) -> Number:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not {name}") from None
+
+
+def add_recipe(parser: Parser, **settings: Any) -> None:
+    """Declare one recipe."""
+    parser.add_argument("recipe", metavar="RECIPE", help="A name from `arco list`, or the path of a .yaml file", **settings)
+
+
+def add_changes(parser: Parser) -> None:
+    """Declare `--set` and `--blocks`."""
+    group = parser.add_argument_group("Recipe")
+    group.add_argument(
         "--set",
         metavar="PATH=VALUE",
         action="append",
         default=[],
-        help="change a param or any other value: n_layers=6, layers.attn.body.mask=full; null deletes; may be repeated",
+        help="Set a param or any other value, such as n_layers=6 or layers.attn.body.mask=full; null deletes it",
     )
-    add_blocks(parser)
+    add_blocks(group)
 
 
-def add_blocks(parser: argparse.ArgumentParser) -> None:
-    """`--blocks` alone."""
-    parser.add_argument(
-        "--blocks", metavar="FILE.py", action="append", default=[], help="a Python file with blocks of your own; it is run"
+def add_blocks(group: argparse._ActionsContainer) -> None:
+    """Declare `--blocks`."""
+    group.add_argument(
+        "--blocks", metavar="FILE.py", action="append", default=[], help="Add the blocks that a Python file defines; it is run"
     )
 
 
 def library_of(arguments: argparse.Namespace) -> Library:
-    """The standard library with the blocks that `--blocks` names.
+    """Return the standard library with the blocks that `--blocks` names.
 
     Raises:
         Problem: where they cannot be used.
@@ -87,7 +155,7 @@ def library_of(arguments: argparse.Namespace) -> Library:
 
 
 def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
-    """The recipe with what the command line sets in it; it may be wrong.
+    """Return the recipe with what the command line sets in it; it may be wrong.
 
     Raises:
         Problem: where there is none to read.
@@ -101,13 +169,13 @@ def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
 
 
 def unusable(error: RecipeError) -> Problem:
-    """The problem of what cannot be read at all, in one line."""
+    """Return the problem of what cannot be read at all, in one line."""
     first = error.diagnostics[0]
     return Problem(concise(first) if first.span.source.text else f"arco: {first.span.source.name}: {first.message}", first.hint)
 
 
 def sound_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
-    """The same, without mistakes.
+    """Return the same, without mistakes.
 
     Raises:
         Problem: with everything that is wrong.
@@ -115,5 +183,5 @@ def sound_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
     recipe = load_recipe(source, arguments)
     found = recipe.check()
     if any(diagnostic.severity == "error" for diagnostic in found):
-        raise Problem(report(found), code=1)
+        raise Problem(found=found, code=1)
     return recipe

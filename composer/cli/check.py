@@ -3,55 +3,60 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Problem, add_changes, load_recipe, sound_recipe
+from composer.cli.arguments import Parser, Problem, add_changes, load_recipe, sound_recipe, tell
+from composer.cli.color import painter
 from composer.cli.revision import at_revision
 from composer.diagnostics import Diagnostic, Label, Source, as_github, as_json, concise, report
-from composer.diagnostics.render import in_order
+from composer.diagnostics.render import Paint, in_order
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
 
-FORMATS: dict[str, Callable[[list[Diagnostic]], str]] = {
-    "full": report,
-    "concise": lambda found: report(found, concise),
-    "json": as_json,
-    "github": lambda found: "\n".join(map(as_github, found)),
+FORMATS: dict[str, Callable[[list[Diagnostic], Paint], str]] = {
+    "full": lambda found, paint: report(found, paint=paint),
+    "concise": lambda found, paint: report(found, concise, paint=paint),
+    "json": lambda found, _: as_json(found),
+    "github": lambda found, _: "\n".join(map(as_github, found)),
 }
 FOR_PROGRAMS = ("json", "github")
-"""Formats that hold nothing but what was found."""
+"""Formats that say nothing of recipes without mistakes."""
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """Recipes, and how to report."""
-    parser.add_argument("recipes", metavar="RECIPE", nargs="+", help="names from `arco list`, or paths of .yaml files")
+def declare(parser: Parser, name: str) -> None:
+    """Declare recipes, and how to report on them."""
+    parser.add_argument("recipes", metavar="RECIPE", nargs="+", help="Names from `arco list`, or paths of .yaml files")
     add_changes(parser)
     parser.add_argument(
         "--format",
-        choices=FORMATS,
+        choices=tuple(FORMATS),
         default="full",
-        help="with the line that is meant, one line each, as JSON, or as GitHub marks lines of a change (default: full)",
+        help="Quote the line of each mistake, write a line each, or write for programs and for GitHub's annotations",
     )
     parser.add_argument(
         "--against",
         metavar="RECIPE|REVISION",
-        help="warn of edges that changed against another recipe, or against a revision in git of the same file",
+        help="Warn of edges that changed against another recipe, or against a Git revision of the same file",
     )
-    parser.epilog = (
-        "The exit code is 0 where nothing is wrong, 1 where a recipe is, and 2 where one cannot be read. Warnings do not count, "
-        "edges that changed among them."
-    )
+    parser.examples = [
+        ("Check a recipe, and show every mistake at its place", "arco check small.yaml"),
+        ("Check a change before you make it", "arco check small.yaml --set n_layers=12"),
+        ("Annotate the lines of a pull request", "arco check --format github small.yaml"),
+        ("List the edges that differ from another recipe's", "arco check small.yaml --against gpt_mini"),
+    ]
+    parser.notes = "The exit code is 1 where a recipe is wrong, and 2 where one cannot be read. Warnings do not count."
     parser.set_defaults(run=check)
 
 
 def check(arguments: argparse.Namespace) -> int:
     """Report on all of them."""
-    found, code = [], 0
+    paint, found, code = painter(sys.stdout), [], 0
     unreadable = []
     for source in arguments.recipes:
         try:
@@ -68,10 +73,10 @@ def check(arguments: argparse.Namespace) -> int:
         if not diagnostics and arguments.format not in FOR_PROGRAMS:
             print(f"{source}: nothing wrong")
     if found or arguments.format == "json":
-        print(FORMATS[arguments.format](in_order(found)))
-    if unreadable:
-        raise Problem("\n".join(map(str, unreadable)))
-    return code
+        print(FORMATS[arguments.format](in_order(found), paint))
+    for each in unreadable:
+        tell(each)
+    return 2 if unreadable else code
 
 
 def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[Diagnostic]:
@@ -101,9 +106,8 @@ def _sound(source: str, arguments: argparse.Namespace) -> Recipe:
     try:
         return sound_recipe(source, arguments)
     except Problem as problem:
-        raise Problem(
-            f"arco check: --against {arguments.against}: it is wrong itself\n\n{problem.message}", problem.hint
-        ) from None
+        message = f"arco check: --against {arguments.against}: it is wrong itself"
+        raise Problem(message, problem.hint, found=problem.found) from None
 
 
 def _called(name: str, label: Label) -> Label:

@@ -1,4 +1,4 @@
-"""`arco demo`: from a recipe to text, in about three minutes on a laptop."""
+"""`arco demo`: from a recipe to generated text, in about three minutes on a laptop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from composer.cli import compare
+from composer.cli.arguments import Once, Parser, Problem, integer
 from composer.cli.generate import write
+from composer.cli.output import add_output
 from composer.cli.running import add_device, rebuild, refusals
 from composer.cli.train import free_folder, sized, trained
 from composer.diagnostics import report
@@ -25,83 +28,118 @@ SETTINGS = {
 PROMPT = "HAMLET"
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """How long, and where to keep the run."""
+def declare(parser: Parser, name: str) -> None:
+    """Declare how long to train, and where to keep the runs."""
     parser.add_argument(
-        "--steps", metavar="N", type=int, default=SETTINGS["steps"], help="updates of the weights (default: %(default)s)"
+        "--steps",
+        metavar="N",
+        type=integer,
+        help=f"Make this many updates of the weights; without it {SETTINGS['steps']}, and {compare.SETTINGS['steps']} of each "
+        "model with --compare",
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="decides every random number (default: 0)")
-    parser.add_argument("--run", metavar="FOLDER", type=Path, dest="folder", help="where to keep the run (default: runs/demo)")
+    parser.add_argument("--seed", metavar="N", type=integer, default=0, help="Seed every random number")
+    parser.add_argument(
+        "--run",
+        metavar="RUN",
+        action=Once,
+        type=Path,
+        dest="folder",
+        help="Write this run folder; without it, runs/demo. With --compare it holds a run folder for each model",
+    )
     add_device(parser)
+    several = parser.add_argument_group("Comparison")
+    several.add_argument(
+        "--compare", action="store_true", help="Train six small models on the same plays instead, in about a quarter of an hour"
+    )
+    several.add_argument(
+        "--only", metavar="RECIPE", choices=tuple(compare.MODELS), action="append", default=[], help="Train these models alone"
+    )
+    add_output(several, "Write the table to this file too, as a page of Markdown")
+    parser.examples = [
+        ("See all of it on nine plays by Shakespeare", "arco demo"),
+        ("Take a quick look", "arco demo --steps 100 --run runs/quick"),
+        ("Compare recurrence, convolution, attention and experts on the same plays", "arco demo --compare -o comparison.md"),
+    ]
+    parser.notes = (
+        "The demo checks, measures and trains gpt_mini, compares it with n-grams, draws it and generates text; it shows each "
+        "command that does the same. A comparison that is stopped continues where it was."
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, summarize, train, compare with counting, draw, write."""
+    """Check, measure, train, compare with n-grams, draw, generate; or compare six models."""
     from composer.recipe import load
 
+    if arguments.compare:
+        return compare.run(arguments)
+    for name in ("only", "output"):
+        if getattr(arguments, name):
+            raise Problem(f"arco demo: --{name} goes with --compare", "`arco demo -h` shows what it takes")
+    folder = arguments.folder or free_folder("demo")
+    print(f"run folder: {folder}")
     recipe = load(RECIPE)
     heading(f"arco check {RECIPE}")
-    wrong = recipe.check()
-    print(report(wrong) if wrong else f"{RECIPE}: nothing wrong")
-    if any(diagnostic.severity == "error" for diagnostic in wrong):
+    found = recipe.check()
+    print(report(found) if found else f"{RECIPE}: nothing wrong")
+    if any(diagnostic.severity == "error" for diagnostic in found):
         return 1
     with refusals():
-        result = train(recipe, arguments)
-        compare(result)
+        result = train(recipe, folder, arguments)
+        beside_ngrams(result)
         draw(recipe, result)
-        listen(result, arguments)
+        sample(result, arguments)
     return 0
 
 
 def heading(command: str) -> None:
-    """The command that shows by itself what follows."""
+    """Print the command that shows by itself what follows."""
     print(f"\n$ {command}\n", flush=True)
 
 
-def train(recipe: Recipe, arguments: argparse.Namespace) -> Result:
+def train(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> Result:
     """Train the recipe on the plays."""
     from composer.train import TrainSettings, characters_of, read_text, tokenize
 
     text = read_text(plays())
     tokenizer = characters_of(text)
     recipe = sized(recipe, tokenizer)
-    settings = TrainSettings(**{**SETTINGS, "steps": arguments.steps, "seed": arguments.seed})
+    settings = TrainSettings(
+        **{**SETTINGS, "steps": SETTINGS["steps"] if arguments.steps is None else arguments.steps, "seed": arguments.seed}
+    )
     heading(f"arco summary {RECIPE} --at time={settings.seq_len}")
     print(recipe.summary({"time": settings.seq_len}))
-    folder = arguments.folder or free_folder("demo")
     heading(f"arco train {RECIPE} --data shakespeare.txt --run {folder}")
     data = tokenize(text, tokenizer, path=plays())
     return trained(recipe, tokenizer, data, settings, folder, arguments.device)
 
 
-def compare(result: Result) -> None:
-    """What was reached, beside what counting reaches on the same held-out text."""
+def beside_ngrams(result: Result) -> None:
+    """Print what was reached, beside what n-grams reach on the same held-out text."""
     from composer.evaluate.ngrams import witten_bell
     from composer.train import read_text, split
 
     print(f"\n{result.step} steps in {result.seconds:.0f} s. Held-out text, in nats per character; less is better:\n")
     kept, held_out = split(read_text(plays()))
-    names = ["counting characters", "counting pairs", *(f"counting {n} in a row" for n in (3, 4, 5))]
-    for name, nats in zip(names, witten_bell(kept, held_out), strict=True):
-        print(f"  {name:<24}{nats:.2f}")
-    print(f"  {RECIPE:<24}{result.validation.per_character:.2f}")
+    for name, nats in zip(compare.NGRAMS, witten_bell(kept, held_out), strict=True):
+        print(f"  {name:<10}{nats:.2f}")
+    print(f"  {RECIPE:<10}{result.validation.per_character:.2f}")
 
 
 def draw(recipe: Recipe, result: Result) -> None:
-    """The figure of what was trained, beside its measurements."""
+    """Draw what was trained into its run folder."""
     path = result.run / f"{RECIPE}.svg"
     heading(f"arco draw {RECIPE} -o {path}")
     recipe.draw().save(path)
-    print(path)
+    print(f"wrote {path}")
 
 
-def listen(result: Result, arguments: argparse.Namespace) -> None:
-    """Let the trained model write."""
+def sample(result: Result, arguments: argparse.Namespace) -> None:
+    """Generate text with the trained model."""
     from composer.decode import Sampling
     from composer.train import open_run
 
-    heading(f"arco generate {result.run} --prompt {PROMPT} --temperature 0.8")
+    heading(f"arco generate {result.run} --prompt {PROMPT} --max-new-tokens 500 --temperature 0.8")
     model = open_run(result.run, build=rebuild((), arguments.device))
-    write(model, PROMPT, tokens=500, sampling=Sampling(temperature=0.8), seed=arguments.seed)
-    print(f"\nThe run is in {result.run}: go on with `arco train --resume {result.run} --steps 3000`.")
+    write(model, PROMPT, max_new_tokens=500, sampling=Sampling(temperature=0.8), seed=arguments.seed)
+    print(f"\nThe run folder is {result.run}; continue with `arco train --resume {result.run} --steps 3000`.")

@@ -9,87 +9,96 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Problem, add_changes, sound_recipe
-from composer.cli.export import write_whole
-from composer.diagnostics import RecipeError, report
+from composer.cli.arguments import Parser, Problem, add_changes, sound_recipe
+from composer.cli.color import painter
+from composer.cli.draw import LEVELS, THEMES
+from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, unwritable
+from composer.diagnostics import RecipeError
+from composer.diagnostics.render import Paint, Role
 
 if TYPE_CHECKING:
     from composer.draw.export.formats import Format, Page
 
+SIGNS: dict[str, Role] = {"-": "removed", "+": "added", "~": "warning", "=": "accent"}
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """Two recipes, and how to tell."""
-    parser.epilog = (
-        "The exit code is 0 where the two are the same model, 1 where they differ, and 2 where one cannot be compared."
+
+def declare(parser: Parser, name: str) -> None:
+    """Declare two recipes, and how to show what differs."""
+    parser.add_argument("before", metavar="RECIPE", help="A name from `arco list`, or the path of a .yaml file")
+    parser.add_argument("after", metavar="OTHER", help="The same; --set changes this one alone")
+    output = parser.add_argument_group("Output")
+    add_output(
+        output, "Write to this file, replacing it; .svg, .png or .pdf makes it a figure, .html a page, .json is for programs"
     )
-    parser.add_argument("before", metavar="A", help="a name from `arco list`, or the path of a .yaml file")
-    parser.add_argument("after", metavar="B", help="the same; what --set changes, it changes here")
-    add_changes(parser)
-    parser.add_argument(
+    output.add_argument(
         "--format",
         choices=("text", "json", "svg", "html", "png", "pdf"),
-        help="where the file's name does not tell (default: text)",
+        help="Choose the format where no ending does; without either it is text",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="-",
-        help="a file; .svg, .png or .pdf makes it a picture, .html a page to click through (default: -, the terminal)",
-    )
-    parser.add_argument(
-        "--level", choices=("overview", "block", "full"), default="block", help="how deep a picture goes (default: block)"
-    )
-    parser.add_argument(
-        "--theme", choices=("light", "dark", "auto", "slide"), default="light", help="how a picture looks (default: light)"
-    )
+    output.add_argument("--level", choices=LEVELS, default="block", help="Choose how deep a figure goes")
+    output.add_argument("--theme", choices=THEMES, default="light", help="Choose the colors of a figure")
+    add_changes(parser)
+    parser.examples = [
+        ("List what differs between two models", "arco diff gpt2 llama3"),
+        ("See what one change does", "arco diff gpt_mini gpt_mini --set layers.attn.norm=layernorm"),
+        ("Draw both, side by side", "arco diff gpt2 llama3 -o both.svg"),
+    ]
+    parser.notes = "The exit code is 0 where the two are the same model, 1 where they differ, and 2 where one cannot be compared."
     parser.set_defaults(run=diff)
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Print it."""
+    """Print what differs, or write it to a file."""
     from composer.draw.export.formats import PRINTED, SUFFIXES
 
-    ending = Path(arguments.output).suffix.lower()
-    format = arguments.format or SUFFIXES.get(ending, "text")
+    ending = Path(arguments.output or "").suffix.lower()
+    format = arguments.format or {**SUFFIXES, ".json": "json"}.get(ending, "text")
     if format not in ("text", "json", *PRINTED):
         raise Problem(f"arco diff: no {ending} of two models", f"let it end in {', '.join(f'.{one}' for one in PRINTED)}")
     unchanged = argparse.Namespace(**{**vars(arguments), "set": []})
     try:
         before, after = sound_recipe(arguments.before, unchanged), sound_recipe(arguments.after, arguments)
     except Problem as problem:
-        raise Problem(problem.message, problem.hint) from None  # 1 would say that they differ
+        raise Problem(problem.message, problem.hint, found=problem.found) from None  # 1 would say that they differ
     try:
         found = before.diff(after)
     except RecipeError as error:
-        raise Problem(report(error.diagnostics)) from None
+        raise Problem(found=error.diagnostics) from None
     if before.name == after.name:
         settings = f" with {', '.join(arguments.set)}" if arguments.set else ""
         found = replace(found, before=arguments.before, after=arguments.after + settings)
     if format in PRINTED:
-        _picture(found.draw(arguments.level, theme=arguments.theme), format, arguments.output)
-        return int(not found.equal)
-    text = json.dumps(found.to_json(), indent=2, ensure_ascii=False) if format == "json" else str(found)
-    if arguments.output != "-":
-        write_whole(Path(arguments.output), text + "\n")
-        print(f"wrote {arguments.output}")
+        keep_off_terminal("diff", format, arguments.output, f"diff.{format}")
+        _write_figure(found.draw(arguments.level, theme=arguments.theme), format, arguments.output)
+    elif format == "json":
+        emit(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n", arguments.output)
+    elif arguments.output in (None, STANDARD):
+        print(_colored(str(found), painter(sys.stdout)))
     else:
-        print(text)
+        emit(f"{found}\n", arguments.output)
     return int(not found.equal)
 
 
-def _picture(page: Page, format: Format, output: str) -> None:
+def _colored(text: str, paint: Paint) -> str:
+    """What differs, each line in the color of its sign."""
+    return "\n".join(
+        paint(line, SIGNS[line[0]]) if line[:1] in SIGNS and line[1:2] == " " else line for line in text.splitlines()
+    )
+
+
+def _write_figure(page: Page, format: Format, output: str | None) -> None:
     """Write it, or print it."""
-    from composer.draw.export.formats import write, written
+    from composer.draw.export.formats import BINARY, write, written
     from composer.draw.graphviz_programs import Missing
 
     try:
-        if output == "-":
-            sys.stdout.buffer.write(written(page, format))
+        if output in (None, STANDARD):
+            content = written(page, format)
+            emit(content if format in BINARY else content.decode(), output)
             return
         write(page, Path(output), format)
     except Missing as missing:
         raise Problem(f"arco diff: {missing.message}", missing.hint) from None
     except OSError as error:
-        raise Problem(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise unwritable(output or STANDARD, error) from None
     print(f"wrote {output}")

@@ -1,4 +1,4 @@
-"""`arco generate`: a trained model writes."""
+"""`arco generate`: text from a trained model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Problem, add_blocks
+from composer.cli.arguments import Once, Parser, Problem, add_blocks, integer, number
 from composer.cli.running import add_device, rebuild, refusals
 from composer.language.tasks import TASKS
 
@@ -16,68 +16,76 @@ if TYPE_CHECKING:
     from composer.train import Trained
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """A run, a prompt, and how to draw."""
-    parser.add_argument("trained", metavar="RUN", type=Path, help="the folder of a run, as `arco train` printed it")
+def declare(parser: Parser, name: str) -> None:
+    """Declare a run folder, a prompt, and how to choose tokens."""
+    parser.add_argument("trained", metavar="RUN", type=Path, help="A run folder, as `arco train` printed it")
     parser.add_argument(
         "--prompt",
         metavar="TEXT",
-        default="\n",
-        help="what to go on from, or to translate; for a model of gaps, a text with <0>, <1> … where something is missing "
-        "(default: an empty line)",
+        action=Once,
+        help="Continue this text, translate it, or fill its gaps <0>, <1> and so on; without it, continue an empty line",
     )
-    parser.add_argument("--tokens", metavar="N", type=int, default=400, help="how many tokens to write (default: 400)")
-    parser.add_argument(
+    parser.add_argument("--max-new-tokens", metavar="N", type=integer, default=400, help="Stop after this many tokens")
+    parser.add_argument("--checkpoint", metavar="NAME", help="Use this checkpoint of the run; without it, the latest")
+    sampling = parser.add_argument_group("Sampling")
+    sampling.add_argument(
         "--temperature",
         metavar="X",
-        type=float,
+        type=number,
         default=1.0,
-        help="below 1 likelier, above 1 stranger, 0 always the best (default: 1)",
+        help="Draw likelier tokens below 1, unlikelier ones above, and always the likeliest at 0",
     )
-    parser.add_argument("--top-k", metavar="N", type=int, help="draw from this many of the best tokens")
-    parser.add_argument(
-        "--top-p",
-        metavar="P",
-        type=float,
-        default=1.0,
-        help="draw from the fewest tokens that have this probability (default: 1)",
+    sampling.add_argument("--top-k", metavar="N", type=integer, help="Draw from this many of the likeliest tokens")
+    sampling.add_argument(
+        "--top-p", metavar="P", type=number, default=1.0, help="Draw from the fewest tokens that have this probability together"
     )
-    parser.add_argument("--beams", metavar="N", type=int, help="search for the likeliest text instead, following N at a time")
-    parser.add_argument(
-        "--length-penalty", metavar="X", type=float, default=1.0, help="of the search: 0 favors short texts (default: 1)"
+    sampling.add_argument("--seed", metavar="N", type=integer, default=0, help="Seed every random number")
+    search = parser.add_argument_group("Beam search")
+    search.add_argument(
+        "--num-beams", metavar="N", type=integer, help="Search for the likeliest text instead, with this many beams"
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="decides what is drawn (default: 0)")
-    parser.add_argument("--checkpoint", metavar="NAME", help="one of the run's checkpoints (default: the latest)")
+    search.add_argument(
+        "--length-penalty", metavar="X", type=number, default=1.0, help="Divide a text's score by its length to this power"
+    )
     add_device(parser)
     add_blocks(parser)
+    parser.examples = [
+        ("Continue a text", 'arco generate runs/gpt_mini --prompt "To be"'),
+        ("Stay close to what is likely", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
+        ("Find the likeliest continuation", 'arco generate runs/gpt_mini --prompt "To be" --num-beams 4 --max-new-tokens 100'),
+    ]
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write what follows the prompt, piece by piece; what a search finds, at once."""
+    """Print what follows the prompt, token by token; what a search finds, at once."""
     from composer.decode import Sampling, Search
     from composer.train import open_run
 
+    prompt = "\n" if arguments.prompt is None else arguments.prompt
     with refusals():
         sampling = Sampling(temperature=arguments.temperature, top_k=arguments.top_k, top_p=arguments.top_p)
         trained = open_run(arguments.trained, build=rebuild(arguments.blocks, arguments.device), checkpoint=arguments.checkpoint)
-        if arguments.beams is not None:
-            search = Search(num_beams=arguments.beams, length_penalty=arguments.length_penalty, max_new_tokens=arguments.tokens)
-            write_best(trained, arguments.prompt, search)
+        if arguments.num_beams is not None:
+            search = Search(
+                num_beams=arguments.num_beams, length_penalty=arguments.length_penalty, max_new_tokens=arguments.max_new_tokens
+            )
+            write_best(trained, prompt, search)
         else:
-            write(trained, arguments.prompt, tokens=arguments.tokens, sampling=sampling, seed=arguments.seed)
+            write(trained, prompt, max_new_tokens=arguments.max_new_tokens, sampling=sampling, seed=arguments.seed)
     return 0
 
 
-def write(trained: Trained, prompt: str, *, tokens: int, sampling: Sampling, seed: int) -> None:
-    """Print what a trained model makes of a prompt, after the prompt where the model goes on from it; the window slides where
-    the text outgrows the training's.
+def write(trained: Trained, prompt: str, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
+    """Print what a trained model makes of a prompt, after the prompt where the model continues it.
+
+    The window slides where the text outgrows the training's.
     """
     from composer.decode import Request, Slide, cached, stream
     from composer.train import text_as_it_comes
 
     begin = beginning(trained, prompt)
-    request = Request(max_new_tokens=tokens, sampling=sampling, stop=begin.stop, vocabulary=trained.tokenizer.size)
+    request = Request(max_new_tokens=max_new_tokens, sampling=sampling, stop=begin.stop, vocabulary=trained.tokenizer.size)
     if not begin.encoder_inputs:
         print(prompt, end="")
         request = replace(request, limit=Slide(trained.settings.seq_len))
@@ -101,7 +109,7 @@ def write_best(trained: Trained, prompt: str, search: Search) -> None:
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a model starts to write."""
+    """Where a model starts to generate."""
 
     tokens: list[int]
     """The first of its own text."""
@@ -110,10 +118,10 @@ class Beginning:
 
 
 def beginning(trained: Trained, prompt: str) -> Beginning:
-    """A prompt as what a model goes on from, or as the source that it reads.
+    """Return a prompt as what a model continues, or as the source that its encoder reads.
 
     Raises:
-        Problem: for a model that writes nothing.
+        Problem: for a model that generates no text.
     """
     import torch
 
@@ -123,7 +131,7 @@ def beginning(trained: Trained, prompt: str) -> Beginning:
     task, tokenizer = task_of(trained.model) or "", trained.tokenizer
     if not TASKS[task].text:
         writing = ", ".join(name for name, known in TASKS.items() if known.text)
-        raise Problem(f"arco: a model for {task} writes nothing", f"those that write are for {writing}")
+        raise Problem(f"arco: a model for {task} generates no text", f"models for {writing} do")
     if not isinstance(tokenizer, MarkedTokenizer):
         return Beginning(tokenizer.encode(prompt), {}, frozenset())
     start, end = tokenizer.mark(START), tokenizer.mark(END)

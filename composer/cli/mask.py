@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 from blocks.core import NodeRef, standard
 from blocks.masks.mask import Mask, Pair
-from composer.cli.arguments import Problem
-from composer.diagnostics import Diagnostic, Source, Span, report
+from composer.cli.arguments import Parser, Problem, integer
+from composer.diagnostics import Diagnostic, Source, Span
 from composer.graph.ir import BlockNode, EdgePort, FieldValue, Known, PartValue
 from composer.graph.passes.expand.expand import expand
 from composer.language.recipe.parser import parse
@@ -26,26 +26,46 @@ MaskData: TypeAlias = Sequence[Sequence[int]]
 """What an edge carries in one row of a batch: one list, or for [query, key] one for each query."""
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """A mask, how many positions, and data."""
-    parser.add_argument("mask", metavar="MASK", help="as in a recipe: 'causal and window(3)'")
-    parser.add_argument("-n", metavar="COUNT", type=int, help=f"positions (default: as many as the data has, or {USUAL})")
-    parser.add_argument("-q", metavar="COUNT", type=int, help="queries, where they are not as many as the keys")
-    parser.add_argument("-k", metavar="COUNT", type=int, help="keys, where they are not as many as the queries")
+def declare(parser: Parser, name: str) -> None:
+    """Declare a mask, how many positions, and data."""
+    parser.add_argument("mask", metavar="MASK", help="A mask as in a recipe, such as 'causal and window(3)'")
+    parser.add_argument(
+        "-n",
+        "--positions",
+        metavar="N",
+        type=integer,
+        help=f"Show this many positions; without it, as many as the data has, or {USUAL}",
+    )
+    parser.add_argument(
+        "-q", "--queries", metavar="N", type=integer, help="Show this many queries, where they are fewer or more than the keys"
+    )
+    parser.add_argument(
+        "-k", "--keys", metavar="N", type=integer, help="Show this many keys, where they are fewer or more than the queries"
+    )
     parser.add_argument(
         "--data",
         metavar="NAME=NUMBERS",
         action="append",
         default=[],
-        help="what a name in the mask stands for: documents=0,0,1,1 or length=3 or pairs=1,0/1,1; may be repeated",
+        help="Give what a name in the mask stands for, such as documents=0,0,1,1 or length=3 or pairs=1,0/1,1",
     )
-    parser.add_argument("--ascii", action="store_true", help="# and . in place of █ and ·")
+    parser.add_argument("--ascii", action="store_true", help="Draw with # and . in place of █ and ·")
+    parser.examples = [
+        ("See which query sees which key", "arco mask 'causal and window(3)'"),
+        ("Give the data that a mask reads", "arco mask 'causal and documents(ids)' --data ids=0,0,0,1,1"),
+        ("Show cross-attention", "arco mask 'valid(real)' --data real=1,1,0 --queries 2"),
+    ]
+    parser.notes = "Queries are rows, keys are columns."
     parser.set_defaults(run=mask)
 
 
 def mask(arguments: argparse.Namespace) -> int:
     """Print it: queries are rows, keys are columns."""
-    data = dict(map(example, arguments.data))
+    data: dict[str, MaskData] = {}
+    for name, numbers in map(example, arguments.data):
+        if name in data:
+            raise Problem(f"arco mask: --data {name} is given twice", "leave one out")
+        data[name] = numbers
     read_mask = mask_of(re.sub(r"\s", " ", arguments.mask), data)
     if idle := sorted(data.keys() - read_mask.names.values()):
         raise Problem(f"arco mask: nothing in the mask reads `{idle[0]}`", "leave out its --data")
@@ -76,7 +96,7 @@ def example(written: str) -> tuple[str, MaskData]:
     name, _, numbers = written.partition("=")
     rows = [row.split(",") for row in numbers.split("/")]
     if not name.isidentifier() or not all(re.fullmatch(r"\s*\d{1,9}\s*", number, re.ASCII) for row in rows for number in row):
-        raise Problem(f"arco mask: --data {written}: NAME=NUMBERS is wanted", "such as --data documents=0,0,1,1")
+        raise Problem(f"arco mask: --data {written}: write NAME=NUMBERS", "such as --data documents=0,0,1,1")
     return name, [[int(number) for number in row] for row in rows]
 
 
@@ -124,7 +144,7 @@ def _problem(wrong: Sequence[Diagnostic], text: str) -> Problem:
     inside = [each for each in wrong if each.span.source.text == text]
     if not inside:
         return Problem(f"arco mask: --data: {wrong[0].message}", wrong[0].hint)
-    return Problem(report(map(_without_data, inside)), code=1)
+    return Problem(found=list(map(_without_data, inside)), code=1)
 
 
 def _without_data(found: Diagnostic) -> Diagnostic:
@@ -157,8 +177,10 @@ def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
     types = mask.mask.edge_types()
     wide = [len(mask.data[name][0]) for port, name in mask.names.items() if "key" in types[port]]
     high = [len(mask.data[name]) for port, name in mask.names.items() if "query" in types[port]]
-    keys = next(count for count in (arguments.k, arguments.n, *wide, arguments.q, USUAL) if count is not None)
-    queries = next(count for count in (arguments.q, arguments.n, *high, *wide, arguments.k, USUAL) if count is not None)
+    keys = next(count for count in (arguments.keys, arguments.positions, *wide, arguments.queries, USUAL) if count is not None)
+    queries = next(
+        count for count in (arguments.queries, arguments.positions, *high, *wide, arguments.keys, USUAL) if count is not None
+    )
     for count in (queries, keys):
         if not 1 <= count <= MOST:
             raise Problem(f"arco mask: a picture has 1 to {MOST} positions to a side, not {count}")
@@ -186,7 +208,7 @@ def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
     for one in mask.value.parts():
         if issubclass(one.part, Mask) and one.part.one_sequence:
             message = f"`{one.part.kind}` is about positions of one sequence; here are {queries} queries and {keys} keys"
-            raise Problem(report([Diagnostic("two-sequences", message, one.span)]), code=1)
+            raise Problem(found=[Diagnostic("two-sequences", message, one.span)], code=1)
 
 
 def sees(read_mask: ReadMask, edges: Mapping[str, MaskData], q: int, k: int, queries: int, keys: int) -> bool:

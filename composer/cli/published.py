@@ -1,4 +1,4 @@
-"""`arco import`: a published model's `config.json` as a recipe of the zoo with its settings."""
+"""`arco import`: a published model's `config.json` as a recipe."""
 
 from __future__ import annotations
 
@@ -6,41 +6,49 @@ import argparse
 import shlex
 from pathlib import Path
 
-from composer.cli.arguments import Problem, add_blocks, load_recipe, misspelled
-from composer.cli.export import write_whole
-from composer.diagnostics import RecipeError, report
+from composer.cli.arguments import Parser, Problem, add_blocks, load_recipe, misspelled
+from composer.cli.output import add_output, emit
+from composer.diagnostics import RecipeError
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """A file, a recipe where the file does not decide it, and where to write."""
-    parser.add_argument("config", metavar="CONFIG", type=Path, help="a config.json, or the folder of a published model")
+def declare(parser: Parser, name: str) -> None:
+    """Declare a file, a recipe where the file does not decide it, and where to write."""
+    parser.add_argument("config", metavar="CONFIG", type=Path, help="A config.json, or the folder of a published model")
     parser.add_argument(
-        "--recipe", metavar="RECIPE", help="the recipe that is set (default: that of the zoo for this model type)"
+        "--recipe", metavar="RECIPE", help="Set the sizes in this recipe instead of the one that comes with the package"
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write the recipe, with what is set in it, to this file"
+        "--format",
+        choices=("recipe", "options"),
+        default="recipe",
+        help="Write the recipe, or its name with the --set options that other commands take",
     )
+    add_output(parser)
     add_blocks(parser)
+    parser.examples = [
+        ("Write the recipe of a published model", "arco import config.json -o llama32.yaml"),
+        ("See what differs from the recipe that comes with the package", "arco import config.json --format options"),
+    ]
     parser.set_defaults(run=run, set=[])
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print `RECIPE --set …`, or write the recipe."""
+    """Print the recipe with the sizes of the file, or the options that set them."""
     try:
         name = arguments.recipe or recipe_for(arguments.config)
         recipe = load_recipe(name, arguments).with_config(arguments.config)
     except RecipeError as error:
-        raise Problem(report(error.diagnostics), code=1) from None
-    if arguments.output is None:
-        print(shlex.join([name, *(word for setting in recipe.settings for word in ("--set", setting))]))
-        return 0
-    write_whole(arguments.output, recipe.text)
-    print(f"wrote {arguments.output}")
+        raise Problem(found=error.diagnostics, code=1) from None
+    if arguments.format == "options":
+        words = [name, *(word for setting in recipe.settings for word in ("--set", setting))]
+        emit(shlex.join(words) + "\n", arguments.output)
+    else:
+        emit(recipe.text, arguments.output)
     return 0
 
 
 def recipe_for(config: Path) -> str:
-    """The recipe of the zoo whose `checkpoints` know the model type.
+    """Return the recipe of the zoo whose `checkpoints` know the model type.
 
     Raises:
         Problem: where there is none.

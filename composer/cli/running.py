@@ -8,19 +8,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Problem
-from composer.diagnostics import RecipeError, report
+from composer.diagnostics import RecipeError
 
 if TYPE_CHECKING:
     from composer.lower import Model
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """`--device`."""
-    parser.add_argument("--device", metavar="NAME", help="where to compute: cpu, cuda, cuda:1 (default: cuda where there is one)")
+def add_device(group: argparse._ActionsContainer) -> None:
+    """Declare `--device`."""
+    group.add_argument(
+        "--device", metavar="DEVICE", help="Compute on cpu, cuda or cuda:1; without it, on cuda where there is one"
+    )
 
 
 def chosen_device(name: str | None) -> str:
-    """The device that was named, or the accelerator if there is one.
+    """Return the device that was named, or the accelerator if there is one.
 
     Raises:
         Problem: where torch cannot use it.
@@ -38,7 +40,7 @@ def chosen_device(name: str | None) -> str:
 
 
 def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]:
-    """Compiles the recipe that a run has kept, with the same blocks of one's own."""
+    """Return what compiles the recipe of a run folder, with the same blocks of the user's."""
     from composer.recipe import load
 
     def build(recipe: str) -> Model:
@@ -49,7 +51,7 @@ def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turns what training, decoding and compiling refuse into a line of the command's."""
+    """Turn what training, decoding and compiling refuse into a problem of the command."""
     from composer.decode import DecodeError
     from composer.train import TrainingError
 
@@ -60,4 +62,4 @@ def refusals() -> Iterator[None]:
     except DecodeError as error:
         raise Problem(f"arco: {error}") from None
     except RecipeError as error:
-        raise Problem(report(error.diagnostics), code=1) from None
+        raise Problem(found=error.diagnostics, code=1) from None

@@ -6,35 +6,41 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping
 
-from composer.cli.arguments import Problem, add_recipe, misspelled, sound_recipe
+from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, misspelled, sound_recipe
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """A recipe, and the lengths of its axes."""
+def declare(parser: Parser, name: str) -> None:
+    """Declare a recipe, and the lengths of its axes."""
     add_recipe(parser)
+    add_changes(parser)
     parser.add_argument(
-        "--at",
-        metavar="AXIS=LENGTH",
-        action="append",
-        default=[],
-        help="measure at this length: time=512, batch=8; may be repeated",
+        "--at", metavar="AXIS=LENGTH", action="append", default=[], help="Measure at this length, such as time=512 or batch=8"
     )
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="Write for people or for programs")
+    parser.examples = [
+        ("Count the parameters, FLOPs and memory of a model", "arco summary gpt2"),
+        ("Measure at other lengths", "arco summary llama3 --at time=4096 --at batch=8"),
+        ("Try a change", "arco summary gpt_mini --set n_layers=2"),
+        ("Hand the numbers to a program", "arco summary gpt_mini --format json"),
+    ]
     parser.set_defaults(run=summary)
 
 
 def summary(arguments: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the model as a tree, with its costs."""
     from composer.cost.lengths import axes
 
     recipe = sound_recipe(arguments.recipe, arguments)
-    told = recipe.summary(lengths(arguments.at, axes(recipe.program)))
-    print(json.dumps(told.to_json(), indent=2, ensure_ascii=False) if arguments.json else told)
+    measured = recipe.summary(lengths(arguments.at, axes(recipe.program)))
+    if arguments.format == "json":
+        print(json.dumps(measured.to_json(), indent=2, ensure_ascii=False))
+    else:
+        print(measured)
     return 0
 
 
 def lengths(written: Iterable[str], known: tuple[str, ...]) -> Mapping[str, int]:
-    """`time=512` as an axis and its length."""
+    """Return `time=512` as an axis and its length."""
     found = {}
     for each in written:
         axis, _, length = each.partition("=")
@@ -42,6 +48,6 @@ def lengths(written: Iterable[str], known: tuple[str, ...]) -> Mapping[str, int]
             there = f"the axes are {', '.join(known)}" if known else "every axis of this model has a fixed length"
             raise Problem(f"arco summary: --at {each}: there is no axis called `{axis}`", misspelled(axis, known) or there)
         if not (length.isascii() and length.isdigit() and int(length[:18]) > 0 and len(length) < 16):
-            raise Problem(f"arco summary: --at {each}: a length is a whole number of at least 1", f"such as --at {axis}=512")
+            raise Problem(f"arco summary: --at {each}: a length is an integer of at least 1", f"such as --at {axis}=512")
         found[axis] = int(length)
     return found

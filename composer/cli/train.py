@@ -1,4 +1,4 @@
-"""`arco train`: a text and a recipe in, a run folder out."""
+"""`arco train`: from a recipe and a text to a run folder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Problem, add_changes, sound_recipe
+from composer.cli.arguments import Once, Parser, Problem, add_changes, add_recipe, integer, number, sound_recipe
+from composer.cli.color import painter
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
 
@@ -20,36 +21,64 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 TOKENIZERS = ("characters", "bytes", "bpe")
+BPE_TOKENS = 4096
 LARGE_STEP = 2**16
 """Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
 FEW_WINDOWS = 4
 """Windows side by side in the text below which there is little to draw from."""
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """What to train on what, and every setting of the training."""
+def option_of(setting: str) -> str:
+    """Return the option that gives a setting."""
+    return f"--{setting.replace('_', '-')}"
+
+
+def declare(parser: Parser, name: str) -> None:
+    """Declare what to train on what, and every setting of the training."""
     from composer.train import TrainSettings
 
-    parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="a name from `arco list`, or the path of a .yaml file")
-    add_changes(parser)
-    parser.add_argument("--data", metavar="FILE", type=Path, help="the text to learn, in UTF-8; its last tenth is held out")
-    parser.add_argument("--run", metavar="FOLDER", type=Path, dest="folder", help="where to keep the run (default: runs/NAME)")
-    parser.add_argument("--resume", metavar="RUN", type=Path, help="go on with this run instead")
-    parser.add_argument("--tokenizer", choices=TOKENIZERS, default="characters", help="what a token is (default: characters)")
-    parser.add_argument("--vocabulary", metavar="N", type=int, default=4096, help="how many tokens bpe learns (default: 4096)")
-    add_device(parser)
-    settings = parser.add_argument_group("settings")
+    parser.usage = "arco train [OPTIONS] RECIPE --data FILE\narco train [OPTIONS] --resume RUN"
+    add_recipe(parser, nargs="?")
+    data = parser.add_argument_group("Data")
+    data.add_argument(
+        "--data", metavar="FILE", action=Once, type=Path, help="Learn this text, in UTF-8; its last tenth is held out"
+    )
+    data.add_argument("--tokenizer", choices=TOKENIZERS, help="Choose what a token is; without it, a character")
+    data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Let bpe learn this many tokens (default: {BPE_TOKENS})")
+    run_folder = parser.add_argument_group("Run folder")
+    run_folder.add_argument(
+        "--run", metavar="RUN", action=Once, type=Path, dest="folder", help="Write this run folder; without it, runs/NAME"
+    )
+    run_folder.add_argument("--resume", metavar="RUN", action=Once, type=Path, help="Continue the training of this run folder")
+    settings = parser.add_argument_group("Training")
     docs = setting_docs(TrainSettings)
     for field in fields(TrainSettings):
-        kind: Any = type(field.default)
-        metavar = "N" if kind is int else "X"
-        told = f"{docs[field.name]} (default: {field.default})".replace("%", "%%")
-        settings.add_argument(f"--{field.name.replace('_', '-')}", metavar=metavar, type=kind, help=told)
+        whole = isinstance(field.default, int)
+        settings.add_argument(
+            option_of(field.name),
+            dest=field.name,
+            metavar="N" if whole else "X",
+            type=integer if whole else number,
+            help=f"{docs[field.name]} (default: {field.default})",
+        )
+    add_changes(parser)
+    add_device(parser)
+    parser.examples = [
+        ("Train a small GPT on the characters of a text", "arco train gpt_mini --data input.txt"),
+        (
+            "Choose the sizes and the schedule",
+            "arco train gpt_mini --set n_layers=2 --data input.txt --steps 500 "
+            "--batch-size 16 --learning-rate 0.003 --run runs/small",
+        ),
+        ("Learn a vocabulary of byte pairs first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
+        ("Continue where a run ended", "arco train --resume runs/small --steps 1000"),
+    ]
+    parser.notes = "A run folder holds the recipe, the settings, the tokenizer, the measurements and the checkpoints."
     parser.set_defaults(run=run)
 
 
 def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
-    """The line under each setting."""
+    """Return the line under each setting."""
     lines = inspect.getsource(settings).splitlines()
     pairs = list(pairwise(lines))
     return {
@@ -60,23 +89,25 @@ def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Begin a run, or go on with one."""
+    """Start a run, or resume one."""
     with refusals():
         if arguments.resume is not None:
-            if arguments.recipe is not None:
-                raise Problem("arco train: a resumed run has its recipe already", "leave out the recipe, or leave out --resume")
+            if arguments.recipe is not None or arguments.folder is not None:
+                raise Problem(
+                    "arco train: a resumed run has its recipe and its folder", "leave out RECIPE and --run, or --resume"
+                )
             result = resumed(arguments)
         elif arguments.recipe is None or arguments.data is None:
             missing = "a recipe" if arguments.recipe is None else "a text"
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
         else:
             result = started(arguments)
-    print(told(result))
+    print(ending(result))
     return 0
 
 
 def started(arguments: argparse.Namespace) -> Result:
-    """A new run."""
+    """Train a recipe in a new run folder."""
     from composer.train import TrainSettings, learnable, marked, objective_of, read_text
 
     recipe, text = sound_recipe(arguments.recipe, arguments), read_text(arguments.data)
@@ -87,40 +118,42 @@ def started(arguments: argparse.Namespace) -> Result:
     data = objective_of(task, tokenizer).tokenize(text, path=arguments.data)
     windows = task != "seq2seq_lm"  # pairs are read as they come
     if windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
-        print(f"warning: {doubt}", file=sys.stderr)
+        print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
     return trained(recipe, tokenizer, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
 
 
 def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
-    """The tokenizer that was asked for, made from the text."""
+    """Return the tokenizer that was asked for, made from the text."""
     from composer.train import ByteTokenizer, characters_of, train_bpe
 
+    if arguments.vocab_size is not None and arguments.tokenizer != "bpe":
+        raise Problem("arco train: --vocab-size goes with --tokenizer bpe", "the other vocabularies follow from the text")
     match arguments.tokenizer:
-        case "characters":
-            return characters_of(text)
+        case "bpe":
+            return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
         case "bytes":
             return ByteTokenizer()
-    return train_bpe(text, size=arguments.vocabulary)
+    return characters_of(text)
 
 
 def trained(
     recipe: Recipe, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, folder: Path, device: str | None
 ) -> Result:
-    """Compile a recipe and train it."""
+    """Compile a recipe, and train it."""
     from composer.train import train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
     count = sum(parameter.numel() for parameter in model.parameters())
-    print(f"training {recipe.name}, {count:,} parameters, on {data.path} in {folder}")
+    print(f"training {recipe.name}, {count:,} parameters, on {data.path}; run folder {folder}")
     return train(model, tokenizer, data, settings, folder, recipe=recipe.text)
 
 
 def resumed(arguments: argparse.Namespace) -> Result:
-    """A run that goes on."""
+    """Continue the training of a run folder."""
     from composer.train import TrainSettings, resume
 
     changed = {field.name for field in fields(TrainSettings) if getattr(arguments, field.name) is not None} - {"steps"}
-    if changed or arguments.set:
+    if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
             "only --steps, --data, --device and --blocks go with --resume",
@@ -130,7 +163,7 @@ def resumed(arguments: argparse.Namespace) -> Result:
 
 
 def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
-    """The recipe with its param `vocab` set to the tokenizer's size, unless that was set by hand."""
+    """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was set by hand."""
     by_hand = any(setting.partition("=")[0].strip() in ("vocab", "params.vocab") for setting in recipe.settings)
     if by_hand or "vocab" not in recipe.program.program.params or recipe.program.program.params["vocab"] == tokenizer.size:
         return recipe
@@ -139,13 +172,13 @@ def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
 
 
 def context_of(recipe: Recipe, usual: int) -> int:
-    """The length of a window unless it is told: the param `context`, where the recipe has one."""
+    """Return the length of a window unless it is given: the param `context`, where the recipe has one."""
     context = recipe.program.program.params.get("context")
     return context if isinstance(context, int) else usual
 
 
 def long_context(settings: TrainSettings, tokens: int) -> str:
-    """What is doubtful about a recipe's own context on this text; nothing where it is fine."""
+    """Return what is doubtful about a recipe's own context on this text; nothing where it is fine."""
     windows, step = tokens // settings.seq_len, settings.batch_size * settings.seq_len
     if 0 < windows < FEW_WINDOWS:
         return (
@@ -153,20 +186,20 @@ def long_context(settings: TrainSettings, tokens: int) -> str:
         )
     if step > LARGE_STEP:
         return (
-            f"a context of {settings.seq_len:,}, the recipe's own, times a batch of {settings.batch_size} makes {step:,} tokens "
-            "in each step; --seq-len 256 is quick on a laptop"
+            f"a context of {settings.seq_len:,}, the recipe's own, times a batch size of {settings.batch_size} makes {step:,} "
+            "tokens in each step; --seq-len 256 is quick on a laptop"
         )
     return ""
 
 
 def settings_of(arguments: argparse.Namespace, usual: TrainSettings) -> TrainSettings:
-    """The settings with what the command line says."""
+    """Return the settings with what the command line says."""
     given = {field.name: getattr(arguments, field.name) for field in fields(usual)}
     return replace(usual, **{name: value for name, value in given.items() if value is not None})
 
 
 def free_folder(name: str) -> Path:
-    """`runs/NAME`, or with a number where that is taken."""
+    """Return `runs/NAME`, or with a number where that is taken."""
     folder, count = RUNS / name, 1
     while folder.exists():
         count += 1
@@ -174,7 +207,7 @@ def free_folder(name: str) -> Path:
     return folder
 
 
-def told(result: Result) -> str:
-    """How a run ended, and how to hear from it."""
+def ending(result: Result) -> str:
+    """Return how a run ended, and what to do with it next."""
     ended = f"{result.step} steps in {result.seconds:.0f} s: validation {result.validation}"
-    return f"{ended}\nlet it write: arco generate {result.run} --prompt TEXT" if TASKS[result.task].text else ended
+    return f"{ended}\ngenerate text: arco generate {result.run} --prompt TEXT" if TASKS[result.task].text else ended

@@ -6,6 +6,7 @@ from composer.cost.costs import BYTES, costs
 from composer.cost.units import in_bytes
 from composer.diagnostics import Diagnostic
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.memo import Memo
 
 MODULES = 200_000
 """Python objects that torch would hold."""
@@ -30,15 +31,13 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
     return tuple(found)
 
 
-def modules(graph: TypedGraph, done: dict[int, int] | None = None) -> int:
+def modules(graph: TypedGraph, done: Memo[TypedGraph, int] | None = None) -> int:
     """How many modules a graph becomes."""
-    done = {} if done is None else done
-    if id(graph) not in done:
-        done[id(graph)] = sum(_modules(node, done) for node in graph.nodes)
-    return done[id(graph)]
+    known = Memo() if done is None else done
+    return known.get(graph, lambda: sum(_modules(node, known) for node in graph.nodes))
 
 
-def _modules(node: TypedNode, done: dict[int, int]) -> int:
+def _modules(node: TypedNode, done: Memo[TypedGraph, int]) -> int:
     match node:
         case TypedBlock(modules=linears, slots=slots):
             return 1 + len(linears) + sum(_modules(slot, done) for slot in slots.values() if slot is not None)

@@ -14,6 +14,7 @@ from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.passes.infer.type_patterns import pattern, size
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.memo import Memo
 
 BYTES = {"fp32": 4, "bf16": 2}
 """Of one number."""
@@ -77,13 +78,11 @@ class CacheCounter:
 
     def __init__(self, axis: Symbolic, lengths: Mapping[str, int]) -> None:
         self.axis, self.lengths = axis, {**lengths, "batch": 1}
-        self.done: dict[int, int] = {}
+        self.done: Memo[TypedGraph, int] = Memo()
 
     def graph(self, graph: TypedGraph) -> int:
         """All that a graph's nodes keep."""
-        if id(graph) not in self.done:
-            self.done[id(graph)] = sum(map(self.node, graph.nodes))
-        return self.done[id(graph)]
+        return self.done.get(graph, lambda: sum(map(self.node, graph.nodes)))
 
     def node(self, node: TypedNode) -> int:
         """What a node and what fills its slots keep."""

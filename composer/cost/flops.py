@@ -16,6 +16,7 @@ from composer.graph.passes.infer.type_patterns import declared
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
+from composer.memo import Memo
 
 Amount = int | Fraction
 ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -50,13 +51,11 @@ class FlopCounter:
 
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.lengths = lengths
-        self.done: dict[int, Flops] = {}
+        self.done: Memo[TypedGraph, Flops] = Memo()
 
     def graph(self, graph: TypedGraph) -> Flops:
         """One forward of a graph."""
-        if id(graph) not in self.done:
-            self.done[id(graph)] = sum(map(self.node, graph.nodes), Flops())
-        return self.done[id(graph)]
+        return self.done.get(graph, lambda: sum(map(self.node, graph.nodes), Flops()))
 
     def node(self, node: TypedNode) -> Flops:
         """One forward of a node, with what fills its slots."""

@@ -117,9 +117,9 @@ class _Rows:
 
     def _passes(self, repeat: TypedRepeat, below: Sequence[str]) -> Iterator[SummaryRow]:
         """What one pass holds; where passes differ, a row for each kind of pass."""
-        kinds: dict[int, list[int]] = {}
+        kinds: dict[TypedGraph, list[int]] = {}
         for index, graph in enumerate(repeat.passes):
-            kinds.setdefault(id(graph), []).append(index)
+            kinds.setdefault(graph, []).append(index)
         for indices in kinds.values():
             graph = repeat.passes[indices[0]]
             prefixes = (prefix + repeat.prefix(index) for prefix in below for index in indices)

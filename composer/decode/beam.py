@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from composer.decode.errors import DecodeError
-from composer.decode.generate import EncoderInputs, Reading, Refuse, check_length, rows_of, uncached
+from composer.decode.generate import EncoderInputs, Reading, Refuse, check_encoder_inputs, check_length, rows_of, uncached
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +112,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The best texts after each prompt, best first.
 
-    Raises: DecodeError where a prompt is empty or longer than the model reads.
+    Raises: DecodeError where a prompt is empty or longer than the model reads, or `encoder_inputs` does not go with the model.
     """
+    check_encoder_inputs(model, encoder_inputs or {}, len(prompts))
     was_training = model.training
     model.eval()
     answers: list[list[Hypothesis]] = [[] for _ in prompts]

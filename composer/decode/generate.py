@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from composer.decode.errors import DecodeError
 from composer.decode.sample import Sampling, draw
-from composer.decode.session import Session, session
+from composer.decode.session import Session, session, writes_nothing
 from composer.language.tasks import TASKS
 from composer.lower import Model
 
@@ -83,8 +84,30 @@ def cached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> 
 
 
 def text_of(model: nn.Module) -> str:
-    """The name of the input that a model writes itself."""
-    return TASKS[cast(Any, model).recipe.task].text  # nn.Module types every attribute as a tensor or a module
+    """The name of the input that a model writes itself.
+
+    Raises: DecodeError where it writes none.
+    """
+    recipe = getattr(model, "recipe", None)
+    if recipe is None:
+        raise DecodeError(f"generation is for a compiled recipe; this is a {type(model).__name__}")
+    task = TASKS.get(recipe.task or "")
+    if task is None or not task.text:
+        raise writes_nothing("generation", recipe.task)
+    return task.text
+
+
+def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: int) -> None:
+    """Raises: DecodeError where what is given beside the text is not what the model reads, with a row for each prompt."""
+    text, parameters = text_of(model), inspect.signature(model.forward).parameters
+    for name, value in encoder_inputs.items():
+        if name not in parameters or name == text:
+            raise DecodeError(f"the model reads no `{name}` beside `{text}`")
+        if len(value) != rows:
+            raise DecodeError(f"`{name}` has {len(value)} rows for {rows} prompts")
+    for name, parameter in parameters.items():
+        if name != text and name not in encoder_inputs and parameter.default is parameter.empty:
+            raise DecodeError(f"the model also reads `{name}`, which is not in `encoder_inputs`")
 
 
 def rows_of(encoder_inputs: EncoderInputs, rows: Tensor | Sequence[int]) -> EncoderInputs:
@@ -137,8 +160,9 @@ def generate(
     `encoder_inputs` has a row of the source for each.
 
     Prompts of equal length are read together; none is padded, so each gets, when greedy, what it would get alone.
-    Raises: DecodeError where a prompt is empty or longer than the model reads.
+    Raises: DecodeError where a prompt is empty or longer than the model reads, or `encoder_inputs` does not go with the model.
     """
+    check_encoder_inputs(model, encoder_inputs or {}, len(prompts))
     generator = torch.Generator().manual_seed(seed)
     answers: list[list[int]] = [[] for _ in prompts]
     for length in sorted({len(prompt) for prompt in prompts}):
@@ -166,6 +190,7 @@ def stream(
     reading: Reading = uncached,
 ) -> Iterator[int]:
     """The same for one prompt, each token as soon as it is drawn."""
+    check_encoder_inputs(model, encoder_inputs or {}, 1)
     generator = torch.Generator().manual_seed(seed)
     for tokens in continuations(model, [prompt], request, encoder_inputs or {}, generator, reading):
         token = int(tokens[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -163,8 +164,19 @@ class Session:
     """
 
     def __init__(self, model: Model, initial_length: int = 256) -> None:
+        if not isinstance(model, Model):
+            raise DecodeError(f"a session is for a compiled recipe; this is a {type(model).__name__}")
+        if initial_length < 1:
+            raise DecodeError(f"the initial length is {initial_length}; it is at least 1 token")
         self.model = model
         self.initial_length = initial_length
+        self._inputs = tuple(inspect.signature(model.forward).parameters)
+        self._optional = tuple(item.name for item in model.program.program.inputs if item.optional)
+        self._text = TASKS[model.recipe.task].text if model.recipe.task else ""
+        self._rows: int | None = None
+        """Rows of the batch, once a call has told."""
+        self._given: frozenset[str] | None = None
+        """Which optional inputs the first call was given."""
         self._caches: list[Cache] = []
         self._once: list[Once] = []
         self._still: list[nn.Module] = []
@@ -174,9 +186,7 @@ class Session:
 
     def __enter__(self) -> Self:
         if self.model.remembers is None:
-            task = self.model.recipe.task
-            writes = ", ".join(name for name, known in TASKS.items() if known.text)
-            raise DecodeError(f"a session is for a model that writes ({writes}); this one is {task or 'without a task'}")
+            raise writes_nothing("a session", self.model.recipe.task)
         for keeper in self.model.remembers.keepers:
             holder: Any = self.model.get_submodule(keeper.module)
             for name in keeper.attribute:
@@ -187,7 +197,7 @@ class Session:
             holder.__dict__["cache"] = cache = Cache(keeper.names, self.initial_length)
             self._caches.append(cache)
             self._holders.append(holder)
-        self._begin = self.model.register_forward_pre_hook(self._new_call)
+        self._begin = self.model.register_forward_pre_hook(self._new_call, with_kwargs=True)
         for fixed in self.model.remembers.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:
@@ -201,11 +211,26 @@ class Session:
         self._without_gradients.__exit__(kind, error, traceback)
         self._close()
 
-    def _new_call(self, *_: Any) -> None:
+    def _new_call(self, model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._check_call(arguments, named)
         for cache in self._caches:
             cache.begin()
         for once in self._once:
             once.begin()
+
+    def _check_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        """Raises: DecodeError where a call does not go on from the one before it."""
+        values = {**dict(zip(self._inputs, arguments, strict=False)), **named}
+        text = values.get(self._text)
+        if not isinstance(text, torch.Tensor) or text.dim() == 0:
+            return  # the model itself says what it misses
+        if self._rows not in (None, len(text)):
+            raise DecodeError(f"the calls of a session have the same rows: this one has {len(text)}, the one before {self._rows}")
+        given = frozenset(name for name in self._optional if values.get(name) is not None)
+        if self._given is not None and (changed := sorted(given ^ self._given)):
+            first, now = ("without", "with") if changed[0] in given else ("with", "without")
+            raise DecodeError(f"the first call of this session was {first} `{changed[0]}`, and this one is {now} it")
+        self._rows, self._given = len(text), given
 
     def _close(self) -> None:
         if self._begin is not None:
@@ -225,7 +250,17 @@ class Session:
         return (run for cache in self._caches for run in cache.runs)
 
     def reorder(self, rows: torch.Tensor) -> None:
-        """Rows of the batch, chosen or repeated, [B] of indices."""
+        """Rows of the batch, chosen or repeated, [B] of indices.
+
+        Raises:
+            DecodeError: where they are no indices of rows.
+        """
+        if rows.dim() != 1 or rows.dtype not in (torch.int64, torch.int32):
+            raise DecodeError(f"rows are chosen by a tensor of integers with one axis, not {rows.dtype} {list(rows.shape)}")
+        if self._rows is not None:
+            if wrong := [row for row in rows.tolist() if not 0 <= row < self._rows]:
+                raise DecodeError(f"there is no row {wrong[0]}; the last call had {self._rows}, counted from 0")
+            self._rows = len(rows)
         for run in self._runs():
             run.reorder(rows)
         for once in self._once:
@@ -235,8 +270,10 @@ class Session:
         """Forgets all after the first `length` tokens; with 0, also what it computed of what does not grow.
 
         Raises:
-            DecodeError: where a part carries a state, which does not say what it was before.
+            DecodeError: where the length is negative, or a part carries a state, which does not say what it was before.
         """
+        if length < 0:
+            raise DecodeError(f"the length is {length}; a session keeps 0 tokens or more")
         if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
@@ -245,8 +282,15 @@ class Session:
         for run in self._runs():
             run.truncate(length)
         if length == 0:
+            self._given = None
             for once in self._once:
                 once.given = []
+
+
+def writes_nothing(what: str, task: str | None) -> DecodeError:
+    """The error where a model of this task is asked to write."""
+    writes = ", ".join(name for name, known in TASKS.items() if known.text)
+    return DecodeError(f"{what} is for a model that writes ({writes}); this one is {task or 'without a task'}")
 
 
 def module_at(model: Model, path: str) -> nn.Module | None:

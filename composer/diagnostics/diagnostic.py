@@ -42,6 +42,6 @@ class RecipeError(ComposerError, ValueError):
         super().__init__(self.diagnostics)
 
     def __str__(self) -> str:
-        from composer.diagnostics.render import concise
+        from composer.diagnostics.render import with_hint
 
-        return "\n".join(concise(diagnostic) for diagnostic in self.diagnostics)
+        return "\n".join(map(with_hint, self.diagnostics))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable
 from itertools import accumulate
+from typing import Literal, TypeAlias
 
 from composer.diagnostics.diagnostic import Diagnostic
 from composer.diagnostics.source import Span
@@ -16,40 +17,60 @@ CUT = "…"
 REACH = 4 * WIDEST
 """Characters on either side of a mark that are looked at, so that a line of megabytes costs no more than another."""
 
+Role: TypeAlias = Literal["error", "warning", "added", "removed", "strong", "accent", "dim"]
+"""What a piece of text is to its reader; a terminal has a color for each."""
+Paint: TypeAlias = Callable[[str, Role], str]
+"""Gives a piece of text the color of its role."""
 
-def concise(diagnostic: Diagnostic) -> str:
+
+def plain(text: str, role: Role) -> str:
+    """Return the text as it is, for files, pipes and terminals without color."""
+    return text
+
+
+def concise(diagnostic: Diagnostic, paint: Paint = plain) -> str:
     """One line: place, code and message."""
     span = diagnostic.span
-    place = f"{span.source.name}:{span.line}:{span.column}"
-    return _safe(f"{place}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}")
+    place = _safe(f"{span.source.name}:{span.line}:{span.column}:")
+    code = _safe(f"{diagnostic.severity}[{diagnostic.code}]")
+    return f"{paint(place, 'strong')} {paint(code, diagnostic.severity)}: {_safe(diagnostic.message)}"
 
 
-def full(diagnostic: Diagnostic) -> str:
+def with_hint(diagnostic: Diagnostic) -> str:
+    """Return the headline and the hint below it, without the quoted lines: the text of an exception."""
+    return "\n".join([concise(diagnostic), *_hint(diagnostic, "", plain)])
+
+
+def full(diagnostic: Diagnostic, paint: Paint = plain) -> str:
     """The headline, the quoted lines with what is marked in them, and the hint."""
     marks = [(diagnostic.span, "^", diagnostic.note), *((label.span, "-", label.text) for label in diagnostic.labels)]
     digits = max(len(str(span.line)) for span, _, _ in marks)
     margin = " " * digits
-    lines = [concise(diagnostic)]
+    lines = [concise(diagnostic, paint)]
+    bar = paint(f"{margin} |", "dim")
     source, quoted = diagnostic.span.source, 0
     for span, sign, words in marks:
         if not span.source.text or span.line > len(span.source.lines):
             continue
         if span.source is not source:
-            lines.append(_safe(f"{margin}--> {span.source.name}:{span.line}"))
+            lines.append(paint(_safe(f"{margin}--> {span.source.name}:{span.line}"), "dim"))
             source, quoted = span.source, 0
         elif len(lines) == 1:
-            lines.append(f"{margin} |")
+            lines.append(bar)
         line, indent, length = _quote(span)
         if quoted != span.line:
-            lines.append(f"{span.line:>{digits}} |{line}")
-        lines.append(f"{margin} |{' ' * indent}{sign * length} {_safe(words)}".rstrip())
+            lines.append(paint(f"{span.line:>{digits}} |", "dim") + line)
+        mark = f"{sign * length} {_safe(words)}".rstrip()
+        lines.append(bar + " " * indent + paint(mark, diagnostic.severity if sign == "^" else "accent"))
         quoted = span.line
-    if diagnostic.hint:
-        lines.append(f"{margin} = {_safe(diagnostic.hint)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_hint(diagnostic, margin, paint)])
 
 
-def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic], str] = full) -> str:
+def _hint(diagnostic: Diagnostic, margin: str, paint: Paint) -> list[str]:
+    return [paint(f"{margin} = ", "dim") + _safe(diagnostic.hint)] if diagnostic.hint else []
+
+
+def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic, Paint], str] = full, *, paint: Paint = plain) -> str:
     """All of them in the order of the files, each as `style` shows it, and how many there are."""
     ordered = in_order(diagnostics)
     if not ordered:
@@ -59,7 +80,7 @@ def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic], str]
         f"{count} {noun}{'s' * (count != 1)}" for count, noun in ((errors, "error"), (len(ordered) - errors, "warning")) if count
     ]
     between = "\n\n" if style is full else "\n"
-    return between.join([*map(style, ordered), ", ".join(counts)])
+    return between.join([*(style(each, paint) for each in ordered), ", ".join(counts)])
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from composer.diff.flat_graph import HELD, FlatModel, FlatNode, FlatSource, Read
+from composer.memo import Numbering
 
 GIVEN = "given"
 """What is read where a slot is fed by its holder."""
@@ -21,16 +22,6 @@ class Signs:
     down: Sequence[int]
     """The node and all that is computed from it."""
     both: Sequence[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Numbering:
-    """One number for each thing that is met, equal for equal things; shared by the models that are compared."""
-
-    known: dict[Any, int] = field(default_factory=dict)
-
-    def of(self, thing: Any) -> int:
-        return self.known.setdefault(thing, len(self.known))
 
 
 Label = Callable[[FlatNode], Any]
@@ -49,7 +40,7 @@ def kind(node: FlatNode) -> Any:
     return node.kind, node.fed is not None
 
 
-def signs(model: FlatModel, label: Label, numbering: Numbering, inputs: Mapping[int, int]) -> Signs:
+def signs(model: FlatModel, label: Label, numbering: Numbering[Any], inputs: Mapping[int, int]) -> Signs:
     """The signs of every node, by what it is labeled; `inputs` says which input of the other model each one is."""
     own_label = {index: ("input", inputs[index]) for index in model.inputs}
     labels = [numbering.of(("label", own_label.get(index) or label(node))) for index, node in enumerate(model.nodes)]
@@ -71,7 +62,7 @@ def signs(model: FlatModel, label: Label, numbering: Numbering, inputs: Mapping[
     return Signs(up, down, list(zip(up, down, strict=True)))
 
 
-def _reads(node: FlatNode, up: Sequence[int], numbering: Numbering) -> tuple[Any, ...]:
+def _reads(node: FlatNode, up: Sequence[int], numbering: Numbering[Any]) -> tuple[Any, ...]:
     found = [(_port(node, read), *_from(node, read.source, up), read.way) for read in node.reads]
     return tuple(sorted(found, key=numbering.of) if node.commutes else found)
 

@@ -32,6 +32,7 @@ from composer.graph.parameters import parameters
 from composer.graph.passes.expand.scope import Declaration
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.memo import Memo
 
 MOST = 100_000
 """Blocks of a model that is compared, every pass counted."""
@@ -43,20 +44,18 @@ def flatten(typed: TypedProgram) -> FlatModel:
     Raises:
         RecipeError: where it has more than `MOST` blocks.
     """
-    if (count := size(typed.root, {})) > MOST:
+    if (count := size(typed.root, Memo())) > MOST:
         message = f"{typed.name} has {count:,} blocks; models of at most {MOST:,} are compared"
         raise RecipeError([Diagnostic("too-many-nodes", message, typed.program.recipe.name_scalar.span)])
     return _Flattener(typed).model()
 
 
-def size(graph: TypedGraph, known: dict[int, int]) -> int:
+def size(graph: TypedGraph, known: Memo[TypedGraph, int]) -> int:
     """How many blocks there are in a graph, every pass counted; equal graphs are looked at once."""
-    if id(graph) not in known:
-        known[id(graph)] = sum(_size(node, known) for node in graph.nodes)
-    return known[id(graph)]
+    return known.get(graph, lambda: sum(_size(node, known) for node in graph.nodes))
 
 
-def _size(node: TypedNode, known: dict[int, int]) -> int:
+def _size(node: TypedNode, known: Memo[TypedGraph, int]) -> int:
     match node:
         case TypedBlock(slots=slots):
             return 1 + sum(_size(filled, known) for filled in slots.values() if filled is not None)
@@ -86,7 +85,7 @@ class _Flattener:
     program: TypedProgram
     nodes: list[FlatNode] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
-    forms: dict[int, Mapping[str, NormalForm]] = field(default_factory=dict)
+    forms: Memo[TypedBlock, Mapping[str, NormalForm]] = field(default_factory=Memo)
     learned: dict[str, list[FlatParameter]] = field(default_factory=dict)
     top: Mapping[str, list[FlatValues]] = field(default_factory=dict)
     """What the nodes of the outermost graph return."""
@@ -206,9 +205,8 @@ class _Flattener:
                 (outputs,) = self.node(filled, {INPUT: (HELD,)}, {}, spot.below(name))
                 self.fed.pop()
                 slots.append(Read(f"{SLOT}{name}", next(iter(outputs.values()))[0]))
-        if id(block) not in self.forms:
-            self.forms[id(block)] = forms(block)
-        masked = {port for form in self.forms[id(block)].values() for port in form.ports()}
+        fields = self.forms.get(block, lambda: forms(block))
+        masked = {port for form in fields.values() for port in form.ports()}
         reads = [Read(port, source) for port, sources in read.items() for source in sources if port not in masked]
         for port, axis in type(block.part).position_inputs.items():
             source = self.positions.get(str(block.sizes.get(axis)))
@@ -220,7 +218,7 @@ class _Flattener:
         node = FlatNode(
             spot.path,
             RENEWAL if is_renewal(block) else block.part.kind,
-            self.forms[id(block)],
+            fields,
             (*reads, *slots),
             edges,
             tuple(self.learned.get(spot.home, ())),

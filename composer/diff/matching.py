@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from composer.diff.align import align
-from composer.diff.fingerprints import Numbering, Signs, kind, signs, whole
+from composer.diff.fingerprints import Signs, kind, signs, whole
 from composer.diff.flat_graph import HELD, INPUT, SLOT, FlatModel, FlatNode
+from composer.memo import Numbering
 
 CLOSE = 4
 """How much two nodes that stand in the same surroundings must have in common to be one that was changed."""
@@ -40,7 +42,7 @@ class Pairing:
 
 def by_structure(before: FlatModel, after: FlatModel) -> Pairing | None:
     """The pairing of two models of equal structure, whatever things are called; none where the structures differ."""
-    numbering = Numbering()
+    numbering: Numbering[Any] = Numbering()
     by_kind = [signs(model, kind, numbering, {index: index for index in model.inputs}) for model in (before, after)]
     if sorted(by_kind[0].both) != sorted(by_kind[1].both):
         return None
@@ -62,7 +64,7 @@ WAYS: Sequence[Sequence[str]] = (
 
 def pairings(before: FlatModel, after: FlatModel) -> Iterator[Pairing]:
     """Pairings of two models that differ, each found in a way of its own."""
-    numbering = Numbering()
+    numbering: Numbering[Any] = Numbering()
     start = Pairing(before, after)
     _inputs(start)
     known: dict[str, tuple[Sequence[Hashable], Sequence[Hashable]]] = {}

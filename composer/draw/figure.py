@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
+from composer.atomic_files import StrPath
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.build.node_paths import plain
 from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow, Group, Titles
 from composer.draw.export.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.export.svg import svg
 from composer.draw.layout.page import narrow_page, page
+from composer.draw.paths import plain
 from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES
 from composer.draw.style.typography import Typography
@@ -105,7 +106,7 @@ class Figure:
 
         return html(self)
 
-    def save(self, path: str | Path, format: Format | None = None) -> None:
+    def save(self, path: StrPath, format: Format | None = None) -> None:
         """Writes a file; its format is that of the name's ending.
 
         Raises:

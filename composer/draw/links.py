@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
-from composer.draw.build.node_paths import lies_in, title_of
+from composer.draw.paths import lies_in, title_of
 from composer.draw.scene import About, Box, Frame, MergeCircle, Point, Scene, Style, WirePath
+from composer.memo import lazy
 
 LinkEnd: TypeAlias = Box | MergeCircle
 Way: TypeAlias = tuple[WirePath, ...]
@@ -77,7 +77,7 @@ class LinkGraph:
 
     scene: Scene
 
-    @cached_property
+    @lazy
     def nodes(self) -> tuple[LinkNode, ...]:
         """All of them; those without a box last."""
         found: list[LinkNode] = []
@@ -96,7 +96,7 @@ class LinkGraph:
                     named.setdefault(path, LinkNode(path, About(path, title), None, (title,)))
         return (*found, *named.values())
 
-    @cached_property
+    @lazy
     def top(self) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
         """What no frame holds."""
         return self._held("")
@@ -105,7 +105,7 @@ class LinkGraph:
         nodes = tuple(node for node in self.nodes if (node.thing.frame if node.thing else "") == key)
         return nodes, tuple(Cluster(one, *self._held(one.key)) for one in self.scene.frames if one.frame == key)
 
-    @cached_property
+    @lazy
     def links(self) -> tuple[Link, ...]:
         """Each value once for each port that reads it, in the order of the drawing; by a wire rather than by its name."""
         found: dict[tuple[str, str, str], Link] = {}
@@ -115,7 +115,7 @@ class LinkGraph:
                 found[key] = link
         return tuple(found.values())
 
-    @cached_property
+    @lazy
     def ways(self) -> tuple[Link, ...]:
         """All of them, also where several values of a closed repeat go from one block to another."""
         return tuple(self._links())

@@ -261,7 +261,7 @@ class Frame:
             y=self.y + dy,
             texts=tuple(text.moved(dx, dy) for text in self.texts),
             pill=self.pill and self.pill.moved(dx, dy),
-            strip=self.strip_prefix and self.strip_prefix.moved(dx, dy),
+            strip=self.strip and self.strip.moved(dx, dy),
             icons=tuple(icon.moved(dx, dy) for icon in self.icons),
         )
 

@@ -43,12 +43,12 @@ class _Value:
 
     def sources(self) -> Iterator[tuple[str, str, bool]]:
         """Every node that the value may come from, with its output."""
-        seen: set[tuple[int, bool]] = set()
+        seen: set[tuple[_Value, bool]] = set()
         waiting = [(self, False)]
         while waiting:
             value, carried = waiting.pop()
-            if (id(value), carried) not in seen:
-                seen.add((id(value), carried))
+            if (value, carried) not in seen:
+                seen.add((value, carried))
                 yield from ((node, output, carried) for node, output in value.outputs)
                 waiting += [(other, carried or more) for other, more in reversed(value.others)]
 
@@ -122,15 +122,14 @@ class _View:
         self, node: TypedRepeat, given: ViewValues, inside: dict[str, Sequence[ViewValues]], name: str, places: Sequence[str]
     ) -> Sequence[ViewValues]:
         """Each kind of pass once; what its inputs are is what they are in any of its passes."""
-        kinds: dict[int, list[int]] = {}
+        kinds: dict[TypedGraph, list[int]] = {}
         for index, graph in enumerate(node.passes):
-            kinds.setdefault(id(graph), []).append(index)
-        returned: dict[int, ViewValues] = {
-            kind: {port: _Value() for port in dict(_first(node, kind).graph.outputs)} for kind in kinds
+            kinds.setdefault(graph, []).append(index)
+        returned: dict[TypedGraph, ViewValues] = {
+            graph: {port: _Value() for port in dict(graph.graph.outputs)} for graph in kinds
         }
-        passes = [returned[id(graph)] for graph in node.passes]
-        for kind, indices in kinds.items():
-            graph = _first(node, kind)
+        passes = [returned[graph] for graph in node.passes]
+        for graph, indices in kinds.items():
             handed = {item.name: _Value() for item in graph.graph.inputs}
             for index in indices:
                 for wire in node.node.passes[index].wires:
@@ -139,12 +138,8 @@ class _View:
             step = EVERY if len(kinds) == 1 else str(indices[0])
             below = list(dict.fromkeys(f"{place}.{node.prefix(index)}" for place in places for index in indices))
             for port, value in self._graph(graph, handed, f"{name}.{step}.", below).items():
-                returned[kind][port].others.append((value, False))
+                returned[graph][port].others.append((value, False))
         return passes
-
-
-def _first(node: TypedRepeat, kind: int) -> TypedGraph:
-    return next(graph for graph in node.passes if id(graph) == kind)
 
 
 def _resolved(refs: Iterable[Ref], given: ViewValues, inside: Mapping[str, Sequence[ViewValues]], repeat: str = "") -> _Value:

@@ -23,7 +23,7 @@ def open_source(path: Path) -> Source:
         mode = path.stat().st_mode
         content = _content(path) if stat.S_ISREG(mode) else b""
     except FileNotFoundError:
-        _refuse("missing-file", "there is no such file", source)
+        _refuse("missing-file", "there is no such file", source, file_meant(str(path)))
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else None
         _refuse("unreadable-file", f"this file cannot be read: {reason or 'no file can have this name'}", source)
@@ -54,5 +54,11 @@ def _refuse_encoding(name: str, content: bytes, start: int) -> NoReturn:
     )
 
 
-def _refuse(code: str, message: str, source: Source) -> NoReturn:
-    raise RecipeError([Diagnostic(code, message, Span(source, 1, 1, 1, 1))])
+def file_meant(name: str) -> str:
+    """Return the file that a name without its ending may have meant, as a hint."""
+    files = [f"{name}{ending}" for ending in (".yaml", ".yml")]
+    return next((f"did you mean {file}?" for file in files if Path(file).is_file()), "")
+
+
+def _refuse(code: str, message: str, source: Source, hint: str = "") -> NoReturn:
+    raise RecipeError([Diagnostic(code, message, Span(source, 1, 1, 1, 1), hint=hint)])

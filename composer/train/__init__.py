@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from composer.train.data.tokenizers import save_tokenizer as save_tokenizer
     from composer.train.data.tokenizers import text_as_it_comes as text_as_it_comes
     from composer.train.data.tokenizers import train_bpe as train_bpe
+    from composer.train.decay_groups import param_groups as param_groups
     from composer.train.errors import TrainingError as TrainingError
     from composer.train.interrupt import Interrupted as Interrupted
     from composer.train.loop import Result as Result
-    from composer.train.losses import TrainingLoss as TrainingLoss
+    from composer.train.losses import BatchLoss as BatchLoss
     from composer.train.losses import loss as loss
     from composer.train.losses import task_of as task_of
-    from composer.train.param_groups import param_groups as param_groups
     from composer.train.progress import Display as Display
     from composer.train.progress import display as display
     from composer.train.run.checkpoint import Checkpoint as Checkpoint
@@ -50,7 +50,7 @@ _HOME = {
     "TextData": "data.text",
     "Display": "progress",
     "Interrupted": "interrupt",
-    "TrainingLoss": "losses",
+    "BatchLoss": "losses",
     "MarkedTokenizer": "data.tokenizers",
     "Objective": "data.objectives",
     "Result": "loop",
@@ -68,7 +68,7 @@ _HOME = {
     "marked": "data.objectives",
     "objective_of": "data.objectives",
     "open_run": "run.folder",
-    "param_groups": "param_groups",
+    "param_groups": "decay_groups",
     "read_text": "data.text",
     "resume": "api",
     "save_tokenizer": "data.tokenizers",
@@ -82,6 +82,7 @@ _HOME = {
 }
 __all__ = [
     "BPETokenizer",
+    "BatchLoss",
     "ByteTokenizer",
     "CharacterTokenizer",
     "Checkpoint",
@@ -96,7 +97,6 @@ __all__ = [
     "TrainSettings",
     "Trained",
     "TrainingError",
-    "TrainingLoss",
     "Validation",
     "characters_of",
     "display",

@@ -1,4 +1,4 @@
-"""Start a run, or go on with one."""
+"""Start a run, or resume one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from composer.atomic_files import StrPath
 from composer.language.tasks import TASKS
 from composer.train import metrics
 from composer.train.accumulation import shares
@@ -31,7 +32,7 @@ def train(
     tokenizer: Tokenizer,
     data: TextData,
     settings: TrainSettings,
-    run: Path,
+    run: StrPath,
     *,
     recipe: str,
     show: Display | None = None,
@@ -45,18 +46,18 @@ def train(
     check_vocabulary(model, tokenizer)
     check_inputs(model, data, settings, objective)
     check_accumulation(model, data, settings, objective)
-    folder = create(run, recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
+    folder = create(Path(run), recipe=recipe, settings=settings, tokenizer=tokenizer, data=data)
     return fit(model, data, settings, folder, objective=objective, display=show or display())
 
 
 def resume(
-    run: Path,
+    run: StrPath,
     *,
     build: Build = compiled,
     steps: int | None = None,
     settings: TrainSettings | None = None,
     recipe: str | None = None,
-    data: Path | None = None,
+    data: StrPath | None = None,
     checkpoint: str | None = None,
     show: Display | None = None,
 ) -> Result:
@@ -65,8 +66,8 @@ def resume(
     `steps`, `settings`, `recipe` and `data` (a file that has moved) may be repeated; whatever would change what the run
     computes is refused. More steps stretch the cosine, from here on.
     """
-    folder = open_folder(run)
-    text_path = data or Path(json.loads(folder.data.read_text(encoding="utf-8"))["path"])
+    folder = open_folder(Path(run))
+    text_path = Path(data or json.loads(folder.data.read_text(encoding="utf-8"))["path"])
     tokenizer = load_tokenizer(folder.tokenizer)
     content = read_text(text_path)
     refuse_changes(folder, recipe=recipe, settings=settings, text=content, path=text_path)
@@ -74,7 +75,7 @@ def resume(
     settings = settings if steps is None else replace(settings, steps=steps)
     start = checkpoints.load(folder_of(folder, checkpoint))
     if start.step >= settings.steps:
-        raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to go on")
+        raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to continue")
     model = build(folder.recipe.read_text(encoding="utf-8"))
     objective = objective_of(learnable(task_of(model)), tokenizer)
     text = objective.tokenize(content, path=text_path)

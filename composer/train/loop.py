@@ -16,11 +16,11 @@ from composer.train import metrics
 from composer.train.accumulation import shares
 from composer.train.data.objectives import Objective
 from composer.train.data.text import TextData
+from composer.train.decay_groups import param_groups
 from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, loss, target_count, task_of
-from composer.train.param_groups import param_groups
 from composer.train.progress import Display, Moment
 from composer.train.run import checkpoint as checkpoints
 from composer.train.run.checkpoint import Checkpoint
@@ -152,7 +152,7 @@ def fit(
             if last or stop.made or every(settings.save_every, step):
                 save(step)
             if stop.made and not last:
-                display.note(f"saved step {step}; to go on: {run.resume_command}")
+                display.note(f"saved step {step}; to continue: {run.resume_command}")
                 raise Interrupted
     return Result(run.path, task_of(model) or "", settings.steps, measured.loss, held_out, seconds)
 

@@ -23,14 +23,14 @@ Batch = Mapping[str, Tensor]
 model that writes, `labels` [B, T] of a masked_lm and of token_classification, `label` [B] of a sequence or an image."""
 
 
-class TrainingLoss(NamedTuple):
+class BatchLoss(NamedTuple):
     """A scalar to minimize, and its parts by name: the task's under the task's name, the recipe's under their own."""
 
     total: Tensor
     by_name: dict[str, Tensor]
 
 
-def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> TrainingLoss:
+def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss:
     """The mean over the batch's targets, plus the recipe's own losses.
 
     Without `targets`, a model that writes is asked at each position for the next token of its text (teacher forcing); a target
@@ -51,7 +51,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Tra
     if not by_name:
         raise TrainingError("the recipe has no losses and no task with one, so there is nothing to train")
     wide = [value.to(torch.promote_types(value.dtype, torch.float32)) for value in by_name.values()]
-    return TrainingLoss(torch.stack(wide).sum(), by_name)
+    return BatchLoss(torch.stack(wide).sum(), by_name)
 
 
 def targets_of(task: str, batch: Batch) -> Tensor:

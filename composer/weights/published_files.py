@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ INDEX = "model.safetensors.index.json"
 class PublishedCheckpoint(Mapping[str, "Tensor"]):
     """The tensors of a checkpoint by name, each read when it is asked for; a context manager, since its files stay open."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StrPath) -> None:
         self._stack = ExitStack()
         self._files: dict[str, Any] = {}  # safetensors' handles have no public type
         try:
-            for file in files(path):
+            for file in files(Path(path)):
                 handle = self._open(file)
                 self._files.update(dict.fromkeys(handle.keys(), handle))
         except BaseException:

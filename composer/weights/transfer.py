@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError
 from composer.weights.mapping import WeightMap, mapping, shapes_of
 from composer.weights.published_files import PublishedCheckpoint, type_of
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from composer.lower import Model
 
 
-def load_published(model: Model, source: Path | str | Mapping[str, Tensor], model_type: str | None = None) -> None:
+def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_type: str | None = None) -> None:
     """Fill a model's parameters from a checkpoint: a safetensors file, a folder, or a `state_dict`.
 
     `model_type` is transformers' model type; without it, that of the folder's `config.json`, else the only one that the recipe
@@ -33,7 +34,7 @@ def load_published(model: Model, source: Path | str | Mapping[str, Tensor], mode
         return _fill(model, tensors, model_type or type_of(path))
 
 
-def save_published(model: Model, path: Path | str, model_type: str | None = None) -> None:
+def save_published(model: Model, path: StrPath, model_type: str | None = None) -> None:
     """Write a model's parameters as a safetensors file with the published names."""
     from safetensors.torch import save_file
 

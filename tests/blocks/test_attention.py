@@ -297,6 +297,7 @@ def test_keys_and_values_of_another_attention_are_used_as_they_are() -> None:
     torch.testing.assert_close(second(x=x, k=k, v=v), y, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"sinks": True}])
 def test_dropout_is_for_training_alone(fields: dict[str, Any]) -> None:
     """In the kernel and by the formula: about the share that is asked for, and the rest grows to keep the mean."""
@@ -447,6 +448,7 @@ def test_the_declared_flops_are_those_that_torch_counts(fields: dict[str, Any]) 
     assert eval(cost.pairs, {}, scope) == B * T * S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SESSIONS)
 def test_attention_compiles_to_one_graph(name: str) -> None:
     """What prepares it included."""

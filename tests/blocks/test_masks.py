@@ -143,6 +143,7 @@ def test_a_longer_text_changes_no_draw() -> None:
     assert (dense(mask, 64, 64)[:, :24, :24] == dense(mask, 24, 24)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), list(product(PREDICATES, repeat=2)))
 def test_any_two_masks_combine(first: str, second: str) -> None:
     """`and`, `or` and `not` are those of the definitions."""
@@ -386,6 +387,7 @@ def test_a_query_that_sees_no_key_gives_zeros(dtype: torch.dtype) -> None:
         assert all(x.grad is not None and x.grad.isfinite().all() for x in (q, k, v))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -438,6 +440,7 @@ def test_only_the_key_side_of_what_grows_is_kept() -> None:
     assert kept(plan(mask)) == {"position_ids": "int[..., key]", "real": "bool[batch, key]"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eager", [True, False])
 def test_eight_layers_with_two_masks_compile_to_two_graphs(eager: bool) -> None:
     """Views are arguments of the compiled layer, prepared outside of it; or the whole is one graph without a break."""

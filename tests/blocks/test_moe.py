@@ -220,6 +220,7 @@ def test_a_session_goes_on_counting_what_experts_have_taken() -> None:
     torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens).logits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("router", ROUTERS)
 def test_training_compiles_without_a_break(router: str) -> None:
     """Output and gradients of the compiled mixture are those of the mixture itself, at another length too."""
@@ -234,6 +235,7 @@ def test_training_compiles_without_a_break(router: str) -> None:
         torch.testing.assert_close(grads[0], grads[1])
 
 
+@pytest.mark.slow
 def test_autocast_computes_the_experts_in_bfloat16() -> None:
     """In a graph and out of it, forward and backward."""
     model, x = mixture("mixtral").float(), positions().float()

@@ -152,6 +152,7 @@ def test_wired_states_begin_a_session_and_are_not_asked_for_again() -> None:
     torch.testing.assert_close(torch.cat(pieces, dim=1), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TORCH)
 def test_a_compiled_layer_learns_from_an_input_that_does_not(kind: str) -> None:
     """Its gradients are those of the layer itself, in float32, for which torch has kernels of its own."""
@@ -165,6 +166,7 @@ def test_a_compiled_layer_learns_from_an_input_that_does_not(kind: str) -> None:
     torch.testing.assert_close(grads[0], grads[1])
 
 
+@pytest.mark.slow
 def test_training_compiles_without_a_break() -> None:
     """Loss and gradients of the compiled model are those of the model itself."""
     model = composer.load(WRITER).compile(seed=0)

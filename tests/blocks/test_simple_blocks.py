@@ -382,6 +382,7 @@ def test_a_leaf_has_exactly_the_parameters_it_declares(part, sizes):
     assert {name: tuple(value.shape) for name, value in build(part, **sizes).state_dict().items()} == declared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import chdir
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import composer
@@ -86,6 +87,7 @@ def _paragraph(lines: list[str]) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
+@cache
 def diagnose(case: Case) -> list[Diagnostic]:
     """What is found, what a recipe extends lying in `recipes`.
 

@@ -43,6 +43,7 @@ def test_json_is_written_where_it_is_asked_for(arco: Arco, tmp_path: Path) -> No
     assert (done.code, done.err) == (2, f"arco: {Path('no/found.txt')} cannot be written: no such file or directory\n")
 
 
+@pytest.mark.slow
 def test_models_are_compared_without_torch() -> None:
     """And so are edges."""
     for words in (["diff", "gpt2", "llama3"], ["check", "gpt2", "--against", "gpt_mini"]):

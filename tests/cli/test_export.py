@@ -1,4 +1,4 @@
-"""`arco export`: a file is written atomically."""
+"""`arco export` and the others that print a text or write a file: nothing unasked, and a file whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,22 +13,56 @@ TINY = ["gpt2", "--set", "n_layers=2", "--set", "d_model=32", "--set", "n_heads=
 
 
 def test_export_writes_the_source_that_the_model_runs(arco: Arco, tmp_path: Path) -> None:
-    """To the recipe's name and `.py`, to a file that is named, or to the terminal."""
+    """To standard output, or to a file that is named."""
     source = composer.load("gpt2", overrides=TINY[2::2]).export()
-    assert arco("export", *TINY) == (0, "wrote gpt2.py\n", "")
+    assert arco("export", *TINY) == arco("export", *TINY, "-o", "-") == (0, source, "")
+    assert not list(tmp_path.iterdir())
     assert arco("export", *TINY, "-o", "other.txt") == (0, "wrote other.txt\n", "")
-    assert arco("export", *TINY, "-o", "-") == (0, source, "")
-    assert {file.name for file in tmp_path.iterdir()} == {"gpt2.py", "other.txt"}
-    assert {file.read_bytes() for file in tmp_path.iterdir()} == {source.encode()}
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("other.txt", source.encode())]
 
 
-def test_an_existing_file_is_replaced_only_when_it_is_named(arco: Arco, tmp_path: Path) -> None:
-    """The default name may be someone's work."""
-    (tmp_path / "gpt2.py").write_text("mine", encoding="utf-8")
-    assert arco("export", *TINY) == (2, "", "arco export: gpt2.py exists\n  = -o gpt2.py replaces it\n")
-    assert (tmp_path / "gpt2.py").read_text(encoding="utf-8") == "mine"
-    assert arco("export", *TINY, "-o", "gpt2.py").code == 0
-    assert (tmp_path / "gpt2.py").read_text(encoding="utf-8") != "mine"
+TEXTS = [
+    ("show", "gpt2"),
+    ("expand", "gpt2"),
+    ("export", *TINY),
+    ("schema",),
+    ("diff", "gpt2", "llama3"),
+    ("diff", "gpt2", "llama3", "--format", "json"),
+    ("diff", "gpt2", "llama3", "--format", "svg"),
+    ("draw", "gpt2", "--format", "mermaid"),
+    ("draw", "gpt2"),
+    ("import", "config.json"),
+    ("import", "config.json", "--format", "options"),
+]
+
+
+@pytest.mark.parametrize("words", TEXTS, ids=" ".join)
+def test_the_same_is_printed_and_written(words: tuple[str, ...], arco: Arco, tmp_path: Path) -> None:
+    """`-o` replaces what is there, since it was named; twice it is refused."""
+    config = '{"model_type": "gpt2", "vocab_size": 61, "n_positions": 16, "n_embd": 8, "n_layer": 1, "n_head": 2,'
+    config += '"resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}'
+    (tmp_path / "config.json").write_text(config, encoding="utf-8")
+    printed = arco(*words)
+    assert printed.out and not printed.err and [file.name for file in tmp_path.iterdir()] == ["config.json"]
+    file = tmp_path / ("out.mmd" if "mermaid" in words else "out.svg" if "draw" in words else "out.txt")
+    file.write_text("mine", encoding="utf-8")
+    assert arco(*words, "-o", file.name) == (printed.code, f"wrote {file.name}\n", "")
+    assert file.read_text(encoding="utf-8") == printed.out
+    done = arco(*words, "-o", "a.txt", "--output", "b.txt")
+    assert done == (2, "", f"arco {words[0]}: --output is given twice\n  = leave one out\n")
+
+
+@pytest.mark.parametrize(
+    "words", [("draw", "gpt2"), ("draw", "gpt2", "--format", "png"), ("diff", "gpt2", "t5", "--format", "html")]
+)
+def test_a_terminal_is_not_filled_with_a_picture(words: tuple[str, ...], arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless `-o -` asks for it; DOT and Mermaid are for reading."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    done = arco(*words)
+    assert (done.code, done.out) == (2, "") and "a terminal does not show" in done.err and "-o " in done.err
+    if "png" not in words:
+        assert arco(*words, "-o", "-").out.startswith("<")
+    assert arco("draw", "gpt2", "--format", "dot").code == 0
 
 
 def test_a_failure_while_writing_leaves_the_old_file(arco: Arco, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

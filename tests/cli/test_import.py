@@ -20,13 +20,13 @@ LLAMA = LlamaConfig(
 
 
 def test_import_prints_what_the_other_commands_take(arco: Arco, tmp_path: Path) -> None:
-    """Or writes a recipe that is the same model."""
+    """And, by itself, a recipe that is the same model."""
     LLAMA.save_pretrained(tmp_path)
-    printed = arco("import", tmp_path)
+    printed = arco("import", tmp_path, "--format", "options")
     assert (printed.code, printed.err) == (0, "") and printed.out.startswith("llama3 --set vocab=53 ")
-    by_settings = arco("summary", *printed.out.split(), "--json")
+    by_settings = arco("summary", *printed.out.split(), "--format", "json")
     assert arco("import", tmp_path / "config.json", "-o", "mine.yaml").out == "wrote mine.yaml\n"
-    assert json.loads(arco("summary", "mine.yaml", "--json").out) == json.loads(by_settings.out)
+    assert json.loads(arco("summary", "mine.yaml", "--format", "json").out) == json.loads(by_settings.out)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_mistake_in_a_setting_is_located_in_the_setting(arco: Arco) -> None:
 def test_a_broken_rule_for_published_weights_is_located(arco: Arco, tmp_path: Path) -> None:
     """Beside what is wrong with the graph, long before any weights are loaded."""
     rules = "norm.*: {from: ln_f.*, transpsoe: true}\n      head.(weight|bias): lm_head.weight\n"
-    weights = f"weights:\n  gpt2:\n    rules:\n      {rules}"
+    weights = f"checkpoints:\n  gpt2:\n    rules:\n      {rules}"
     graph = 'recipe: mapped\ninputs: {x: "float[batch, time, 8]"}\ngraph: {norm: layernrm}\n'
     (tmp_path / "mapped.yaml").write_text(graph + weights, encoding="utf-8")
     done = arco("check", "mapped.yaml", "--format", "concise")
@@ -116,7 +116,9 @@ def test_show_prints_the_text_with_what_is_set(arco: Arco) -> None:
 
 def test_summary_measures_at_the_lengths_that_are_given(arco: Arco) -> None:
     """Twice the batch is twice the work; JSON has the same figures as the object."""
-    one, two = (json.loads(arco("summary", "gpt_mini", "--at", "time=64", "--at", f"batch={n}", "--json").out) for n in (1, 2))
+    one, two = (
+        json.loads(arco("summary", "gpt_mini", "--at", "time=64", "--at", f"batch={n}", "--format", "json").out) for n in (1, 2)
+    )
     assert one == json.loads(json.dumps(composer.load("gpt_mini").summary({"time": 64}).to_json()))
     assert one["lengths"] == {"batch": 1, "time": 64}
     assert two["flops"] == {kind: 2 * flops for kind, flops in one["flops"].items()}

@@ -97,6 +97,7 @@ def plain(text: str) -> Any:
         return None
 
 
+@pytest.mark.slow
 def test_sound_recipes_are_valid(validator: Draft202012Validator) -> None:
     """The zoo, and recipes that say all that can be said."""
     texts = [file.read_text(encoding="utf-8") for file in zoo().glob("*.yaml")] + [generated(seed) for seed in range(120)]
@@ -104,6 +105,7 @@ def test_sound_recipes_are_valid(validator: Draft202012Validator) -> None:
         validator.validate(plain(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in EVERY_CASE if case.code in OF_FORM and not case.settings], ids=str)
 def test_mistakes_of_form_are_not(case: Case, validator: Draft202012Validator) -> None:
     """A wrong key, field, block or form of a value."""

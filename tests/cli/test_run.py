@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import composer
-from composer.cli import demo, plays
+from composer.cli import compare, demo
 from composer.train import RunFolder, split
 from tests.cli.conftest import Arco
 
@@ -36,13 +36,13 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
         "train", "transformer", *sizes, "--data", pairs, *QUICK[:4], "--seq-len", 12, "--warmup-steps", 1, "--device", "cpu"
     )
     assert (done.code, done.err) == (0, "")
-    assert "per character" in done.out and "let it write" in done.out
+    assert "per character" in done.out and "generate text" in done.out
     run = Path("runs") / "transformer"
-    words = ["generate", run, "--prompt", "7 sheep", "--tokens", 9, "--device", "cpu"]
+    words = ["generate", run, "--prompt", "7 sheep", "--max-new-tokens", 9, "--device", "cpu"]
     written = arco(*words)
     assert (written.code, written.err) == (0, "") and not written.out.startswith("7 sheep")
-    best = arco(*words, "--beams", 3)
-    assert (best.code, best.err) == (0, "") and best == arco(*words, "--beams", 3, "--seed", 4)
+    best = arco(*words, "--num-beams", 3)
+    assert (best.code, best.err) == (0, "") and best == arco(*words, "--num-beams", 3, "--seed", 4)
     pairs.write_text("no pair\n", encoding="utf-8")
     refused = arco("train", "transformer", *sizes, "--data", pairs, *QUICK)
     assert refused.code == 2 and refused.err.startswith(f"arco: {pairs}, line 1 is no pair of texts: 'no pair'")
@@ -51,15 +51,15 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
 def test_texts_with_gaps_are_filled_and_hidden_words_are_not_written(arco: Arco, text: Path) -> None:
     """A denoiser answers with its marks; a model that is asked for hidden words writes nothing."""
     small = [*SMALL, "--set", "hidden=16"]
-    context = [*QUICK[:4], "--seq-len", 24, "--warmup-steps", 1, "--device", "cpu"]
-    done = arco("train", "t5", *small, "--set", "head_dim=8", "--data", text, *context)
+    length = [*QUICK[:4], "--seq-len", 24, "--warmup-steps", 1, "--device", "cpu"]
+    done = arco("train", "t5", *small, "--set", "head_dim=8", "--data", text, *length)
     assert (done.code, done.err) == (0, "") and "per character" not in done.out
-    filled = arco("generate", Path("runs") / "t5", "--prompt", "7 <0> and 49 <1>", "--tokens", 5, "--device", "cpu")
+    filled = arco("generate", Path("runs") / "t5", "--prompt", "7 <0> and 49 <1>", "--max-new-tokens", 5, "--device", "cpu")
     assert (filled.code, filled.err) == (0, "")
-    done = arco("train", "bert", *small, "--data", text, *context)
-    assert (done.code, done.err) == (0, "") and "let it write" not in done.out
+    done = arco("train", "bert", *small, "--data", text, *length)
+    assert (done.code, done.err) == (0, "") and "generate text" not in done.out
     refused = arco("generate", Path("runs") / "bert", "--prompt", "7", "--device", "cpu")
-    assert refused.code == 2 and refused.err.startswith("arco: a model for masked_lm writes nothing\n")
+    assert refused.code == 2 and refused.err.startswith("arco: a model for masked_lm generates no text\n")
 
 
 def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) -> None:
@@ -69,14 +69,14 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[0] == f"vocab is set to the tokenizer's {vocab}"
     run = Path("runs") / "gpt_mini"
-    assert f"let it write: arco generate {run} --prompt TEXT" in done.out
+    assert f"generate text: arco generate {run} --prompt TEXT" in done.out
 
     kept = composer.load(RunFolder(run).recipe)
     assert (kept.program.program.params["vocab"], kept.program.program.params["d_model"]) == (vocab, 16)
     count = sum(parameter.numel() for parameter in kept.compile(device="meta").parameters())
-    assert f"training gpt_mini, {count:,} parameters, on {text} in {run}" in done.out
+    assert f"training gpt_mini, {count:,} parameters, on {text}; run folder {run}" in done.out
 
-    words = ["generate", run, "--prompt", "7 sheep", "--tokens", 20, "--device", "cpu"]
+    words = ["generate", run, "--prompt", "7 sheep", "--max-new-tokens", 20, "--device", "cpu"]
     written = arco(*words)
     assert (written.code, written.err) == (0, "")
     assert written.out.startswith("7 sheep") and len(written.out) == len("7 sheep") + 20 + 1
@@ -89,7 +89,7 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert "5 steps in " in resumed.out
     assert json.loads(RunFolder(run).settings.read_text(encoding="utf-8"))["steps"] == 5
     again = arco("train", "--resume", run, "--steps", 5)
-    assert (again.code, again.err) == (2, f"arco: {run} has made all its 5 steps\n  = give it more steps to go on\n")
+    assert (again.code, again.err) == (2, f"arco: {run} has made all its 5 steps\n  = give it more steps to continue\n")
     assert arco(*words, "--checkpoint", "step-000003").out == written.out
 
 
@@ -101,7 +101,7 @@ def test_a_second_run_takes_another_folder(arco: Arco, text: Path) -> None:
     first = Path("runs") / "gpt_mini"
     done = arco(*words, "--run", first)
     assert done.code == 2
-    assert done.err.startswith(f"arco: {first} already holds a run\n  = go on with `arco train --resume ")
+    assert done.err.startswith(f"arco: {first} is a run folder already\n  = continue it with `arco train --resume ")
 
 
 def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
     ("words", "says"),
     [
         (("--set", "context=600", "--batch-size", 2), "a context of 600, the recipe's own, cuts the text into 3 windows"),
-        (("--set", "context=32", "--batch-size", 4096), "times a batch of 4096 makes 131,072 tokens in each step"),
+        (("--set", "context=32", "--batch-size", 4096), "times a batch size of 4096 makes 131,072 tokens in each step"),
         (("--set", "context=32", "--batch-size", 2), ""),
         (("--set", "context=600", "--seq-len", 16, "--batch-size", 2), ""),
     ],
@@ -144,20 +144,22 @@ def test_a_wrong_recipe_is_not_trained(arco: Arco, text: Path) -> None:
     assert not Path("runs").exists()
 
 
+@pytest.mark.slow
 def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a shorter text: each heading is a command, the table compares with counting, and the model writes."""
     monkeypatch.setattr(demo, "plays", lambda: text)
     done = arco("demo", "--steps", 3, "--run", "small", "--device", "cpu")
     assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("run folder: small\n")
     headings = [line.split()[2] for line in done.out.splitlines() if line.startswith("$ arco ")]
     assert headings == ["check", "summary", "train", "draw", "generate"]
     shown = done.out.partition("less is better:")[2].partition("$ arco")[0]
     table = [line.rsplit(maxsplit=1) for line in shown.splitlines() if line]
     names = [name.strip() for name, _ in table]
-    assert names == ["counting characters", "counting pairs", *(f"counting {n} in a row" for n in (3, 4, 5)), "gpt_mini"]
+    assert names == [*ROWS, "gpt_mini"]
     assert table[0][1] == f"{surprise(*split(TEXT)):.2f}"
     assert all(0 < float(nats) < math.log(2 * len(set(TEXT))) for _, nats in table)
-    written = done.out.partition("--temperature 0.8\n\n")[2].partition("\nThe run is in small: ")[0]
+    written = done.out.partition("--temperature 0.8\n\n")[2].partition("\nThe run folder is small; ")[0]
     assert written.startswith("HAMLET") and len(written) == len("HAMLET") + 500 + 1
     assert RunFolder(Path("small")).recipe.exists()
     assert Path("small/gpt_mini.svg").read_text(encoding="utf-8").startswith("<svg")
@@ -171,14 +173,14 @@ def surprise(seen: str, held_out: str) -> float:
     return -sum(map(math.log, chances)) / len(held_out)
 
 
-ROWS = ["counting characters", "counting pairs", "counting 3 in a row", "counting 4 in a row", "counting 5 in a row"]
+ROWS = ["unigrams", "bigrams", "trigrams", "4-grams", "5-grams"]
 
 
-def test_plays_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second call trains only what is missing, and writes the same numbers; one that was cut short goes on."""
-    monkeypatch.setattr(plays, "plays", lambda: text)
-    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "seq_len": 16, "save_every": 1})
-    words = ["plays", "--only", "rnn_lm", "--device", "cpu", "--steps"]
+    monkeypatch.setattr(compare, "plays", lambda: text)
+    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16, "save_every": 1})
+    words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps"]
     first = arco(*words, 4)
     assert (first.code, first.err) == (0, "") and "training rnn_lm" in first.out
     again = arco(*words, 4, "--only", "mlp_lm", "-o", "page.md")
@@ -187,25 +189,25 @@ def test_plays_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatch:
     table = {name: figures for name, *figures in ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)}
     assert list(table) == [*ROWS, "rnn_lm", "mlp_lm"]
     assert [line for line in lines if line not in first.out] == [lines[-1]]
-    run = RunFolder(Path("runs", "plays", "rnn_lm"))
+    run = RunFolder(Path("runs", "compare", "rnn_lm"))
     model = composer.load(run.recipe).compile(device="meta")
     assert table["rnn_lm"][0] == f"{sum(parameter.numel() for parameter in model.parameters()):,}"
     last = json.loads(run.metrics.read_text(encoding="utf-8").splitlines()[-1])
     assert table["rnn_lm"][1] == f"{last['validation_loss_per_character']:.3f}"
-    assert table["counting characters"][1] == f"{surprise(*split(TEXT)):.3f}"
+    assert table["unigrams"][1] == f"{surprise(*split(TEXT)):.3f}"
     assert "\n".join(lines) in Path("page.md").read_text(encoding="utf-8")
 
     longer = arco(*words, 6)
-    assert (longer.code, longer.err) == (0, "") and longer.out.startswith("rnn_lm goes on in ")
+    assert (longer.code, longer.err) == (0, "") and longer.out.startswith(f"run folders: {run.path.parent}\nrnn_lm is resumed")
     assert json.loads(run.metrics.read_text(encoding="utf-8").splitlines()[-1])["step"] == 6
 
 
-def test_plays_with_other_settings_wants_another_folder(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_with_other_settings_wants_another_folder(arco: Arco, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of one table are of one schedule; more steps go on, as everywhere."""
-    monkeypatch.setattr(plays, "plays", lambda: text)
-    words = ["plays", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
-    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "seq_len": 16})
+    monkeypatch.setattr(compare, "plays", lambda: text)
+    words = ["demo", "--compare", "--only", "rnn_lm", "--device", "cpu", "--steps", 2]
+    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "seq_len": 16})
     assert arco(*words).code == 0
-    monkeypatch.setattr(plays, "SETTINGS", {**plays.SETTINGS, "batch_size": 8})
+    monkeypatch.setattr(compare, "SETTINGS", {**compare.SETTINGS, "batch_size": 8})
     done = arco(*words)
     assert done.code == 2 and "batch_size: 16 → 8" in done.err

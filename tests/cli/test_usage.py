@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 
 import composer
@@ -15,20 +18,42 @@ MISTAKES = [
     ("check", "arco check: the following arguments are required: RECIPE", "`arco check -h` shows how it is used"),
     ("check gpt2 --formt concise", "arco check: --formt is not understood", "did you mean --format?"),
     ("check gpt2 --formt=concise", "arco check: --formt=concise is not understood", "did you mean --format?"),
-    ("check gpt2 --set", "arco check: argument --set: expected one argument", "`arco check -h` shows how it is used"),
+    ("check gpt2 --set", "arco check: --set: expected one argument", "`arco check -h` shows how it is used"),
     ("show gpt2 llama3", "arco show: llama3 is not understood", "`arco show -h` shows what it takes"),
     ("check gpt", "arco: gpt: there is no recipe called `gpt`", "did you mean gpt2?"),
     ("show nothing", "arco: nothing: there is no recipe called `nothing`", "`arco list` shows them all"),
     ("summary gpt2 --at tim=5", "arco summary: --at tim=5: there is no axis called `tim`", "did you mean time?"),
     ("summary gpt2 --at size=5", "arco summary: --at size=5: there is no axis called `size`", "the axes are batch, time"),
-    ("summary gpt2 --at time", "arco summary: --at time: a length is a whole number of at least 1", "such as --at time=512"),
-    ("summary gpt2 --at time=0", "arco summary: --at time=0: a length is a whole number of at least 1", "such as --at time=512"),
-    ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is a whole number of at least 1", "such as --at time=512"),
+    ("summary gpt2 --at time", "arco summary: --at time: a length is an integer of at least 1", "such as --at time=512"),
+    ("summary gpt2 --at time=0", "arco summary: --at time=0: a length is an integer of at least 1", "such as --at time=512"),
+    ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is an integer of at least 1", "such as --at time=512"),
     ("train gpt2", "arco train: a text is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
     ("train", "arco train: a recipe is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
+    ("train gpt2 --rate 3", "arco train: --rate is not understood", "did you mean --learning-rate?"),
+    ("summary gpt2 --form json", "arco summary: --form is not understood", "did you mean --format?"),
+    (
+        "train --resume r --tokenizer bytes",
+        "arco train: a resumed run keeps its recipe and its settings",
+        "only --steps, --data, --device and --blocks go with --resume",
+    ),
+    ("generate r --tokens 3", "arco generate: --tokens is not understood", "did you mean --max-new-tokens?"),
+    ("generate r --beams 3", "arco generate: --beams is not understood", "did you mean --num-beams?"),
+    ("check gpt2 --format jso", "arco check: --format: there is no `jso`", "did you mean json?"),
+    ("draw gpt2 --theme blue", "arco draw: --theme: there is no `blue`", "choose from light, dark, auto, slide"),
+    ("completion csh", "arco completion: SHELL: there is no `csh`", "did you mean zsh?"),
+    ("generate r --top-p much", "arco generate: --top-p: much is not a number", "`arco generate -h` shows how it is used"),
+    ("train gpt2 --data a --data b", "arco train: --data is given twice", "leave one out"),
+    ("generate r --prompt a --prompt b", "arco generate: --prompt is given twice", "leave one out"),
+    ("mask valid(x) --data x=1 --data x=0", "arco mask: --data x is given twice", "leave one out"),
+    ("demo --only gpt_mini", "arco demo: --only goes with --compare", "`arco demo -h` shows what it takes"),
+    ("help chek", "arco: there is no command called `chek`", "did you mean check?"),
     ("train gpt2 --stesp 3", "arco train: --stesp is not understood", "did you mean --steps?"),
-    ("train gpt2 --steps x", "arco train: argument --steps: invalid int value: 'x'", "`arco train -h` shows how it is used"),
-    ("train gpt2 --resume r", "arco train: a resumed run has its recipe already", "leave out the recipe, or leave out --resume"),
+    ("train gpt2 --steps x", "arco train: --steps: x is not an integer", "`arco train -h` shows how it is used"),
+    (
+        "train gpt2 --resume r",
+        "arco train: a resumed run has its recipe and its folder",
+        "leave out RECIPE and --run, or --resume",
+    ),
     (
         "train --resume r --batch-size 3",
         "arco train: a resumed run keeps its recipe and its settings",
@@ -47,8 +72,34 @@ def test_missing_files_are_named(arco: Arco) -> None:
     """Texts, recipes and runs that are not there."""
     assert arco("train", "gpt2", "--data", "no.txt") == (2, "", "arco: cannot read no.txt: no such file or directory\n")
     assert arco("check", "no.yaml") == (2, "", "arco: no.yaml: there is no such file\n")
-    assert arco("generate", "no_run") == (2, "", "arco: no_run holds no run: there is no recipe.yaml\n")
-    assert arco("train", "--resume", "no_run") == (2, "", "arco: no_run holds no run: there is no recipe.yaml\n")
+    assert arco("generate", "no_run") == (2, "", "arco: no_run is no run folder: there is no recipe.yaml\n")
+    assert arco("train", "--resume", "no_run") == (2, "", "arco: no_run is no run folder: there is no recipe.yaml\n")
+
+
+def test_a_file_beside_is_offered(arco: Arco, tmp_path: Path) -> None:
+    """Where its ending was left out."""
+    (tmp_path / "mine.yaml").write_text("recipe: mine\nextends: gpt2\n", encoding="utf-8")
+    told = "arco: mine: there is no recipe called `mine`\n  = did you mean mine.yaml?\n"
+    assert arco("check", "mine") == arco("draw", "mine") == (2, "", told)
+    assert arco("check", "mine.yaml").code == 0
+    told = f"arco: {Path('sub', 'other')}: there is no such file\n  = did you mean {Path('sub', 'other.yaml')}?\n"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "mine.yaml").rename(tmp_path / "sub" / "other.yaml")
+    assert arco("check", "sub/other") == (2, "", told)
+
+
+def test_compressed_texts_are_named_as_such(arco: Arco, tmp_path: Path) -> None:
+    """Not as a byte that is not UTF-8."""
+    (tmp_path / "text.gz").write_bytes(gzip.compress(b"to be or not to be"))
+    done = arco("train", "gpt_mini", "--data", "text.gz")
+    assert done == (2, "", "arco: text.gz is compressed with gzip\n  = decompress it first\n")
+
+
+def test_a_vocabulary_is_sized_for_byte_pairs_alone(arco: Arco, tmp_path: Path) -> None:
+    """Others have the size that the text gives them."""
+    (tmp_path / "text.txt").write_text("to be or not to be", encoding="utf-8")
+    done = arco("train", "gpt_mini", "--data", "text.txt", "--vocab-size", 9)
+    assert done.code == 2 and done.err.startswith("arco train: --vocab-size goes with --tokenizer bpe\n")
 
 
 def test_sampling_out_of_range_is_refused(arco: Arco) -> None:
@@ -81,7 +132,7 @@ def test_no_words_at_all_show_every_command(arco: Arco) -> None:
     done = arco()
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert all(any(line.startswith(f"    {name} ") for line in lines) for name in COMMANDS)
+    assert all(any(line.startswith(f"  {name} ") for line in lines) for name in COMMANDS)
 
 
 def test_version_is_told(arco: Arco) -> None:

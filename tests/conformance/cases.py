@@ -6,10 +6,11 @@ fails in `test_coverage.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import pytest
 import torch
 
 import composer
@@ -69,6 +70,15 @@ ZOO = zoo_names()
 ALONE = sorted(blocks(standard()))
 CHUNKS = 24
 CASES = [*(f"zoo {name}" for name in ZOO), *(f"block {kind}" for kind in ALONE), *(f"chunk {n}" for n in range(CHUNKS))]
+MORE = 2 * COUNT
+"""Recipes that are generated beyond the first ones, for the exhaustive tests."""
+MORE_CASES = [f"more {n}" for n in range(2 * CHUNKS)]
+
+
+def each_of(cases: Sequence[str]) -> pytest.MarkDecorator:
+    """A test for each of some cases, and in the exhaustive tests for each chunk of further generated recipes."""
+    more = [pytest.param(case, marks=pytest.mark.exhaustive) for case in MORE_CASES]
+    return pytest.mark.parametrize("case", [*cases, *more])
 
 
 def recipes(case: str) -> list[composer.Recipe]:
@@ -80,12 +90,16 @@ def recipes(case: str) -> list[composer.Recipe]:
         case "block":
             part = blocks(standard())[name]
             return [composer.load(alone(part, standard(), seed)) for seed in range(draws(part))]
+        case "more":
+            return [composer.load(generated(seed)) for seed in range(COUNT + int(name), COUNT + MORE, len(MORE_CASES))]
     return [composer.load(generated(seed)) for seed in range(int(name), COUNT, CHUNKS)]
 
 
-@lru_cache(maxsize=24)
+@cache
 def models(case: str) -> tuple[Model, ...]:
-    """The compiled models of a case, every parameter moved from where it starts, so that none is zero or one."""
+    """The compiled models of a case, every parameter moved from where it starts, so that none is zero or one. All tests are
+    given the same ones, so none may change them.
+    """
     made = []
     for recipe in recipes(case):
         model = recipe.compile(seed=1).eval()

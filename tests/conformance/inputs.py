@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from composer.graph.dims import names, substitute
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
+from composer.lower import Model
 
 DRAWS = ({"batch": 2, "time": 5, "source": 4, "source_time": 6}, {"batch": 3, "time": 7, "source": 6, "source_time": 8})
 """Two draws of the axes' lengths, all different from one another within a draw."""
@@ -77,6 +79,11 @@ def _below(node: TypedNode) -> list[TypedBlock]:
 def shape_of(type_: TensorType, lengths: Mapping[str, int]) -> tuple[int, ...]:
     """The shape that an inferred type promises."""
     return tuple(length(size, lengths) for size in type_.sizes)
+
+
+def placed(model: Model, device: str) -> Model:
+    """The model on a device: a copy, unless it is there already."""
+    return model if device == "cpu" else copy.deepcopy(model).to(device)
 
 
 def on(device: str, given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -21,21 +20,21 @@ from composer.graph.parameters import buffers, parameters
 from composer.graph.typed import TypedBlock
 from composer.graph.types import TensorType
 from composer.lower import Model
-from tests.conformance.cases import CASES, models
-from tests.conformance.inputs import DRAWS, blocks, draw, on, shape_of
+from tests.conformance.cases import CASES, each_of, models
+from tests.conformance.inputs import DRAWS, blocks, draw, on, placed, shape_of
 from tests.conformance.interpreter import Interpreter, Running
 
-each_case = pytest.mark.parametrize("case", CASES)
+each_case = each_of(CASES)
 
 
 @each_case
 @torch.no_grad()
 def test_generated_code_computes_what_the_graph_says(case: str, device: str) -> None:
     """Bit for bit, for every output, with and without optional inputs; every node's shape is the one that was inferred."""
-    for model in models(case):
+    for model in (placed(model, device) for model in models(case)):
         for position, lengths in enumerate(DRAWS):
             given = on(device, draw(model.program, lengths, seed=position, optional=position == 0))
-            walk = Interpreter(model.to(device), dense=False)
+            walk = Interpreter(model, dense=False)
             outputs = walk(**given)
             real = model(**given)
             for (field, name), value in zip(model.module.outputs, outputs.values(), strict=True):

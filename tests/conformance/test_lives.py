@@ -19,7 +19,7 @@ import composer
 from blocks.core import standard
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.lower import Model
-from tests.conformance.cases import CASES, TINY, ZOO, models
+from tests.conformance.cases import CASES, TINY, ZOO, each_of, models
 from tests.conformance.declared import alone, blocks, draws
 from tests.conformance.features import covering
 from tests.conformance.generator import COUNT, generated
@@ -27,7 +27,7 @@ from tests.conformance.inputs import DRAWS, draw, on
 from tests.conformance.test_computes import loss
 
 ROOT = str(Path(composer.__file__).parent.parent)
-each_case = pytest.mark.parametrize("case", CASES)
+each_case = each_of(CASES)
 
 
 def tied(model: Model) -> bool:

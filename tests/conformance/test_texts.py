@@ -14,13 +14,13 @@ from composer.decode import DecodeError
 from composer.decode.session import session
 from composer.graph.types import TensorType
 from composer.lower import Model
-from tests.conformance.cases import CASES, language_models, models
+from tests.conformance.cases import CASES, each_of, language_models, models
 from tests.conformance.inputs import DRAWS, POSITIONS, blocks, draw, on
 
 TIME = DRAWS[1]["time"]
 WRITING = [case for case in CASES if not case.startswith("block ")]
 """Blocks by themselves have no task."""
-each_case = pytest.mark.parametrize("case", WRITING)
+each_case = each_of(WRITING)
 
 
 def of_time(model: Model, name: str) -> bool:
@@ -128,7 +128,7 @@ def carries(model: Model) -> bool:
     return any(each.axis is None and each.batch and not each.whole for each in kept)
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_of(CASES)
 @torch.no_grad()
 def test_rows_do_not_mix(case: str, device: str) -> None:
     """In another order of the batch, each row gives the same."""

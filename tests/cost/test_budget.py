@@ -41,6 +41,7 @@ def test_modules_are_counted_as_torch_has_them() -> None:
         assert modules(recipe.program.root) >= len(list(recipe.compile(device="meta").modules())) - 1
 
 
+@pytest.mark.slow
 def test_too_many_modules_are_refused_however_small() -> None:
     """A curve and the pass that it stands in, a thousand times, a hundred times."""
     recipe = composer.load(DEEP, overrides={"n": 100})

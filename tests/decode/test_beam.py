@@ -57,6 +57,7 @@ def test_a_wide_search_finds_the_best_of_all_texts(penalty):
         assert {tuple(each.tokens): each.score for each in found} == pytest.approx(dict(expected))
 
 
+@pytest.mark.slow
 @torch.no_grad()
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 1.8])
 @pytest.mark.parametrize("stop", [frozenset(), frozenset({7}), frozenset({7, 11, 30})])

@@ -21,6 +21,11 @@ from tests.cases.index import PAGE, page
 from tests.docs.pages import ROOT
 
 ALL = [case for file in FILES for case in cases(file)]
+FIRST = {case.code: case for case in reversed(ALL)}
+"""One case of each code; all others are slow."""
+each_case = pytest.mark.parametrize(
+    "case", [case if FIRST[case.code] is case else pytest.param(case, marks=pytest.mark.slow) for case in ALL], ids=str
+)
 CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 PLACE_OF_CODE = {
     "Diagnostic": 0, "error": 0, "_error": 0, "refuse": 0, "_refuse": 0, "unknown": 0, "_unknown": 0, "diagnose": 0,
@@ -45,13 +50,13 @@ ELSEWHERE = {
 """Codes of files, checkpoints and texts too long for a case, with the test of each."""
 
 
-@pytest.mark.parametrize("case", ALL, ids=str)
+@each_case
 def test_a_broken_recipe_gives_what_its_case_says(case: Case) -> None:
     """Every diagnostic with its place and hint, and nothing more."""
     assert "".join(map(shown, diagnose(case))) == case.expected.text
 
 
-@pytest.mark.parametrize("case", ALL, ids=str)
+@each_case
 def test_a_case_shows_its_code_and_can_be_rendered(case: Case) -> None:
     """Each marks the line that its place names."""
     found = diagnose(case)
@@ -117,6 +122,7 @@ def _is_code(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(CODE.fullmatch(node.value))
 
 
+@pytest.mark.slow
 def test_the_page_of_errors_is_current() -> None:
     """`python -m tests.cases.index` writes it."""
     text = page()

@@ -126,3 +126,10 @@ def test_a_raised_error_reads_like_the_report() -> None:
     """Who sees only the exception still gets every place."""
     span = Span(Source("a", "x"), 1, 1, 1, 2)
     assert str(RecipeError([Diagnostic("c", "m", span), Diagnostic("d", "n", span)])) == "a:1:1: error[c]: m\na:1:1: error[d]: n"
+
+
+def test_an_exception_tells_the_hint() -> None:
+    """Below the headline, as in a report."""
+    source = Source("a.yaml", "graph: {}")
+    error = RecipeError([Diagnostic("empty-graph", "nothing is here", Span(source, 1, 8, 1, 10), hint="write a node")])
+    assert str(error) == "a.yaml:1:8: error[empty-graph]: nothing is here\n = write a node"

@@ -193,6 +193,7 @@ def test_json_holds_every_path_on_both_sides() -> None:
     assert found["costs"]["after"]["parameters"] - found["costs"]["before"]["parameters"] == 4 * 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_any_two_models_can_be_compared(name: str) -> None:
     """Each recipe of the zoo with the next, in both directions: nodes and edges, as text and as data."""

@@ -14,8 +14,9 @@ from tests.conformance.generator import generated
 from tests.conformance.inputs import DRAWS, draw
 from tests.diff.mutations import mutations
 
-SAMPLE = 24
-"""Changes of a recipe that are looked at; `python -m tests.diff.test_mutations` looks at all of them."""
+SAMPLE, MANY = 24, 150
+"""Changes of a recipe that are looked at, and where tests are exhaustive; `python -m tests.diff.test_mutations` looks at all
+of them."""
 
 
 def other_model(one: composer.Recipe, two: composer.Recipe) -> str:
@@ -56,17 +57,21 @@ def judge(recipe: composer.Recipe, what: str, text: str) -> str:
     return "seen"
 
 
+@pytest.mark.parametrize(
+    "count", [pytest.param(SAMPLE, marks=pytest.mark.slow), pytest.param(MANY, marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize("form", ["written", "expanded"])
 @pytest.mark.parametrize("name", ZOO)
-def test_no_change_of_a_recipe_of_the_zoo_goes_unseen(name: str, form: str) -> None:
+def test_no_change_of_a_recipe_of_the_zoo_goes_unseen(name: str, form: str, count: int) -> None:
     """Fields, blocks, edges, masks, ties, passes, initial values, inputs and outputs, one at a time; a sample of all places."""
     recipe = composer.load(name, overrides=TINY.get(name, {}))
     known = list(mutations(recipe.text if form == "written" else recipe.expand()))
-    drawn = Random(name).sample(known, min(SAMPLE, len(known)))
+    drawn = Random(name).sample(known, min(count, len(known)))
     verdicts = [judge(recipe, what, mutated) for what, mutated in drawn]
     assert verdicts.count("seen") >= SAMPLE // 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(8))
 def test_no_change_of_a_generated_recipe_goes_unseen(chunk: int) -> None:
     """Some of the changes of each of two hundred."""

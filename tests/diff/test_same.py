@@ -114,6 +114,7 @@ def assert_same(one: composer.Recipe, other: composer.Recipe) -> None:
         assert len({str(each) for each in costs}) == 1  # the axes have other names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", REWRITINGS)
 @pytest.mark.parametrize("name", ZOO)
 def test_the_zoo_written_otherwise_is_the_same_model(name: str, way: str) -> None:
@@ -125,6 +126,7 @@ def test_the_zoo_written_otherwise_is_the_same_model(name: str, way: str) -> Non
         assert way == "unrolled" and name not in UNROLLED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(10))
 def test_generated_recipes_written_otherwise_are_the_same_model(chunk: int) -> None:
     """Two hundred of them, each rewritten in all ways that there are for it."""

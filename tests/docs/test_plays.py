@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import composer
-from composer.cli.plays import COUNTING, MODELS, SETTINGS, page
+from composer.cli.compare import MODELS, NGRAMS, SETTINGS, page
 from composer.evaluate.ngrams import witten_bell
 from composer.package_data import plays
 from composer.train import TrainSettings, characters_of, read_text, split
@@ -26,8 +26,8 @@ def test_the_page_is_what_the_command_writes() -> None:
 def test_the_table_has_a_row_for_each_model_and_what_counting_reaches() -> None:
     """Counting is quick enough to be done again; parameters are those of the recipes at these sizes."""
     text = read_text(plays())
-    assert list(ROWS) == [*COUNTING, *MODELS]
-    assert [ROWS[name][1] for name in COUNTING] == [f"{nats:.3f}" for nats in witten_bell(*split(text))]
+    assert list(ROWS) == [*NGRAMS, *MODELS]
+    assert [ROWS[name][1] for name in NGRAMS] == [f"{nats:.3f}" for nats in witten_bell(*split(text))]
     for name, changes in MODELS.items():
         recipe = composer.load(name, overrides={**changes, "vocab": characters_of(text).size})
         assert ROWS[name][0] == f"{recipe.summary().costs.parameters:,}"

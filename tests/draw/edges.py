@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 
+from composer.draw.paths import is_output, output_path, plain
+
 from blocks.primitives.pointwise import Dropout
-from composer.draw.build.node_paths import is_output, output_path, plain
 from composer.draw.scene import Scene
 from composer.graph.ir import Ref, Wire, wires_of
 from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames

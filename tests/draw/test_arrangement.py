@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from random import Random
-from time import process_time
+
+import pytest
 
 import composer
 from composer.draw.scene import Area
 from tests.draw.cases import FORMS, scenes
 from tests.draw.checks import overlaps
+from tests.operations import at_most
 
 
 def places(case: str) -> dict[str, Area]:
@@ -55,8 +57,9 @@ def test_skips_of_a_u_go_straight_across() -> None:
     assert at["middle"].bottom == max(area.bottom for area in at.values())
 
 
+@pytest.mark.slow
 def test_thousand_tangled_nodes_are_drawn_soon() -> None:
-    """In under five seconds of CPU: a chain of maps with a sum of two near values at every seventh node, and more at random."""
+    """In fifteen thousand calls each: a chain of maps with a sum of two near values at every seventh node, and more at random."""
     random = Random(1)
     lines = ["recipe: tangle", "inputs: {signal: 'float[batch, time, 8]'}", "graph:", "  n0: {type: linear, out: 8}"]
     for n in range(1, 1000):
@@ -64,9 +67,8 @@ def test_thousand_tangled_nodes_are_drawn_soon() -> None:
         lines.append(f"  n{n}: {{type: linear, out: 8}}" if near is None else f"  n{n}: {{type: add, in: [n{n - 1}, n{near}]}}")
     recipe = composer.load("\n".join([*lines, "outputs: {y: n999}"]))
     assert recipe.program.root.nodes
-    begin = process_time()
-    assert recipe.draw().svg()
-    assert process_time() - begin < 5
+    with at_most(1000 * 15_000):
+        assert recipe.draw().svg()
 
 
 def test_any_name_that_a_node_may_have_is_drawn() -> None:

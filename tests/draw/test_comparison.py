@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from composer.draw.paths import is_output, plain
 
 import composer
 from composer.cli import main
@@ -19,7 +20,6 @@ from composer.diff.difference import Difference, Nodes
 from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
 from composer.draw.build.levels import Level
-from composer.draw.build.node_paths import is_output, plain
 from composer.draw.figure import NotDrawn
 from composer.draw.scene import Area, Badge, Ring, Scene, WirePath
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
@@ -65,12 +65,14 @@ def scene(pair: int, level: Level) -> Scene:
     return draw(difference(pair), level).scene
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_nothing_lies_on_anything_else(pair: int, level: Level) -> None:
     """As in a drawing of one model."""
     assert list(overlaps(scene(pair, level))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_badges_hide_nothing(pair: int, level: Level) -> None:
     """Neither a text nor one another, nor a block that they do not stand at; all are on the page."""
@@ -92,6 +94,7 @@ def marks(page: Scene) -> dict[str, list[Badge]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_every_change_is_noted_and_marked_on_its_sides(pair: int, level: Level) -> None:
     """What only one model has in that model alone, everything else in both."""
@@ -114,6 +117,7 @@ def related(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "level"), CASES)
 def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
     """Every ring is around a node of a change, a part of it or what holds it; everything else is faint, but what they hold."""
@@ -233,6 +237,7 @@ def test_the_head_tells_costs_that_are_the_same() -> None:
     assert "unchanged" not in " ".join(text.text for text in llama.diff(llama).draw().scene.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_same_bytes_come_from_another_process(theme: Literal["light", "dark"]) -> None:
     """Whatever the seed of its hashes."""

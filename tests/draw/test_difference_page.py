@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from composer.draw.paths import plain
 
 import composer
 from composer.cli import main
@@ -20,7 +21,6 @@ from composer.diff.figure.comparison import bare
 from composer.diff.figure.sides import SIDES
 from composer.diff.render import told
 from composer.draw.build.levels import LEVELS
-from composer.draw.build.node_paths import plain
 from composer.draw.style.palette import LIGHT
 from tests.draw.browser import data_of, find, keys, needs_browser, paths, visit
 from tests.draw.test_formats import HOSTILE
@@ -67,6 +67,7 @@ def marked(page: Any, recipe: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_page_is_one_small_file() -> None:
     """Under 300 KB, at every level both models, and what is copied is the picture with its notes."""
     assert len(html().encode()) < 135_000
@@ -93,6 +94,7 @@ def test_changes_are_told_of_their_nodes() -> None:
                 assert all(any(f"{a}.".startswith(f"{b}.") or f"{b}.".startswith(f"{a}.") for b in meant) for a in here if meant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
 def test_hostile_names_stay_text(title: str) -> None:
     """Two scripts, ours, whatever the models are called."""
@@ -100,6 +102,7 @@ def test_hostile_names_stay_text(title: str) -> None:
     assert data_of(found.draw().html())["models"] == [title, title]
 
 
+@pytest.mark.slow
 def test_command_writes_and_prints_the_page(tmp_path: Path) -> None:
     """By the name's ending, and by the format to a pipe."""
     assert main(["diff", "llama3", "mixtral", "-o", str(tmp_path / "both.html")]) == 1

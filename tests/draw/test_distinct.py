@@ -14,8 +14,8 @@ from tests.conformance.generator import generated
 from tests.diff.mutations import mutations
 from tests.draw.cases import FORMS
 
-SAMPLE = 10
-"""Changes of a recipe that are drawn; `python -m tests.draw.test_distinct` draws all of them."""
+SAMPLE, MANY = 10, 200
+"""Changes of a recipe that are drawn, and where tests are exhaustive; `python -m tests.draw.test_distinct` draws all of them."""
 RECIPES = [*zoo_names(), *map(str, FORMS), *(generated(seed) for seed in range(0, 200, 8))]
 
 
@@ -32,12 +32,15 @@ def unseen(recipe: composer.Recipe, text: str) -> bool:
     return picture(recipe, "full") == picture(other, "full")
 
 
+@pytest.mark.parametrize(
+    "count", [pytest.param(SAMPLE, marks=pytest.mark.slow), pytest.param(MANY, marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize("number", range(len(RECIPES)))
-def test_what_makes_another_model_makes_another_drawing(number: int) -> None:
+def test_what_makes_another_model_makes_another_drawing(number: int, count: int) -> None:
     """In full detail: fields, blocks, edges, masks, ties, initial values, what is trained; a sample of all places."""
     recipe = composer.load(RECIPES[number])
     known = list(mutations(recipe.text))
-    for what, text in Random(number).sample(known, min(SAMPLE, len(known))):
+    for what, text in Random(number).sample(known, min(count, len(known))):
         assert not unseen(recipe, text), f"{recipe.name}: {what}"
 
 

@@ -7,15 +7,19 @@ from collections import Counter
 
 import pytest
 
-from composer.draw.build.levels import Level
+import composer
+from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
+from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES
 from composer.draw.style.typography import FONTS
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
+from composer.graph.typed import TypedProgram
 from composer.recipe import zoo_names
-from tests.draw.cases import CASES, FORMS, LEVEL_CASES, programs, scenes
+from tests.conformance.generator import generated
+from tests.draw.cases import FORMS, WRONG, each_case, each_level, scenes
 from tests.draw.checks import borders, overlaps, texts
 from tests.draw.edges import Readers, drawn, mixed
 
@@ -26,7 +30,8 @@ SHRUNK = {"switch": 8.0}
 """Smallest letters of what does not fit otherwise: attentions from inside, experts, and a loss between two columns."""
 
 
-@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+@each_level
+@each_case
 def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
     """No text on a text, no box on a box, no wire through either, no wire along another, no border through anything, all of it
     on the page.
@@ -35,18 +40,20 @@ def test_nothing_lies_on_anything_else(case: str, level: Level) -> None:
         assert [*overlaps(scene), *borders(scene)] == [], name
 
 
-@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+@each_level
+@each_case
 def test_slides_have_larger_letters_in_the_same_boxes(case: str, level: Level) -> None:
     """Which touch nothing either."""
-    for name, typed in programs(case):
-        slide, usual = (draw(typed, level, theme=theme).scene for theme in ("slide", "light"))
+    for name, typed, usual in scenes(case, level):
+        slide = draw(typed, level, theme="slide").scene
         assert [*overlaps(slide), *borders(slide)] == [], name
         assert all(text.font.size == 1.35 * FONTS[text.role].size for text in texts(slide)), name
         if len(slide.boxes) == len(usual.boxes):
             assert slide.height < 1.15 * usual.height, name
 
 
-@pytest.mark.parametrize(("case", "level"), LEVEL_CASES)
+@each_level
+@each_case
 def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
     """The parameters of all things on the page are those of the model."""
     for name, typed, scene in scenes(case, level):
@@ -55,27 +62,46 @@ def test_every_parameter_is_drawn_once(case: str, level: Level) -> None:
         assert sum(thing.about.parameters for thing in things) == whole, name
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_every_edge_is_drawn_once(case: str) -> None:
     """What reads what, followed through frames, is what the typed graph says."""
     for name, typed, scene in scenes(case, "block"):
-        truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names)
-        seen = Counter(truth.outside(*pair) for pair in drawn(scene, truth.blocks).elements())
-        assert truth.pairs - set(seen) == set(), name
-        inside = mixed(scene)
-        more = {pair for pair in set(seen) - truth.pairs if not any(path.startswith(inside) for path in pair[:2])}
-        assert more == set(), name
-        twice = {
-            pair for pair, count in seen.items() if count > 1 and pair[2] not in ("xs", "input")
-        }  # a list may hold several of one
-        assert {pair for pair in twice if not any(path.startswith(inside) for path in pair[:2])} == set(), name
+        assert_every_edge(name, typed, scene)
+
+
+def assert_every_edge(name: str, typed: TypedProgram, scene: Scene) -> None:
+    """What is drawn reads what the typed graph says, and nothing else."""
+    truth = Readers(typed, quiet=True, closed=[box.about.path for box in scene.boxes], called=folded(typed).names)
+    seen = Counter(truth.outside(*pair) for pair in drawn(scene, truth.blocks).elements())
+    assert truth.pairs - set(seen) == set(), name
+    inside = mixed(scene)
+    more = {pair for pair in set(seen) - truth.pairs if not any(path.startswith(inside) for path in pair[:2])}
+    assert more == set(), name
+    twice = {
+        pair for pair, count in seen.items() if count > 1 and pair[2] not in ("xs", "input")
+    }  # a list may hold several of one
+    assert {pair for pair in twice if not any(path.startswith(inside) for path in pair[:2])} == set(), name
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.xfail(reason=why)) for seed, why in WRONG.items()])
+def test_recipes_that_are_not_drawn_as_they_should_be(seed: int) -> None:
+    """Once one of them is, it belongs among the others."""
+    typed = composer.load(generated(seed)).program
+    for theme in ("light", "slide"):
+        scene = draw(typed, "block", theme=theme).scene
+        assert [*overlaps(scene), *borders(scene)] == []
+        assert_every_edge(str(seed), typed, scene)
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("case", CASES)
-def test_svg_names_everything(case: str, theme: str) -> None:
+@pytest.mark.parametrize(
+    "level", [level if level == "block" else pytest.param(level, marks=pytest.mark.exhaustive) for level in LEVELS]
+)
+@each_case
+def test_svg_names_everything(case: str, level: Level, theme: str) -> None:
     """It is XML; every block has a title and a path, every wire both its ends; the picture says what it is."""
-    for name, _, scene in scenes(case, "block"):
+    for name, _, scene in scenes(case, level):
         root = ET.fromstring(svg(scene, theme))
         assert root.get("role") == "img", name
         assert root.get("aria-label")

@@ -19,6 +19,7 @@ from tests.draw.processes import printed
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "hidden": 48, "vocab": 61}
 
 
+@pytest.mark.slow
 def test_any_process_draws_the_same_bytes() -> None:
     """Whatever order its sets have."""
     code = "import composer; print(*(composer.load(n).draw(l).svg() for n in ('gemma3', 'mixtral') for l in ('block', 'full')))"
@@ -114,17 +115,17 @@ def test_notebooks_show_recipes() -> None:
 
 
 def test_command_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Called as the recipe is, where no name is given; and tells its name."""
+    """And says so."""
     monkeypatch.chdir(tmp_path)
-    assert main(["draw", "gpt2", "--level", "overview"]) == 0
-    assert capsys.readouterr().out == "gpt2.svg\n"
+    assert main(["draw", "gpt2", "--level", "overview", "-o", "gpt2.svg"]) == 0
+    assert capsys.readouterr().out == "wrote gpt2.svg\n"
     assert (tmp_path / "gpt2.svg").read_text(encoding="utf-8") == composer.load("gpt2").draw("overview").svg()
 
 
-def test_command_prints_where_it_is_told_to(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_unless_a_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """All settings reach the drawing."""
-    words = ["--theme", "dark", "--expand", "layers.attn.body", "--highlight", "layers.attn", "--width", "10cm", "--title", "T"]
-    assert main(["draw", "gpt2", "-o", "-", *words, "--no-params", "--no-shapes"]) == 0
+    words = ["--theme", "dark", "--open", "layers.attn.body", "--highlight", "layers.attn", "--width", "10cm", "--title", "T"]
+    assert main(["draw", "gpt2", *words, "--no-params", "--no-shapes"]) == 0
     figure = composer.load("gpt2").draw(
         theme="dark", expand=["layers.attn.body"], highlight=["layers.attn"], width="10cm", title="T", params=False, shapes=False
     )
@@ -134,9 +135,9 @@ def test_command_prints_where_it_is_told_to(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--expand", "nowhere"], "there is no node called `nowhere`"),
+        (["--open", "nowhere"], "there is no node called `nowhere`"),
         (["-o", "a.bmp"], "a.bmp is no drawing's name"),
-        (["-o", "no/such/folder.svg"], "No such file or directory"),
+        (["-o", "no/such/folder.svg"], "no/such/folder.svg cannot be written: no such file or directory"),
         (["--unroll"], "with every pass there are"),
     ],
 )

@@ -36,7 +36,7 @@ from composer.draw.links import LinkGraph
 from composer.draw.scene import Area, Scene
 from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
-from tests.draw.cases import CASES, scenes
+from tests.draw.cases import CASES, each_case, each_of, scenes
 from tests.draw.edges import Readers, mixed, place
 
 needs_pure = pytest.mark.skipif(pure() is None, reason="graphviz-pure is not installed")
@@ -49,7 +49,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_links_are_the_edges_of_the_graph(case: str) -> None:
     """Through all borders, what reads what is what the typed graph says, wherever passes do not differ."""
     for name, typed, scene in scenes(case, "block"):
@@ -79,7 +79,7 @@ def next_pass(scene: Scene, maker: str, reader: str) -> bool:
     return same and tops.get(maker, 0) < tops.get(reader, 0)
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_of(NAMED)
 def test_mermaid_says_all_nodes_clusters_and_links(case: str) -> None:
     """Each once, and every subgraph ends."""
     for name, _, scene in scenes(case, "block"):
@@ -96,7 +96,7 @@ def read_back(text: str) -> dict[str, list[dict[str, str]]]:
 
 
 @needs_pure
-@pytest.mark.parametrize("case", NAMED)
+@each_of(NAMED)
 def test_graphviz_reads_the_dot_file_as_it_is_meant(case: str) -> None:
     """Nodes at their places with their sizes, clusters with their borders, an edge for each way of a link."""
     for name, _, scene in scenes(case, "block"):
@@ -116,6 +116,7 @@ def test_graphviz_reads_the_dot_file_as_it_is_meant(case: str) -> None:
         assert sum(one.startswith("cluster") for one in objects) == len(scene.frames)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
 def test_hostile_titles_stay_text(title: str) -> None:
     """In every format that is text: nothing of them is read as anything else."""
@@ -160,6 +161,7 @@ def test_hostile_blocks_stay_text(title: str) -> None:
         assert len(read_back(dot(scene))["objects"]) == len(read_back(dot(composer.load("gpt2").draw().scene))["objects"])
 
 
+@pytest.mark.slow
 @needs_pure
 def test_png_is_twice_the_natural_size(tmp_path: Path) -> None:
     """Its middle has the colors of the drawing: the fill of the embedding stands where its box is."""
@@ -301,6 +303,7 @@ def test_unknown_endings_are_refused(tmp_path: Path) -> None:
     assert ".mmd" in no.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["svg", "html", "mermaid", "dot", "pdf", pytest.param("png", marks=needs_pure)])
 def test_command_pipes_any_format(format: str) -> None:
     """The bytes of the file, and nothing else; the same in processes whose sets have other orders."""
@@ -339,7 +342,7 @@ def test_a_circle_is_a_rectangle_that_is_all_corners() -> None:
 
 
 @pytest.mark.skipif(pure() is None and shutil.which("dot") is None, reason="Graphviz is not installed")
-@pytest.mark.parametrize("case", NAMED)
+@each_of(NAMED)
 def test_both_engines_draw_one_graph(case: str) -> None:
     """What Graphviz answers, read anew, has the nodes, the clusters and the edges of our drawing, and of the typed graph."""
     for name, typed, scene in scenes(case, "block"):

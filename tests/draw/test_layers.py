@@ -135,6 +135,7 @@ def blocks(graph: TypedGraph) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["block", "full"])
 def test_repeats_written_out_are_drawn_as_before(level: Level) -> None:
     """By the rewriting that holds the comparison of models to account."""
@@ -143,6 +144,7 @@ def test_repeats_written_out_are_drawn_as_before(level: Level) -> None:
         assert picture(written.draw(level).scene) == picture(recipe.draw(level).scene), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [

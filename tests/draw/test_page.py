@@ -44,6 +44,7 @@ def test_page_is_small_and_reaches_for_nothing(llama: Path) -> None:
     assert not re.search(r"<link|src=|@import|url\(|fetch\(|XMLHttpRequest", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", zoo_names())
 def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
     """Each view leads to others that exist, and every level is there; each picture is the one that is drawn by itself."""
@@ -62,6 +63,7 @@ def test_pages_of_the_zoo_hold_every_level(name: str) -> None:
         assert all(path in facts(as_written(recipe.program)) for path in view["opens"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", HOSTILE, ids=["markup", "quotes", "right to left", "long"])
 def test_hostile_names_stay_text_in_the_page(title: str) -> None:
     """Two scripts, ours, whatever a name says."""

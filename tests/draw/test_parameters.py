@@ -12,10 +12,10 @@ import pytest
 
 import composer
 from composer.cost.units import short
-from composer.draw.build.levels import LEVELS, Level
+from composer.draw.build.levels import Level
 from composer.draw.scene import Box, Frame, MergeCircle, Scene
 from composer.graph.passes.roll_layers import roll_layers as layers
-from tests.draw.cases import CASES, scenes, sources
+from tests.draw.cases import each_case, each_level, scenes, sources
 
 Thing: TypeAlias = Box | MergeCircle | Frame
 
@@ -73,8 +73,8 @@ def above(name: str) -> list[str]:
     return [".".join(steps[: end + 1]) for end in range(len(steps))]
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("case", CASES)
+@each_level
+@each_case
 def test_every_thing_has_the_parameters_of_its_modules(case: str, level: Level) -> None:
     """Over all passes of repeats, tied ones where their owner stands."""
     for (name, _, scene), module in zip(scenes(case, level), modules(case), strict=True):
@@ -103,8 +103,8 @@ def place(parameter: str, path: str) -> str:
     return ".".join(passes)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("case", CASES)
+@each_level
+@each_case
 def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> None:
     """In one pass of the repeats around it, where it says a number; of a mixture's expert, of all experts together."""
     for (name, _, scene), module in zip(scenes(case, level), modules(case), strict=True):
@@ -122,7 +122,7 @@ def test_the_number_in_a_box_is_that_of_one_of_it(case: str, level: Level) -> No
                 )
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_the_title_says_how_many_there_are(case: str) -> None:
     """In total."""
     for (name, _, scene), module in zip(scenes(case, "block"), modules(case), strict=True):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from composer.draw.build.pass_references import PASSES
 from composer.draw.diagram import Flow
+from composer.draw.passes import PASSES
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.side_inputs import SideInputs

@@ -120,6 +120,7 @@ def test_without_graphviz_there_are_lanes(write: object, monkeypatch: pytest.Mon
         assert truth.pairs == set(drawn(scene, truth.blocks))
 
 
+@pytest.mark.slow
 def test_any_process_wires_alike() -> None:
     """Byte by byte, whatever order its sets have."""
     code = "import composer; from tests.draw.wired import ring; print(composer.load(ring(3)).draw().svg())"

@@ -8,7 +8,7 @@ import pytest
 
 import composer
 from composer.draw.figure import Figure, NotDrawn, draw
-from tests.draw.cases import CASES, programs
+from tests.draw.cases import CASES, each_case, each_of, programs
 from tests.draw.checks import borders, overlaps, texts
 from tests.draw.test_parameters import by_path, folded, holder, modules
 
@@ -27,7 +27,7 @@ def column(case: str) -> Figure:
     return draw(programs(case)[0][1], width="240pt")
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_of(NAMED)
 def test_letters_have_seven_points_in_a_column(case: str) -> None:
     """And nothing is cut short for it."""
     figure = column(case)
@@ -35,7 +35,7 @@ def test_letters_have_seven_points_in_a_column(case: str) -> None:
     assert not [text.text for text in texts(figure.scene) if text.text.endswith("…")]
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_nothing_lies_on_anything_else_there_either(case: str) -> None:
     """As on a page of its natural size."""
     for name, typed in programs(case):
@@ -43,7 +43,7 @@ def test_nothing_lies_on_anything_else_there_either(case: str) -> None:
         assert [*overlaps(scene), *borders(scene)] == [], name
 
 
-@pytest.mark.parametrize("case", NAMED)
+@each_of(NAMED)
 def test_all_parameters_are_there(case: str) -> None:
     """What stood beside a block is in it."""
     scene = column(case).scene
@@ -67,6 +67,7 @@ def test_what_is_no_width_is_refused(width: str) -> None:
         composer.load("gpt2").draw(width=width)
 
 
+@pytest.mark.slow
 def test_long_titles_are_broken_into_lines() -> None:
     """Between words, and the figure stays as wide as it is."""
     scene = composer.load("gpt2").draw(width="240pt", title="What a small language model consists of, block by block").scene

@@ -36,6 +36,7 @@ def slips(name: str) -> Iterator[str]:
             yield name[: place - 1] + name[place] + name[place - 1] + name[place + 1 :]
 
 
+@pytest.mark.slow
 def test_nine_of_ten_slips_find_the_name_that_was_meant() -> None:
     """Over all single slips of all names, the first offer is right; a slip that makes another name is none."""
     right = total = 0

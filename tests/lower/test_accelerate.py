@@ -71,6 +71,7 @@ def counts() -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_programs_are_as_many_as_the_layers_differ(name: str, counts: dict[str, int]) -> None:
     """One for layers that agree, one more for each that does not; torch turns a number that keeps changing into an input."""

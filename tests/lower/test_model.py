@@ -66,6 +66,7 @@ def test_a_copy_shares_nothing_but_its_recipe() -> None:
     torch.testing.assert_close(model(IDS).logits, before, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_a_model_travels_to_another_process(tmp_path: Path) -> None:
     """Pickled as recipe and state, it computes the same there, in the mode it was in, with the same tensors frozen."""
     model = tiny()

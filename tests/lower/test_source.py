@@ -82,6 +82,7 @@ def test_names_of_torch_and_python_do_no_harm() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_exported_source_runs_without_the_composer(tmp_path: Path) -> None:
     """The file needs torch alone, and gives the logits of the model that it came from."""
     model = composer.load("gpt2", overrides=TINY).compile(seed=0).eval()
@@ -125,6 +126,7 @@ def _source(name: str) -> str:
     return lower(composer.load(name).program).text
 
 
+@pytest.mark.slow
 def test_source_is_the_same_in_every_process() -> None:
     """No order of a set or a dict reaches the text."""
     script = "import zlib, composer; print(zlib.crc32(composer.load('gemma3').export().encode()))"

@@ -66,7 +66,22 @@ def test_logits_are_those_of_transformers(name: str, padding: str) -> None:
     """At the real tokens: what comes out at padding has no meaning. Both count positions from the first column, padding
     included, which transformers does wherever no `position_ids` are given.
     """
-    model, reference = pair(name, TINY[name], TINY[name])
+    assert_same_logits(name, TINY[name], padding)
+
+
+@torch.no_grad()
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("padding", PADDING)
+@pytest.mark.parametrize(("layers", "width"), [(1, 1), (7, 2), (4, 5)])
+@pytest.mark.parametrize("name", TINY)
+def test_logits_are_those_of_transformers_at_other_sizes(name: str, layers: int, width: int, padding: str) -> None:
+    """Other numbers of layers, and streams that are several times as wide."""
+    assert_same_logits(name, {**TINY[name], "n_layers": layers, "d_model": width * TINY[name]["d_model"]}, padding)
+
+
+def assert_same_logits(name: str, sizes: dict[str, Any], padding: str) -> None:
+    """At every token that is no padding."""
+    model, reference = pair(name, sizes, sizes)
     tokens, valid = text(), real(PADDING[padding])
     theirs = reference(tokens, attention_mask=valid.long()).logits  # [B, T, V]
     ours = model(tokens, valid=valid).logits

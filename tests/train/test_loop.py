@@ -24,6 +24,7 @@ def unequal(tokens, asked):
     return {"tokens": tokens, "targets": targets}
 
 
+@pytest.mark.slow
 def test_accumulated_batches_make_the_step_of_the_large_batch(build, settings, change):
     """Also where one asks for many tokens and the other for few: targets count alike, not batches."""
     tokens = torch.randint(20, (5, 9), generator=torch.Generator().manual_seed(2))
@@ -221,9 +222,9 @@ def test_a_loss_that_is_no_number_stops_the_run_before_it_harms_the_weights(buil
 
 
 def test_a_folder_that_holds_a_run_is_not_written_over(build, data, tokenizer, settings, quiet, tmp_path):
-    """The hint says how to go on with it."""
+    """The hint says how to continue it."""
     train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
-    with pytest.raises(TrainingError, match="already holds a run") as error:
+    with pytest.raises(TrainingError, match="is a run folder already") as error:
         train(build(RECIPE), tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     assert "--resume" in error.value.hint
 

@@ -133,6 +133,7 @@ def test_marks_stand_beside_the_text(tmp_path):
     assert load_tokenizer(tmp_path / "t.json") == tokenizer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "recipe", "text", "context"),
     [("seq2seq_lm", "transformer", PAIRS * 4, 8), ("denoising", "t5", TEXT, 20), ("masked_lm", "bert", TEXT, 20)],

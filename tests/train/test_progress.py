@@ -22,11 +22,11 @@ def test_a_pipe_gets_a_line_for_each_logged_step():
         shown.step(MOMENT, logged=False)
         shown.step(MOMENT, logged=True)
         shown.validated(40, Validation(1.5, 1.25, 1.0, 900))
-        shown.note("saved [step 40]; to go on: arco train --resume a/long/path/that/is/not/broken")
+        shown.note("saved [step 40]; to continue: arco train --resume a/long/path/that/is/not/broken")
     assert out.getvalue().splitlines() == [
         "step 40/300  loss 2.015  rate 2.1e-03  18 204 tokens/s  0:41 left",
         "validation at step 40: 1.500 nats per token, 1.250 per character",
-        "saved [step 40]; to go on: arco train --resume a/long/path/that/is/not/broken",
+        "saved [step 40]; to continue: arco train --resume a/long/path/that/is/not/broken",
     ]
 
 

@@ -63,7 +63,7 @@ def test_a_run_that_is_asked_to_stop_saves_and_goes_on_to_the_same_losses(start,
     """In warm-up or after it, between two checkpoints; dropout, data order and moments included."""
     run, show, stopped = start(lambda at: signal.raise_signal(number) if at == step else None)
     assert isinstance(stopped, Interrupted)
-    assert f"saved step {step}; to go on: arco train --resume {run}" in show.notes
+    assert f"saved step {step}; to continue: arco train --resume {run}" in show.notes
     assert len(metrics(run)) == step
     torch.randn(100)  # whatever else the process draws must not matter
     resume(run, build=build, show=quiet())
@@ -132,7 +132,7 @@ def test_a_text_that_moved_is_found_again(uninterrupted, build, quiet, data, tmp
 
 def test_a_folder_without_a_run_is_refused(tmp_path, build, quiet):
     """It says what is not there."""
-    with pytest.raises(TrainingError, match=r"holds no run: there is no recipe.yaml"):
+    with pytest.raises(TrainingError, match=r"is no run folder: there is no recipe.yaml"):
         resume(tmp_path, build=build, show=quiet())
 
 

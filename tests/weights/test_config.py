@@ -246,6 +246,7 @@ ODD: list[Any] = [None, True, -1, 0, 3.5, 10**40, float("nan"), "", "x", "{type:
 DEEP = json.loads("[" * 500 + "]" * 500)
 
 
+@pytest.mark.slow
 def test_a_spoilt_file_never_escapes() -> None:
     """Whatever stands at any of its keys, it is read or refused."""
     plain = {**TINY["llama 3.1"][1].to_dict(), "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}

@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import ClassVar
 
+from composer.atomic_files import StrPath
 from composer.diff.difference import Difference
 from composer.diff.figure.geometry import along, area_of, around, content, shifted
 from composer.diff.figure.notes import APART, INDENT, LINE, NOTE, Note, high, in_columns, note, spread
@@ -66,7 +67,7 @@ class Comparison:
 
         return html(self)
 
-    def save(self, path: str | Path, format: Format | None = None) -> None:
+    def save(self, path: StrPath, format: Format | None = None) -> None:
         """Writes a file; its format is that of the name's ending.
 
         Raises:

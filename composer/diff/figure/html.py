@@ -15,10 +15,10 @@ from composer.diff.figure.sides import SIDES
 from composer.diff.matching import Pairing
 from composer.diff.render import figures, notes, told, unchanged, verdict
 from composer.draw.build.levels import LEVELS
-from composer.draw.build.node_paths import above, plain
 from composer.draw.build.source_files import File, elsewhere, file_of, source
 from composer.draw.export.html import Pictures, View, closing, document, openable, page_file
 from composer.draw.export.node_facts import facts, implied
+from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import CHANGES, change_rules

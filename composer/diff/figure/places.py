@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeAlias
 
 from composer.diff.compare import paired
@@ -24,10 +23,11 @@ from composer.diff.difference import (
     Tied,
 )
 from composer.diff.flat_graph import FlatModel
-from composer.draw.build.node_paths import lies_in, plain
 from composer.draw.figure import Figure
+from composer.draw.paths import lies_in, plain
 from composer.draw.scene import Box, Frame, Happened, MergeCircle, Reference, Scene, WirePath
 from composer.graph.passes.roll_layers.rolled_names import RolledNames
+from composer.memo import lazy
 
 DrawnThing: TypeAlias = Box | MergeCircle | Frame | Reference
 
@@ -65,12 +65,12 @@ class Side:
         """What the drawing calls a node of the model."""
         return plain(self.names.called(path))
 
-    @cached_property
+    @lazy
     def things(self) -> tuple[DrawnThing, ...]:
         """All that stands for a node."""
         return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.references)
 
-    @cached_property
+    @lazy
     def sources(self) -> dict[str, str]:
         """For each block what its stream comes from, by their paths without passes."""
         nodes = self.model.nodes

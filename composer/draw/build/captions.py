@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from composer.diagnostics import Span
 from composer.draw.build.descriptions import settings, whole
@@ -15,6 +14,7 @@ from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.recipe.ast import InputDecl
+from composer.memo import lazy
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Captions:
         self.counts = ParameterCounts(model.parameters, said=depth.params)
         self.source = self.program.program.recipe.name_scalar.span.source
 
-    @cached_property
+    @lazy
     def titles(self) -> dict[tuple[str, str], str]:
         """What every block is called, by its places in the model and in the drawing."""
         return dict(titles(self.program.root))

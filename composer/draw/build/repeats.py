@@ -15,9 +15,9 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 
 def alike(node: TypedRepeat) -> list[list[int]]:
     """The passes of each kind, the most frequent kind first."""
-    kinds: dict[int, list[int]] = {}
+    kinds: dict[TypedGraph, list[int]] = {}
     for index, graph in enumerate(node.passes):
-        kinds.setdefault(id(graph), []).append(index)
+        kinds.setdefault(graph, []).append(index)
     return sorted(kinds.values(), key=lambda passes: (-len(passes), passes[0]))
 
 

@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from composer.draw.build.levels import LEVELS, Level
-from composer.draw.build.node_paths import above
 from composer.draw.build.source_files import File, elsewhere, files, source
 from composer.draw.export.formats import ThemeName
 from composer.draw.export.node_facts import facts, implied
 from composer.draw.links import LinkGraph
+from composer.draw.paths import above
 from composer.draw.scene import Box, Scene, WirePath
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import rules

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from composer.draw.build.node_paths import belongs
 from composer.draw.export.marks import (
     BLACK,
     ArcBy,
@@ -25,6 +24,7 @@ from composer.draw.export.marks import (
     tenth,
 )
 from composer.draw.export.polylines import arrowhead, curve, move_to, polyline, rounded, shortened
+from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
     DOTTED,

@@ -8,9 +8,9 @@ from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
 
-from composer.draw.build.node_paths import belongs
 from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf
 from composer.draw.passes.order import inner_edges, sort_topologically
+from composer.draw.paths import belongs
 
 MAX_BRANCHES = 4
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from composer.draw.build.node_paths import above
 from composer.draw.diagram import DiagramEdge, Flow, Item, Leaf
+from composer.draw.paths import above
 
 
 def sort_topologically(flow: Flow) -> Flow:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.build.node_paths import above, belongs
 from composer.draw.diagram import DiagramSource, Flow, Leaf, OpenMixture, Origin, Sink
 from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.paths import above, belongs
 
 
 def split_into_columns(flow: Flow) -> list[Flow]:

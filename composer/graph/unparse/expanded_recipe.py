@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from blocks.core import Builtin, Part, fields, ports
@@ -20,6 +21,7 @@ from composer.graph.unparse.fold_passes import Unlike, fold
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import LANGUAGE
 from composer.language.yaml.writer import Remark, YamlData, write
+from composer.memo import Memo
 
 INPUT = "input"
 
@@ -209,7 +211,7 @@ def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
 
 def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
     """Every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`."""
-    written: dict[Any, dict[str, YamlData]] = {}
+    written: Memo[Any, dict[str, YamlData]] = Memo()
     passes, head = [], dict[str, Wire]()
     for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
         captured = {item.name for item in graph.graph.inputs if item.captured}
@@ -220,10 +222,7 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str
             inside[wire.port] = (earlier_range if wire.port in lists else earlier)(wire.refs, node.name, index)
         for wire in handed:
             head.setdefault(wire.port, wire)  # those of the first pass: what the others are handed follows from it
-        key = (id(graph), tuple(inside.items()))
-        if key not in written:
-            written[key] = _body(graph, inside)
-        passes.append(written[key])
+        passes.append(written.get((graph, tuple(inside.items())), partial(_body, graph, inside)))
     count: YamlData = str(len(passes))
     try:
         each, body = fold(passes)

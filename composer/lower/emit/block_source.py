@@ -17,6 +17,7 @@ from blocks.core.fields import SlotOf
 from blocks.core.lazy import F, nn, torch
 from composer.errors import ComposerError
 from composer.lower.emit.constructor_trees import literal
+from composer.memo import Same
 
 DECLARATION = frozenset(
     {
@@ -68,7 +69,7 @@ SETUP = """    def __init__(self, **attributes):
         self.setup()
 """
 """The constructor of a part that has something to do before it runs."""
-_PROXIES = {id(torch): "torch", id(nn): "nn", id(F): "F"}
+_PROXIES = {Same(torch): "torch", Same(nn): "nn", Same(F): "F"}
 _SELF = re.compile(r"\bself: Any\b")
 
 
@@ -85,24 +86,23 @@ class Pasted:
     def __init__(self) -> None:
         self.pieces: dict[str, str] = {}
         self.imports: set[str] = set()
-        self.names: dict[int, str] = {}
-        self.attributes: dict[int, frozenset[str]] = {}
+        self.names: dict[Same[Any], str] = {}
+        self.attributes: dict[type[Part], frozenset[str]] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
         """For each class, the values of attributes that its instances need not be given."""
         self.plain: set[str] = set()
         """Classes that are no modules."""
         self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Output", "NamedTuple", "Tensor"}
-        self.alive: list[Any] = []
 
     def part(self, part: type[Part]) -> str:
         """The name of a part's class in the generated module."""
-        if id(part) in self.names:
-            return self.names[id(part)]
+        if Same(part) in self.names:
+            return self.names[Same(part)]
         name = self._claim(part, part.__name__)
         methods = list(_methods(part))
         sources = {method.__name__: _source(method) for method in methods}
         renamed = self._uses(method for method in methods)
-        reached = self.attributes[id(part)] = self._reached(methods)
+        reached = self.attributes[part] = self._reached(methods)
         curve = issubclass(part, Activation) and part.weights == {} and "training" not in reached
         base = "Module" if (part.outputs or "output_types" in vars(part)) and not curve else "Plain"
         defaults = self.defaults[name] = {key: value for key, value in _defaults(part) if key in reached}
@@ -149,8 +149,7 @@ class Pasted:
             count += 1
             name = f"{wanted}{count}" if wanted[0].isupper() else f"{wanted}_{count}"
         self.taken.add(name)
-        self.names[id(thing)] = name
-        self.alive.append(thing)
+        self.names[Same(thing)] = name
         return name
 
     def _uses(self, functions: Iterable[Any]) -> dict[str, str]:
@@ -166,10 +165,10 @@ class Pasted:
         return renamed
 
     def _global(self, name: str, value: Any) -> str:
-        if id(value) in _PROXIES:
-            return _PROXIES[id(value)]
-        if id(value) in self.names:
-            return self.names[id(value)]
+        if Same(value) in _PROXIES:
+            return _PROXIES[Same(value)]
+        if Same(value) in self.names:
+            return self.names[Same(value)]
         if inspect.isclass(value) and issubclass(value, Part):
             return self.part(value)
         if isinstance(value, types.ModuleType):

@@ -57,8 +57,7 @@ class Passes:
 class Nested:
     """An instance of a composite class that is not written yet."""
 
-    key: int
-    """The identity of the graph that it is an instance of."""
+    instance: object
 
     def text(self) -> str:
         raise AssertionError("a nested class is written before the one that holds it")
@@ -162,11 +161,11 @@ def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
             return tree
 
 
-def resolve(tree: Tree, nested: Mapping[int, Tree]) -> Tree:
+def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
     """The tree with every nested class replaced by its constructor call."""
     match tree:
-        case Nested(key=key):
-            return nested[key]
+        case Nested(instance=instance):
+            return nested[instance]
         case New():
             return New(
                 tree.function,

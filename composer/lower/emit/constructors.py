@@ -43,7 +43,7 @@ class Constructors:
             return New(function, tuple(Literal(_argument(value, block)) for value in call.arguments), _short(function, keywords))
         kind = part.grouped if isinstance(part, Expert) and block.copies else type(part)
         name = self.pasted.part(kind)
-        reached = self.pasted.attributes[id(kind)]
+        reached = self.pasted.attributes[kind]
         attributes: dict[str, Tree] = {}
         own = {key: getattr(part, key) for key in type(part).model_fields if key not in block.slots}
         for key, value in {**block.sizes, **own}.items():
@@ -81,7 +81,7 @@ class Constructors:
         if not isinstance(value, Part):
             return Literal(str(value) if isinstance(value, str) else value)
         name = self.pasted.part(type(value))
-        reached = self.pasted.attributes[id(type(value))]
+        reached = self.pasted.attributes[type(value)]
         fields = {key: getattr(value, key) for key in type(value).model_fields}
         pairs = [(key, self._value(item)) for key, item in fields.items() if key in reached]
         return New(name, (), (*pairs, *((key, Literal(item)) for key, item in extra if key in reached)))

@@ -160,7 +160,7 @@ class Forward:
 
     def instance_of(self, graph: TypedGraph, module: str) -> Instance:
         """A graph inside as the module that it becomes."""
-        return self.classes.instances[id(graph), id(self.hoisted.inner[module])]
+        return self.classes.instances[graph, self.hoisted.inner[module]]
 
     def arguments(self, inner: Instance, given: Mapping[str, Sequence[Ref]]) -> list[Argument]:
         """What each parameter of the class is given; those that only some instances need go by their keyword."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from composer.graph.ir import Graph, Pass, Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.recipe.defined_block import is_defined
+from composer.memo import Interned
 
 
 def flatten(typed: TypedProgram) -> TypedProgram:
@@ -18,12 +19,10 @@ def flatten(typed: TypedProgram) -> TypedProgram:
 
 class _Flattening:
     def __init__(self) -> None:
-        self.done: dict[int, TypedGraph] = {}
+        self.done: Interned[TypedGraph, TypedGraph] = Interned()
 
     def graph(self, graph: TypedGraph) -> TypedGraph:
-        if id(graph) not in self.done:
-            self.done[id(graph)] = self._flat(graph)
-        return self.done[id(graph)]
+        return self.done.get(graph, lambda: self._flat(graph))
 
     def _flat(self, graph: TypedGraph) -> TypedGraph:
         dissolved: dict[str, dict[str, tuple[Ref, ...]]] = {}

@@ -16,6 +16,7 @@ from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.lower.passes.node_queries import takes
+from composer.memo import Interned
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Hoisting:
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
         self.declared = dict(typed.program.positions)
-        self.done: dict[tuple[int, frozenset[str], bool], Hoisted] = {}
+        self.done: Interned[tuple[TypedGraph, frozenset[str], bool], Hoisted] = Interned()
 
     def root(self) -> Hoisted:
         """What the whole model prepares."""
@@ -75,15 +76,15 @@ class Hoisting:
 
     def graph(self, graph: TypedGraph, blocked: frozenset[str], *, top: bool = False) -> Hoisted:
         """What is added to a graph; `blocked` inputs differ from pass to pass, so what reads them stays inside."""
-        key = (id(graph), blocked, top)
-        if key not in self.done:
-            hoisted = Hoisted()
-            place = _Place(self, graph, blocked, top, hoisted)
-            for node in graph.nodes:
-                if not node.node.dropped:
-                    place.node(node)
-            self.done[key] = hoisted
-        return self.done[key]
+        return self.done.get((graph, blocked, top), lambda: self._graph(graph, blocked, top))
+
+    def _graph(self, graph: TypedGraph, blocked: frozenset[str], top: bool) -> Hoisted:
+        hoisted = Hoisted()
+        place = _Place(self, graph, blocked, top, hoisted)
+        for node in graph.nodes:
+            if not node.node.dropped:
+                place.node(node)
+        return hoisted
 
 
 class _Place:

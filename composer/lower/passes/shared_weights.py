@@ -13,10 +13,10 @@ def modules_of(repeat: TypedRepeat) -> tuple[str, ...]:
     """
     if repeat.node.share is None:
         return tuple(f"{repeat.name}.{index}" for index in range(len(repeat.passes)))
-    kinds = list(dict.fromkeys(map(id, repeat.passes)))
+    kinds = list(dict.fromkeys(repeat.passes))
     above, dot, last = repeat.name.rpartition(".")
     names = [repeat.name, *(f"{above}{dot}_{last}_{number}" for number in range(2, len(kinds) + 1))]
-    return tuple(names[kinds.index(id(one))] for one in repeat.passes)
+    return tuple(names[kinds.index(one)] for one in repeat.passes)
 
 
 def passes_of(repeat: TypedRepeat) -> dict[str, TypedGraph]:

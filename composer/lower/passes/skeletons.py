@@ -19,6 +19,7 @@ from composer.lower.passes.cache_layout import goes_on, writes_along
 from composer.lower.passes.hoist import Hoisted, Hoisting
 from composer.lower.passes.node_queries import inline_fields, is_optional, key_of, wires_of
 from composer.lower.passes.shared_weights import modules_of
+from composer.memo import Numbering
 
 
 @dataclass(slots=True, eq=False)
@@ -56,13 +57,14 @@ class Classes:
         self.program = typed
         self.hoisting = Hoisting(typed)
         self.pasted = Pasted()
-        self.instances: dict[tuple[int, int], Instance] = {}
+        self.instances: dict[tuple[TypedGraph, Hoisted], Instance] = {}
+        """Each is one object, which its class holds too."""
         self.by_key: dict[int, Class] = {}
         self.constructors = Constructors(
             self.pasted, lambda slot: self._nested(slot.graph, self.hoisting.graph(slot.graph, frozenset()))
         )
-        self._keys: dict[Any, int] = {}
-        self._resolved: dict[int, Tree] = {}
+        self._keys: Numbering[Any] = Numbering()
+        self._resolved: dict[object, Tree] = {}
         self._names: set[str] = set()
 
     def all(self) -> list[Class]:
@@ -73,14 +75,13 @@ class Classes:
         return list(self.by_key.values())
 
     def _instance(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> Instance:
-        known = (id(graph), id(hoisted))
-        if known in self.instances:
-            return self.instances[known]
+        if (graph, hoisted) in self.instances:
+            return self.instances[graph, hoisted]
         for node in graph.nodes:
             self._inner(node, hoisted, path)
         key = self._key(graph, hoisted, path)
         instance = Instance(graph, hoisted, path, key)
-        self.instances[known] = instance
+        self.instances[graph, hoisted] = instance
         if key not in self.by_key:
             self.by_key[key] = Class(self._class_name(path), [])
         self.by_key[key].instances.append(instance)
@@ -151,9 +152,7 @@ class Classes:
         given = tuple(item for item in graph.graph.inputs if item.name not in optional)
         local = tuple((name, type(need.part), need.arguments, need.keywords) for name, need in hoisted.local.items())
         shape = (given, tuple(hoisted.inputs), local, tuple(nodes), graph.graph.outputs)
-        if shape not in self._keys:
-            self._keys[shape] = len(self._keys)
-        return self._keys[shape]
+        return self._keys.of(shape)
 
     def _extra(self, node: TypedNode, hoisted: Hoisted) -> Any:
         if isinstance(node, TypedRepeat):
@@ -172,17 +171,15 @@ class Classes:
                 return ("block", inline or (call.function if call else type(part)), node.node.requested_outputs, node.expansions)
             case TypedGroup():
                 return (
-                    ("group", self.instances[id(node.graph), id(hoisted.inner[node.name])].key)
-                    if not node.node.dropped
-                    else ("dropped",)
+                    ("group", self.instances[node.graph, hoisted.inner[node.name]].key) if not node.node.dropped else ("dropped",)
                 )
             case TypedScan():
                 if node.node.dropped:
                     return ("dropped",)
                 ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
-                return ("scan", self.instances[id(node.graph), id(hoisted.inner[node.name])].key, ways)
+                return ("scan", self.instances[node.graph, hoisted.inner[node.name]].key, ways)
             case TypedRepeat():
-                keys = [self.instances[id(g), id(hoisted.inner[f"{node.name}[{i}]"])].key for i, g in enumerate(node.passes)]
+                keys = [self.instances[g, hoisted.inner[f"{node.name}[{i}]"]].key for i, g in enumerate(node.passes)]
                 return ("repeat", tuple(keys), node.node.share is not None and modules_of(node))
 
     def _merge_wires(self, written: Class, graph: TypedGraph) -> None:
@@ -215,7 +212,7 @@ class Classes:
                     instance.attributes |= dict(zip(modules_of(node), items, strict=True))
 
     def _nested(self, graph: TypedGraph, hoisted: Hoisted) -> Nested:
-        return Nested(id(self.instances[id(graph), id(hoisted)]))
+        return Nested(self.instances[graph, hoisted])
 
     def _unify(self, written: Class) -> None:
         taken = {"self"}
@@ -235,7 +232,7 @@ class Classes:
             written.template[name] = unify(trees, name, fresh, written.holes)
         for position, instance in enumerate(written.instances):
             keywords = tuple((name, values[position]) for name, values in written.holes)
-            self._resolved[id(instance)] = New(written.name, (), keywords)
+            self._resolved[instance] = New(written.name, (), keywords)
 
     # -- forward
 

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from composer.atomic_files import StrPath
+from composer.memo import Same
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
@@ -35,7 +37,7 @@ MARKS: Mapping[str, tuple[str, ...]] = {
 class Objective(Protocol):
     """What a model is asked about a text."""
 
-    def tokenize(self, text: str, *, path: Path) -> TextData:
+    def tokenize(self, text: str, *, path: StrPath) -> TextData:
         """The text as tokens."""
         ...
 
@@ -62,7 +64,7 @@ class NextToken:
 
     tokenizer: Tokenizer
 
-    def tokenize(self, text: str, *, path: Path) -> TextData:
+    def tokenize(self, text: str, *, path: StrPath) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
 
     def check(self, data: TextData, seq_len: int) -> None:
@@ -85,7 +87,7 @@ class Windows:
     tokenizer: MarkedTokenizer
     spoil: Callable[[MarkedTokenizer, Tensor, torch.Generator], Batch]
 
-    def tokenize(self, text: str, *, path: Path) -> TextData:
+    def tokenize(self, text: str, *, path: StrPath) -> TextData:
         return tokenize(text, self.tokenizer, path=path)
 
     def check(self, data: TextData, seq_len: int) -> None:
@@ -138,7 +140,7 @@ class Translation:
 
     tokenizer: MarkedTokenizer
 
-    def tokenize(self, text: str, *, path: Path) -> TextData:
+    def tokenize(self, text: str, *, path: StrPath) -> TextData:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         for number, line in lines:
             if line.count("\t") != 1 or not all(side.strip() for side in line.split("\t")):
@@ -150,7 +152,7 @@ class Translation:
         sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
         targets = "".join(target for _, target in sides[boundary:])
         return TextData(
-            path=path,
+            path=Path(path),
             sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
             train=self._stream(sides[:boundary]),
             validation=self._stream(sides[boundary:]),
@@ -192,7 +194,7 @@ class Translation:
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
         """Each source with an end, and each target between a start and an end."""
-        return _pairs(_ById(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
+        return _pairs(Same(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
 
     def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
         end = self.tokenizer.mark(END)
@@ -205,22 +207,9 @@ class Translation:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _ById:
-    """An array as a key: the same object, not the same numbers."""
-
-    stream: Ids
-
-    def __hash__(self) -> int:
-        return id(self.stream)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.stream is self.stream
-
-
 @lru_cache(maxsize=4)
-def _pairs(stream: _ById, start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
-    ids = stream.stream
+def _pairs(stream: Same[Ids], start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
+    ids = stream.thing
     middles, ends = np.flatnonzero(ids == start), np.flatnonzero(ids == end)
     begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     closed = np.array([end], dtype=ids.dtype)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from composer.atomic_files import StrPath
 from composer.train.data.tokenizers import Tokenizer, stretches
 from composer.train.errors import TrainingError
 
@@ -20,6 +21,8 @@ Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
 
 HELD_OUT = 0.1
 """Share of the text, at its end, that validation reads and training never sees."""
+COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How compressed files start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +40,17 @@ class TextData:
     """The same in UTF-8 bytes."""
 
 
-def read_text(path: Path) -> str:
+def read_text(path: StrPath) -> str:
     """Raises: TrainingError where there is no such file, or it is empty or not UTF-8."""
     try:
-        content = path.read_bytes()
+        content = Path(path).read_bytes()
     except OSError as error:
         raise TrainingError(f"cannot read {path}: {(error.strerror or 'it is no file').lower()}") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if packed := next((name for magic, name in COMPRESSED.items() if content.startswith(magic)), None):
+            raise TrainingError(f"{path} is compressed with {packed}", hint="decompress it first") from None
         line = content.count(b"\n", 0, error.start) + 1
         raise TrainingError(f"{path} is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}") from None
     if not text.strip():
@@ -59,11 +64,11 @@ def split(text: str) -> tuple[str, str]:
     return text[:boundary], text[boundary:]
 
 
-def tokenize(text: str, tokenizer: Tokenizer, *, path: Path) -> TextData:
+def tokenize(text: str, tokenizer: Tokenizer, *, path: StrPath) -> TextData:
     """Encode a text that was read from `path`; the split falls at the same character for every tokenizer."""
     train, validation = split(text)
     return TextData(
-        path=path,
+        path=Path(path),
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
         train=encode(train, tokenizer),
         validation=encode(validation, tokenizer),

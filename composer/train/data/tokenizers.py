@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import tokenizers
 
+from composer.atomic_files import StrPath
 from composer.train.errors import TrainingError
 
 
@@ -167,16 +168,16 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
         start = end
 
 
-def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
+def save_tokenizer(tokenizer: Tokenizer, path: StrPath) -> None:
     """Write the tokenizer as JSON: `"bytes"`, a list of characters, the file of the `tokenizers` library, or one of these with
     marks.
     """
-    path.write_text(json.dumps(tokenizer.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
+    Path(path).write_text(json.dumps(tokenizer.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
+def load_tokenizer(path: StrPath) -> Tokenizer:
     """Read the tokenizer that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library."""
-    tokenizer = from_json(json.loads(path.read_text(encoding="utf-8")))
+    tokenizer = from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     if tokenizer is None:
         raise TrainingError(f"{path} holds no tokenizer")
     return tokenizer

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from composer.atomic_files import StrPath
 from composer.train.data.text import TextData
 from composer.train.data.tokenizers import Tokenizer, load_tokenizer, save_tokenizer
 from composer.train.errors import TrainingError
@@ -60,7 +61,7 @@ class RunFolder:
 
     @property
     def resume_command(self) -> str:
-        """What to type to go on."""
+        """The command that continues the run."""
         path = str(self.path)
         return f"arco train --resume {path if ' ' not in path else chr(34) + path + chr(34)}"
 
@@ -79,7 +80,7 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Token
     """Write all that a run is, before its first step; refuses a folder that holds one already."""
     run = RunFolder(path)
     if run.settings.exists():
-        raise TrainingError(f"{path} already holds a run", hint=f"go on with `{run.resume_command}`, or name another folder")
+        raise TrainingError(f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or name another")
     path.mkdir(parents=True, exist_ok=True)
     run.recipe.write_text(recipe, encoding="utf-8")
     save_tokenizer(tokenizer, run.tokenizer)
@@ -90,17 +91,17 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Token
 
 
 def open_folder(path: Path) -> RunFolder:
-    """Raises: TrainingError where the folder holds no run."""
+    """Raises: TrainingError where the folder is no run folder."""
     run = RunFolder(path)
     for part in (run.recipe, run.settings, run.tokenizer, run.data):
         if not part.exists():
-            raise TrainingError(f"{path} holds no run: there is no {part.name}")
+            raise TrainingError(f"{path} is no run folder: there is no {part.name}")
     return run
 
 
-def open_run(path: Path, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
+def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
     """The trained model of a run, ready to be asked; `checkpoint` names one other than the latest."""
-    run = open_folder(path)
+    run = open_folder(Path(path))
     saved = checkpoints.load(folder_of(run, checkpoint))
     model = (build or compiled)(run.recipe.read_text(encoding="utf-8"))
     model.load_state_dict(dict(saved.model))

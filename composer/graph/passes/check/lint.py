@@ -93,11 +93,11 @@ def _names_below(node: TypedNode, name: str) -> Iterator[str]:
         yield from _names_below(below, f"{name}.{child}")
 
 
-def _blocks(graph: TypedGraph, seen: set[int]) -> Iterator[TypedBlock]:
+def _blocks(graph: TypedGraph, seen: set[TypedGraph]) -> Iterator[TypedBlock]:
     """Every block that is used, once for all passes that are the same."""
-    if id(graph) in seen:
+    if graph in seen:
         return
-    seen.add(id(graph))
+    seen.add(graph)
     for node in graph.nodes:
         match node:
             case TypedBlock():

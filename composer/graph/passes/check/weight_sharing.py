@@ -18,15 +18,15 @@ def share_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
     return tuple({diagnostic.span: diagnostic for diagnostic in found}.values())
 
 
-def _repeats(graph: TypedGraph, seen: set[int]) -> Iterator[TypedRepeat | TypedScan]:
+def _repeats(graph: TypedGraph, seen: set[TypedGraph]) -> Iterator[TypedRepeat | TypedScan]:
     """Every repeat of one set of weights and every scan, once for all passes that are the same."""
-    if id(graph) not in seen:
-        seen.add(id(graph))
+    if graph not in seen:
+        seen.add(graph)
         for node in graph.nodes:
             yield from _below(node, seen)
 
 
-def _below(node: TypedNode, seen: set[int]) -> Iterator[TypedRepeat | TypedScan]:
+def _below(node: TypedNode, seen: set[TypedGraph]) -> Iterator[TypedRepeat | TypedScan]:
     match node:
         case TypedBlock(slots=slots):
             for slot in slots.values():

@@ -15,6 +15,7 @@ from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import Graphs
 from composer.language.unknown_names import missing_field, unknown_block
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.memo import Memo
 
 
 class Choices:
@@ -23,6 +24,7 @@ class Choices:
     def __init__(self, recipe: ParsedRecipe, values: Evaluator) -> None:
         self.recipe, self.values, self.report = recipe, values, values.report
         self.depth = 0
+        self.parsed: Memo[tuple[YamlNode, Library], NodeContent | None] = Memo()
 
     def choose(self, what: BlockChoice, scope: Scope) -> tuple[NodeContent | Part | None, Scope]:
         """What a block's name stands for, and the place where that was written; None for `none`."""
@@ -88,12 +90,7 @@ class Choices:
             self.depth -= 1
 
     def _parsed(self, node: YamlNode, library: Library) -> NodeContent | None:
-        key = (id(node), f"what {id(library)}")
-        if key not in self.values.parsed:
-            self.values.keep_alive.append(node)
-            self.values.parsed[key] = Graphs(BaseParser(self.report.diagnostics), library).what(node)
-        what: NodeContent | None = self.values.parsed[key]
-        return what
+        return self.parsed.get((node, library), lambda: Graphs(BaseParser(self.report.diagnostics), library).what(node))
 
     def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Raises for what is written where a block is wanted."""

@@ -23,6 +23,7 @@ from composer.language.recipe.ast import (
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.suggestions import near
 from composer.language.yaml.nodes import YamlScalar
+from composer.memo import Memo
 
 DEPTH = 60
 """Blocks, and names, that lead from one to the next."""
@@ -33,22 +34,10 @@ class Evaluator:
 
     def __init__(self, report: ErrorReport) -> None:
         self.report = report
-        self.parsed: dict[tuple[int, str], Any] = {}
-        """What pieces of the document were read as, by their identity."""
-        self.keep_alive: list[Any] = []
-        """Those pieces, so that no other takes their identity."""
+        self.parsed: Memo[YamlScalar, Expression | None] = Memo()
 
     def parsed_scalar(self, scalar: YamlScalar) -> Expression | None:
-        key = (id(scalar), "expression")
-        if key not in self.parsed:
-            self.keep_alive.append(scalar)
-            try:
-                self.parsed[key] = parse_expression(scalar)
-            except ExpressionError as error:
-                self.report.take(error)
-                self.parsed[key] = None
-        expression: Expression | None = self.parsed[key]
-        return expression
+        return self.parsed.get(scalar, lambda: self.report.attempt(lambda: parse_expression(scalar)))
 
     def branch(self, expression: Expression, scope: Scope) -> Expression:
         """The expression with its outer conditionals decided."""

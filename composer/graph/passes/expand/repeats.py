@@ -24,6 +24,7 @@ from composer.language.recipe.ast import (
     RepeatDecl,
 )
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
+from composer.memo import Memo, Same
 
 if TYPE_CHECKING:
     from composer.graph.passes.expand.expand import Expander
@@ -42,8 +43,8 @@ class Repeats:
 
     def __init__(self, expander: Expander) -> None:
         self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
-        self.free: dict[int, frozenset[str]] = {}
-        self.sizes: dict[int, int] = {}
+        self.free: Memo[Same[Any], frozenset[str]] = Memo()
+        self.sizes: Memo[NodeBuilder, int] = Memo()
         self.count = 0
         """Values of `each` so far."""
 
@@ -90,7 +91,7 @@ class Repeats:
         raise TooMuch
 
     def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: RepeatDecl, scope: Scope, count: int) -> None:
-        """Writes the passes out, those that see the same as one graph."""
+        """Writes the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
         shared: dict[Any, GraphBuilder] = {}
         for index in range(count):
             place = scope.with_values({what.index: Bound(index, what.index_span)})
@@ -120,11 +121,12 @@ class Repeats:
 
     def _size(self, node: NodeBuilder) -> int:
         """How many nodes there are below a node and with it, every pass counted."""
-        if id(node) not in self.sizes:
-            graphs = [*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])]
-            filled = [value for value in node.fields.values() if isinstance(value, NodeBuilder)]
-            self.sizes[id(node)] = 1 + sum(map(self._graph_size, graphs)) + sum(map(self._size, filled))
-        return self.sizes[id(node)]
+        return self.sizes.get(node, lambda: self._whole_size(node))
+
+    def _whole_size(self, node: NodeBuilder) -> int:
+        graphs = [*(one.graph for one in node.passes or ()), *([node.graph] if node.graph else [])]
+        filled = [value for value in node.fields.values() if isinstance(value, NodeBuilder)]
+        return 1 + sum(map(self._graph_size, graphs)) + sum(map(self._size, filled))
 
     def _graph_size(self, graph: GraphBuilder) -> int:
         return sum(map(self._size, graph.nodes.values()))
@@ -170,10 +172,7 @@ class Repeats:
 
     def _free(self, what: Any) -> frozenset[str]:
         """The names that a piece of a recipe may read."""
-        if id(what) not in self.free:
-            self.free[id(what)] = identifiers([what])
-            self.values.keep_alive.append(what)
-        return self.free[id(what)]
+        return self.free.get(Same(what), lambda: identifiers([what]))
 
 
 def _key(binding: Binding) -> Any:
@@ -181,5 +180,5 @@ def _key(binding: Binding) -> Any:
         case Bound(value=value):
             return "value", type(value), value
         case Deferred(holds=holds):
-            return "deferred", id(holds)
+            return "deferred", Same(holds)
     return ("broken",)

@@ -82,11 +82,11 @@ class BlockTyper:
             demand(node, given, self.mistakes)
         known = lengths(node, given, self.mistakes)
         for port, axis in node.part.position_inputs.items():
-            if port not in given and isinstance(named := self._positions(str(known.get(axis))), TensorType):
+            if port not in given and isinstance(named := self.positions(str(known.get(axis))), TensorType):
                 known.setdefault("...", named.axes[:-1])
         return known
 
-    def _positions(self, axis: str) -> Types | None:
+    def positions(self, axis: str) -> Types | None:
         """The type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
         ref, root = dict(self.inference.program.positions).get(axis), self.inference.root
         if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:

@@ -27,6 +27,7 @@ from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.defined_block import is_defined
 from composer.language.unknown_names import unknown
+from composer.memo import Interned
 
 
 def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
@@ -54,7 +55,7 @@ class Inference:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.mistakes = TypeErrors()
-        self.done: dict[tuple[Any, ...], TypedGraph] = {}
+        self.done: Interned[tuple[Any, ...], TypedGraph] = Interned()
         self.extents: list[tuple[type[Part], Mapping[str, Any]]] = []
         """The blocks around what is being typed that the recipe defines, each with the lengths of its axes."""
         self.root: TypedGraph | None = None
@@ -111,10 +112,9 @@ class Inference:
         types = {item.name: given.get(item.name, UNKNOWN) for item in graph.inputs}
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
         around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in self.extents)
-        key = (id(graph), tuple(types.values()), around, self.grows)
-        if key not in self.done:
-            self.done[key] = self._graph(graph, types)
-        return self.done[key]
+        positions = tuple(self.blocks.positions(axis) for axis, _ in self.program.positions)
+        key = (graph, tuple(types.values()), around, positions, self.grows, self.mistakes.outside)
+        return self.done.get(key, lambda: self._graph(graph, types))
 
     def _graph(self, graph: Graph, types: InputTypes) -> TypedGraph:
         nodes: dict[str, TypedNode] = {}

@@ -16,6 +16,7 @@ from composer.graph.passes.infer.type_patterns import Mismatch, declared
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import TensorType
 from composer.language.expressions.parser import names
+from composer.language.recipe.defined_block import is_defined
 
 
 class TypeErrors:
@@ -99,6 +100,15 @@ class TypeErrors:
         return holder.kind if holder is not None and isinstance(node.name_span.source, Declaration) else node.part.kind
 
     # -- places
+
+    @property
+    def outside(self) -> Span | None:
+        """Where the mistakes of a graph are told that belongs to a block's own expansion; None for a graph of the author's."""
+        if not self.holders:
+            return None
+        holder = self.holders[-1]
+        expanded = holder.part is not None and not is_defined(holder.part)
+        return self._own(holder.name_span) if expanded or isinstance(holder.name_span.source, Declaration) else None
 
     def _own(self, span: Span) -> Span:
         """A span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""

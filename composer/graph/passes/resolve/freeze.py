@@ -26,6 +26,7 @@ from composer.graph.ir import (
 )
 from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
 from composer.graph.state_update import SUFFIX
+from composer.memo import Interned, Memo
 
 
 def freeze(root: GraphBuilder, diagnostics: list[Diagnostic]) -> Graph | None:
@@ -39,16 +40,17 @@ def freeze(root: GraphBuilder, diagnostics: list[Diagnostic]) -> Graph | None:
 class _Freezer:
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
-        self.done: dict[int, Graph] = {}
-        self.equal: dict[Any, Graph] = {}
+        self.done: Memo[GraphBuilder, Graph] = Memo()
+        self.equal: Interned[Any, Graph] = Interned()
 
     def graph(self, builder: GraphBuilder) -> Graph:
-        if id(builder) not in self.done:
-            self._prune(builder)
-            nodes = tuple(self.node(builder.nodes[name]) for name in self._order(builder))
-            graph = Graph(tuple(builder.inputs.values()), nodes, tuple(builder.outputs.items()))
-            self.done[id(builder)] = self.equal.setdefault((graph.inputs, graph.nodes, graph.outputs), graph)
-        return self.done[id(builder)]
+        return self.done.get(builder, lambda: self._graph(builder))
+
+    def _graph(self, builder: GraphBuilder) -> Graph:
+        self._prune(builder)
+        nodes = tuple(self.node(builder.nodes[name]) for name in self._order(builder))
+        graph = Graph(tuple(builder.inputs.values()), nodes, tuple(builder.outputs.items()))
+        return self.equal.get((graph.inputs, graph.nodes, graph.outputs), lambda: graph)
 
     def _prune(self, builder: GraphBuilder) -> None:
         """A group that never reads the input it was implicitly given is not wired to it. Of a recipe used as a block, what
@@ -183,7 +185,7 @@ def _wires(node: NodeBuilder) -> Iterable[Wire]:
     yield from node.wires.values()
     if node.graph is not None:
         yield from node.graph.capture_wires.values()
-    for one in {id(p.graph): p.graph for p in node.passes or ()}.values():
+    for one in dict.fromkeys(p.graph for p in node.passes or ()):
         yield from one.capture_wires.values()
 
 

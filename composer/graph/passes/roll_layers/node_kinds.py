@@ -12,6 +12,7 @@ from blocks.losses.loss import Loss
 from blocks.primitives.state import State
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
+from composer.memo import Memo, Numbering
 
 Port: TypeAlias = tuple[Hashable, int]
 """A port, and which one of a list."""
@@ -23,30 +24,26 @@ class Kinds:
 
     bare: bool = False
     """Whether only the types of blocks count, not their fields."""
-    numbers: dict[Hashable, int] = field(default_factory=dict)
-    graphs: dict[int, Hashable] = field(default_factory=dict)
-
-    def number(self, key: Hashable) -> int:
-        """Equal for equal keys."""
-        return self.numbers.setdefault(key, len(self.numbers))
+    numbers: Numbering[Hashable] = field(default_factory=Numbering)
+    graphs: Memo[TypedGraph, int] = field(default_factory=Memo)
 
     def of(self, node: TypedNode) -> int:
         """Equal for nodes that compute the same and give the same shapes; whose parameters they have does not count."""
-        return self.number(self._key(node))
+        return self.numbers.of(self._key(node))
 
     def akin(self, node: TypedNode) -> int:
         """Equal for blocks of one type, with one name but for the numbers in it, that give the same shapes."""
         part = node.part if isinstance(node, TypedBlock) else None
         if _alone(node) or not re.search(r"\d", node.name):
-            return self.number(id(node))
-        return self.number((type(node), type(part), re.sub(r"\d+", "#", node.name), tuple(node.outputs.items())))
+            return self.numbers.of(node)
+        return self.numbers.of((type(node), type(part), re.sub(r"\d+", "#", node.name), tuple(node.outputs.items())))
 
     def _key(self, node: TypedNode) -> Hashable:
         held = node.node.trainable, node.node.dropped
         match node:
             case TypedBlock(part=part, slots=slots):
                 if _alone(node):
-                    return id(node)
+                    return node
                 filled = tuple((name, slot and self.of(slot)) for name, slot in slots.items())
                 ports = tuple(node.inputs.items()), tuple(node.outputs.items()), node.node.requested_outputs
                 return "block", type(part) if self.bare else settings(part), ports, filled, node.copies, held
@@ -57,17 +54,18 @@ class Kinds:
                 return "scan", str(node.axis), self.graph(graph), walked, held
         return "repeat", node.node.share is not None, tuple(map(self.graph, node.passes)), held
 
-    def graph(self, graph: TypedGraph) -> Hashable:
+    def graph(self, graph: TypedGraph) -> int:
         """Equal for graphs of equal nodes with the same names; what they are given goes by its place."""
-        if id(graph) not in self.graphs:
-            inputs = {one.name: number for number, one in enumerate(graph.graph.inputs)}
-            given = tuple((graph.inputs[one.name], one.many) for one in graph.graph.inputs)
-            nodes = tuple(
-                (node.name, self.of(node), tuple((port, from_(ref, inputs)) for port, ref in reads(node))) for node in graph.nodes
-            )
-            outputs = tuple((name, from_(ref, inputs)) for name, ref in graph.graph.outputs)
-            self.graphs[id(graph)] = self.number((given, nodes, outputs))
-        return self.graphs[id(graph)]
+        return self.graphs.get(graph, lambda: self._graph(graph))
+
+    def _graph(self, graph: TypedGraph) -> int:
+        inputs = {one.name: number for number, one in enumerate(graph.graph.inputs)}
+        given = tuple((graph.inputs[one.name], one.many) for one in graph.graph.inputs)
+        nodes = tuple(
+            (node.name, self.of(node), tuple((port, from_(ref, inputs)) for port, ref in reads(node))) for node in graph.nodes
+        )
+        outputs = tuple((name, from_(ref, inputs)) for name, ref in graph.graph.outputs)
+        return self.numbers.of((given, nodes, outputs))
 
 
 def from_(ref: Ref, inputs: dict[str, int]) -> Hashable:

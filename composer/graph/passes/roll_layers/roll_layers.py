@@ -9,8 +9,9 @@ from composer.graph.initial_values import InitialValues
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.passes.roll_layers.rewrite import Fold
 from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
-from composer.graph.passes.roll_layers.stacks import StackFinder
+from composer.graph.passes.roll_layers.stacks import Ownership, StackFinder
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.memo import Interned
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +56,12 @@ class _Folder:
 
     def __init__(self, table: Sequence[NamedParameter]) -> None:
         self.stacks = StackFinder(table)
-        self.done: dict[int, tuple[TypedGraph, RolledNames]] = {}
-        """Of each graph, by its id, what it has become."""
-        self.kept: list[TypedGraph] = []
-        """Those graphs, so that no other takes an id."""
+        self.done: Interned[tuple[TypedGraph, Ownership], tuple[TypedGraph, RolledNames]] = Interned()
+        """Of each graph, and of whose parameters it has, what it has become."""
 
     def graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, RolledNames]:
         """A graph with its layers folded, whose nodes stand at a place; the graph itself where it has none."""
-        if id(graph) not in self.done:
-            self.kept.append(graph)
-            self.done[id(graph)] = self._graph(graph, place)
-        return self.done[id(graph)]
+        return self.done.get((graph, self.stacks.ownership(place)), lambda: self._graph(graph, place))
 
     def _graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, RolledNames]:
         inside = {node.name: self.node(node, place) for node in graph.nodes}

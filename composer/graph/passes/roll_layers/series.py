@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.node_kinds import Port
+from composer.memo import lazy
 
 SAVED = 4
 """Boxes that a fold must save to be worth its frame."""
@@ -83,17 +83,17 @@ class Series:
     alike: bool
     """Whether all passes have to read the same from elsewhere."""
 
-    @cached_property
+    @lazy
     def places(self) -> Mapping[str, int]:
         """Where each node stands."""
         return {member.name: index for index, member in enumerate(self.members)}
 
-    @cached_property
+    @lazy
     def numbers(self) -> Sequence[Sequence[str]]:
         """Those in the name of each node."""
         return [re.findall(r"\d+", member.name) for member in self.members]
 
-    @cached_property
+    @lazy
     def flowing(self) -> Sequence[int]:
         """For each node how many values of nodes below it are read by it or further up."""
         last = {self.places[ref.node]: len(self.members) for ref in self.outputs if ref.node in self.places}
@@ -107,7 +107,7 @@ class Series:
             steps[read + 1] -= 1
         return list(accumulate(steps))
 
-    @cached_property
+    @lazy
     def readers(self) -> Mapping[int, Sequence[tuple[int, Port]]]:
         """For each node who reads it, and at which port; what the graph returns is read above all nodes."""
         found: dict[int, list[tuple[int, Port]]] = {}

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from composer.graph.parameters import NamedParameter
 from composer.graph.passes.roll_layers.node_kinds import Kinds, Port, boxes, reads
 from composer.graph.passes.roll_layers.series import LayerRun, Member, Series, SeriesValue
 from composer.graph.typed import TypedGraph
+from composer.memo import Numbering
 
 MOST_KINDS = 3
 """Kinds of layers that one frame tells apart whatever they are."""
 MOST_TOLD = 6
 """Values of a field that are listed one by one: layers that differ in nothing else are a stack of as many kinds."""
+
+
+Ownership: TypeAlias = tuple[tuple[str, str | int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +43,22 @@ class StackFinder:
         self.kinds, self.forms = Kinds(), Kinds(bare=True)
         self.owners: dict[str, list[tuple[str, str]]] = {}
         """Of each path the names of all parameters below, and of whose they are."""
+        self.tied: dict[str, list[tuple[str, str]]] = {}
+        """Of each place those that are another's."""
         for entry in table:
             steps = entry.name.split(".")
             for end in range(1, len(steps)):
                 self.owners.setdefault(".".join(steps[:end]), []).append((entry.name, entry.owner))
+                if entry.name != entry.owner:
+                    self.tied.setdefault(".".join([*steps[:end], ""]), []).append((entry.name, entry.owner))
+
+    def ownership(self, place: str) -> Ownership:
+        """Whose parameters those below a place are that are another's; equal where only the names of owners outside differ."""
+        outside: Numbering[str] = Numbering()
+        return tuple(
+            (name.removeprefix(place), owner.removeprefix(place) if owner.startswith(place) else outside.of(owner))
+            for name, owner in self.tied.get(place, ())
+        )
 
     def within(self, graph: TypedGraph, place: str) -> list[LayerStack]:
         """The layers in a graph: equal ones in a row, or such as have one name but for the number and are of a few kinds."""

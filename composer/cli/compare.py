@@ -1,4 +1,4 @@
-"""`arco plays`: small models of six kinds learn the same plays, and stand in one table with what counting reaches."""
+"""`arco demo --compare`: six small models learn the same plays, and stand in one table with what n-grams reach."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.export import write_whole
-from composer.cli.running import add_device, rebuild, refusals
-from composer.cli.train import trained
+from composer.cli.output import write_file
+from composer.cli.running import rebuild, refusals
+from composer.cli.train import RUNS, option_of, trained
 from composer.package_data import plays
 
 if TYPE_CHECKING:
@@ -32,17 +32,17 @@ MODELS: Mapping[str, Mapping[str, object]] = {
     },
 }  # fmt: skip
 """Each recipe with what is set in it, from the least to the most."""
-COUNTING = ("counting characters", "counting pairs", "counting 3 in a row", "counting 4 in a row", "counting 5 in a row")
+NGRAMS = ("unigrams", "bigrams", "trigrams", "4-grams", "5-grams")
 PAGE = """# Models on the plays
 
 Six small models learn nine plays by Shakespeare, a character at a time, and predict the last tenth of the text, which they
 have not seen. Each makes {steps:,} steps of {batch_size} windows of {seq_len} characters, with one schedule for all. Above them
-stands what counting reaches on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
+stand n-grams on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
 
 {table}
 
-`arco plays -o docs/models-on-plays.md` wrote this page, with {threads}. A row that is done is kept in `runs/plays`, so the
-command can be stopped, and goes on where it was. Seconds are those of the training steps; what any of these models would
+`arco demo --compare -o docs/models-on-plays.md` wrote this page, with {threads}. A row that is done is kept in `runs/compare`,
+so the command can be stopped, and continues where it was. Seconds are those of the training steps; what any of these models would
 reach with more steps, more width or a schedule of its own is another question. One of them alone:
 
 ```sh
@@ -66,20 +66,6 @@ class ResultRow:
         return f"| {self.name} | {count} | {self.nats:.3f} | {f'{self.seconds:.0f}' if self.seconds is not None else ''} |"
 
 
-def declare(parser: argparse.ArgumentParser, name: str) -> None:
-    """How long, where the runs are kept, and where the page goes."""
-    parser.add_argument(
-        "--steps", metavar="N", type=int, default=SETTINGS["steps"], help="updates of each model's weights (default: %(default)s)"
-    )
-    parser.add_argument("--only", metavar="RECIPE", choices=MODELS, action="append", help="these models alone; may be repeated")
-    parser.add_argument(
-        "--runs", metavar="FOLDER", type=Path, default=Path("runs", "plays"), help="where to keep the runs (default: runs/plays)"
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the table as a page of Markdown")
-    add_device(parser)
-    parser.set_defaults(run=run)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Train what is not trained yet, and print the table."""
     import torch
@@ -89,21 +75,24 @@ def run(arguments: argparse.Namespace) -> int:
     text = read_text(plays())
     tokenizer = characters_of(text)
     data = tokenize(text, tokenizer, path=plays())
-    settings = TrainSettings(**{**SETTINGS, "steps": arguments.steps})
+    steps = SETTINGS["steps"] if arguments.steps is None else arguments.steps
+    settings = TrainSettings(**{**SETTINGS, "steps": steps, "seed": arguments.seed})
+    folder = arguments.folder or RUNS / "compare"
+    print(f"run folders: {folder}")
     rows = list(counted(text))
     with refusals():
         for name in arguments.only or MODELS:
-            rows.append(row(name, arguments.runs / name, settings, tokenizer, data, arguments.device))
+            rows.append(row(name, folder / name, settings, tokenizer, data, arguments.device))
     shown = "\n".join(["| model | parameters | nats per character | seconds |", "|---|---:|---:|---:|", *map(str, rows)])
     print(f"\n{shown}")
     if arguments.output is not None:
-        write_whole(arguments.output, page(shown, settings, torch.get_num_threads()))
-        print(f"\nwrote {arguments.output}")
+        print()
+        write_file(Path(arguments.output), page(shown, settings, torch.get_num_threads()))
     return 0
 
 
 def page(table: str, settings: TrainSettings, threads: int) -> str:
-    """The whole page."""
+    """Return the whole page."""
     return PAGE.format(
         table=table,
         steps=settings.steps,
@@ -115,24 +104,24 @@ def page(table: str, settings: TrainSettings, threads: int) -> str:
 
 
 def command(name: str) -> str:
-    """What trains one model by itself."""
+    """Return the command that trains one model by itself."""
     by_set = "".join(f" --set {path}={value}" for path, value in MODELS[name].items())
-    words = [f"--{key.replace('_', '-')} {value}" for key, value in SETTINGS.items()]
+    words = [f"{option_of(key)} {value}" for key, value in SETTINGS.items()]
     lines = [f"arco train {name}{by_set}", "--data composer/data/shakespeare.txt", " ".join(words[:6]), " ".join(words[6:])]
     return " \\\n  ".join(lines)
 
 
 def counted(text: str) -> Iterator[ResultRow]:
-    """What counting reaches."""
+    """Yield what n-grams reach."""
     from composer.evaluate.ngrams import witten_bell
     from composer.train import split
 
-    for name, nats in zip(COUNTING, witten_bell(*split(text)), strict=True):
+    for name, nats in zip(NGRAMS, witten_bell(*split(text)), strict=True):
         yield ResultRow(name, nats)
 
 
 def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, data: TextData, device: str | None) -> ResultRow:
-    """A model's line; it is trained, or goes on, only where its run is not done."""
+    """Return a model's line, after training it or resuming it where its run is not done."""
     from composer.recipe import load
     from composer.train import RunFolder, resume
 
@@ -141,7 +130,7 @@ def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, 
     if not kept.settings.exists():
         trained(recipe, tokenizer, data, settings, folder, device)
     elif done(kept, settings) is None:
-        print(f"{name} goes on in {folder}")
+        print(f"{name} is resumed; run folder {folder}")
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())
     last = done(kept, settings)
     assert last is not None  # training ends with a validation
@@ -149,7 +138,7 @@ def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, 
 
 
 def done(run: RunFolder, settings: TrainSettings) -> Mapping[str, float] | None:
-    """What the last step of a run measured; None where it has not come to it, or was begun with other settings."""
+    """Return what the last step of a run measured; None where it was not reached, or the settings are others."""
     from composer.train import metrics
     from composer.train.settings import load_settings
 

@@ -1,0 +1,127 @@
+"""Help as people know it from other tools: what a command does, its usage, its options in groups, and examples to copy."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+
+from composer.cli.arguments import Parser
+from composer.diagnostics.render import Paint
+
+WIDEST = 100
+"""Columns beyond which a line of help is tiring to read."""
+TERM_WIDTH = 26
+"""Columns of an option with its value; the help of a longer one starts on the next line."""
+EXIT_CODES = {
+    0: "success",
+    1: "a recipe is wrong; of `arco diff`: the models differ",
+    2: "wrong usage, or something cannot be read, written or run",
+    130: "interrupted",
+}
+
+
+def help_of(parser: Parser, paint: Paint) -> str:
+    """Return the help of one command."""
+    sections = [
+        _wrapped(parser.description or ""),
+        f"{paint('Usage:', 'strong')} {_usage(parser)}",
+        *(_section(group.title or "", map(_entry, group._group_actions), paint) for group in _groups(parser)),
+        _examples(parser, paint),
+        "\n\n".join(map(_wrapped, parser.notes.split("\n\n"))),
+    ]
+    return "\n\n".join(filter(None, sections)) + "\n"
+
+
+def overview(groups: Mapping[str, Mapping[str, str]], paint: Paint) -> str:
+    """Return the help of `arco` itself: every command, in groups, with what it does."""
+    width = max(len(name) for commands in groups.values() for name in commands)
+    sections = [
+        _wrapped("Compose neural networks from recipes: check, count, draw, compile, train, generate."),
+        f"{paint('Usage:', 'strong')} arco COMMAND [OPTIONS]",
+        *(_section(title, commands.items(), paint, width) for title, commands in groups.items()),
+        _section("Options", [("-h, --help", "Show this help"), ("--version", "Show the version")], paint, width),
+        _section("Exit codes", ((str(code), means) for code, means in EXIT_CODES.items()), paint, width),
+        _wrapped("`arco COMMAND -h` or `arco help COMMAND` shows the options of a command, with examples."),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _groups(parser: Parser) -> list[argparse._ArgumentGroup]:
+    """Arguments first, then the groups of the command, then the options that are in none."""
+    positionals, rest, *own = parser._action_groups
+    positionals.title, rest.title = "Arguments", "Options"
+    return [group for group in (positionals, *own, rest) if group._group_actions]
+
+
+def _usage(parser: Parser) -> str:
+    """The command with its arguments, or the lines that it gives itself."""
+    if parser.usage:
+        return parser.usage.replace("\n", "\n       ")
+    positionals = [action for action in parser._actions if not action.option_strings]
+    return " ".join([parser.prog, "[OPTIONS]", *map(_positional, positionals)])
+
+
+def _positional(action: argparse.Action) -> str:
+    match action.nargs:
+        case "+":
+            return f"{action.metavar}..."
+        case "?":
+            return f"[{action.metavar}]"
+    return str(action.metavar)
+
+
+def _entry(action: argparse.Action) -> tuple[str, str]:
+    """An argument as it is typed, and what it means."""
+    if not action.option_strings:
+        return _positional(action), _meaning(action)
+    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}{'...' * (action.nargs == '+')}"
+    indent = "" if len(action.option_strings[0]) == 2 else " " * 4  # long names stand below each other
+    return f"{indent}{', '.join(action.option_strings)}{value}", _meaning(action)
+
+
+def _meaning(action: argparse.Action) -> str:
+    """The help of an argument, with its choices, its default and whether it may be repeated."""
+    choices = f": {{{'|'.join(map(str, action.choices))}}}" if action.choices else ""
+    facts = []
+    if action.default not in (None, False, "") and action.default != [] and action.nargs != 0:
+        facts.append(f"default: {action.default}")
+    if isinstance(action, argparse._AppendAction | argparse._ExtendAction):
+        facts.append("repeatable")
+    return f"{action.help}{choices}" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def _section(title: str, entries: Iterable[tuple[str, str]], paint: Paint, width: int = TERM_WIDTH) -> str:
+    """A heading, and terms with their meanings in two columns."""
+    lines = [paint(f"{title}:", "strong")]
+    for term, meaning in entries:
+        first, *more = textwrap.wrap(meaning, _columns() - width - 4, break_on_hyphens=False) or [""]
+        shown = paint(term, "accent")
+        if len(term) > width:
+            lines += [f"  {shown}", " " * (width + 4) + first]
+        else:
+            lines.append(f"  {shown}{' ' * (width - len(term))}  {first}")
+        lines += [" " * (width + 4) + line for line in more]
+    return "\n".join(lines)
+
+
+def _examples(parser: Parser, paint: Paint) -> str:
+    """Commands to copy, each below what it does."""
+    if not parser.examples:
+        return ""
+    return "\n".join([paint("Examples:", "strong"), *_example_lines(parser, paint)])
+
+
+def _example_lines(parser: Parser, paint: Paint) -> Iterator[str]:
+    for does, command in parser.examples:
+        yield f"  {paint(f'# {does}', 'dim')}"
+        yield f"  {paint('$', 'dim')} {command}"
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _columns(), break_on_hyphens=False))
+
+
+def _columns() -> int:
+    return max(60, min(WIDEST, shutil.get_terminal_size().columns))

@@ -1,0 +1,77 @@
+"""Where a result goes: to standard output, or to the file that `-o` names."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from composer.atomic_files import save
+from composer.cli.arguments import Once, Problem
+from composer.diagnostics.render import Paint
+
+WIDTH = 100
+"""Columns of a list."""
+
+STANDARD = "-"
+"""`-o -`: standard output, also where that is a terminal and the result is a picture."""
+
+
+def add_output(
+    parser: argparse._ActionsContainer, help: str = "Write to this file, replacing it, instead of standard output"
+) -> None:
+    """Declare `-o`."""
+    parser.add_argument("-o", "--output", metavar="FILE", action=Once, help=help)
+
+
+def rows(meanings: Mapping[str, str], paint: Paint, *, width: int = 0, indent: str = "") -> Iterator[str]:
+    """Yield a line for each name, with the beginning of what it means."""
+    width = width or max(map(len, meanings))
+    for name, meaning in meanings.items():
+        short = textwrap.shorten(meaning, WIDTH - len(indent) - width - 2, placeholder=" …")
+        yield f"{indent}{paint(name, 'accent')}{' ' * (width - len(name))}  {short}"
+
+
+def emit(content: str | bytes, output: str | None) -> None:
+    """Print a result, or write it to the file that was named and say so.
+
+    Raises:
+        Problem: where the file cannot be written.
+    """
+    if output not in (None, STANDARD):
+        write_file(Path(output), content)
+        return
+    if isinstance(content, bytes):
+        sys.stdout.buffer.write(content)
+    else:
+        sys.stdout.write(content)
+
+
+def write_file(file: Path, content: str | bytes) -> None:
+    """Write a file so that it is never seen half written, and say so.
+
+    Raises:
+        Problem: where that cannot be; an old file is then as it was.
+    """
+    try:
+        save(file, content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise unwritable(file, error) from None
+    print(f"wrote {file}")
+
+
+def unwritable(file: Path | str, error: OSError) -> Problem:
+    """Return the problem of a file that the system refuses."""
+    return Problem(f"arco: {file} cannot be written: {(error.strerror or str(error)).lower()}")
+
+
+def keep_off_terminal(command: str, format: str, output: str | None, example: str) -> None:
+    """Refuse to fill a terminal with a picture that nobody asked to see as text.
+
+    Raises:
+        Problem: with what to type instead.
+    """
+    if output is None and sys.stdout.isatty():
+        raise Problem(f"arco {command}: a terminal does not show {format.upper()}", f"-o {example} writes a file; -o - prints it")

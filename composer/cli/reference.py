@@ -1,0 +1,152 @@
+"""`arco explain`, `blocks` and `schema`: the reference, from the index of errors and the declarations of blocks."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from itertools import groupby
+
+from blocks.core import Library, Part
+from composer.cli.arguments import Parser, Problem, add_blocks, library_of, misspelled
+from composer.cli.color import painter
+from composer.cli.output import add_output, emit, rows
+from composer.diagnostics.render import Paint
+from composer.package_data import errors_page
+
+WIDTH = 100
+INDENT = " " * 4
+
+
+def declare(parser: Parser, name: str) -> None:
+    """Declare the arguments of one of the three."""
+    match name:
+        case "explain":
+            parser.add_argument(
+                "code", metavar="CODE", nargs="?", help="The code between brackets in an error; without it, all are listed"
+            )
+            parser.examples = [
+                ("Explain an error that `arco check` shows as error[indivisible]", "arco explain indivisible"),
+                ("List every code", "arco explain"),
+            ]
+            parser.set_defaults(run=explain)
+        case "blocks":
+            parser.add_argument(
+                "name", metavar="BLOCK", nargs="?", help="A block, mask, norm or the like; without it, all are listed"
+            )
+            add_blocks(parser)
+            parser.examples = [
+                ("Look up the fields, ports and weights of a block", "arco blocks attention"),
+                ("List everything that a recipe can name", "arco blocks"),
+            ]
+            parser.set_defaults(run=show)
+        case "schema":
+            add_blocks(parser)
+            add_output(parser)
+            parser.examples = [("Write the schema where an editor finds it", "arco schema -o recipe.schema.json")]
+            parser.notes = "An editor with a YAML language server completes and checks recipes with it."
+            parser.set_defaults(run=print_schema)
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Print the section of a code, or every code with what it means."""
+    known = sections(errors_page().read_text(encoding="utf-8"))
+    if arguments.code is None:
+        for line in rows({code: section.strip().partition("\n")[0] for code, section in known.items()}, painter(sys.stdout)):
+            print(line)
+        return 0
+    code = arguments.code.strip("[]").removeprefix("error[").removeprefix("warning[")
+    if code not in known:
+        raise Problem(
+            f"arco explain: there is no error called `{arguments.code}`",
+            misspelled(code, known) or "`arco explain` lists them all",
+        )
+    print(f"{painter(sys.stdout)(code, 'strong')}\n\n{plain(known[code])}")
+    return 0
+
+
+def sections(page: str) -> dict[str, str]:
+    """Return the text below each heading of the index, by its code."""
+    _, *parts = page.split("\n## ")
+    return {code: text for code, _, text in (part.partition("\n") for part in parts)}
+
+
+def plain(section: str) -> str:
+    """Return Markdown as it reads in a terminal: paragraphs wrapped, examples indented."""
+    lines: list[str] = []
+    fenced = False
+    for line in section.strip().splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced:
+            lines.append(f"    {line}".rstrip())
+        else:
+            lines.extend(textwrap.wrap(line, WIDTH) or [""])
+    return "\n".join(lines)
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Print one entry of the reference, or every name with its first sentence."""
+    library, paint = library_of(arguments), painter(sys.stdout)
+    if arguments.name is None:
+        print("\n".join(_list(library, paint)))
+        return 0
+    if arguments.name not in library:
+        raise Problem(
+            f"arco blocks: there is no block called `{arguments.name}`",
+            misspelled(arguments.name, library) or "`arco blocks` lists them all",
+        )
+    print("\n".join(_entry(library[arguments.name], paint)))
+    return 0
+
+
+def _list(library: Library, paint: Paint) -> Iterator[str]:
+    widest = max(map(len, library))
+    parts = sorted((library[name] for name in library), key=lambda part: (_package(part), part.kind))
+    for package, members in groupby(parts, _package):
+        yield paint(f"{package}:", "strong")
+        yield from rows({part.kind: _sentence(part) for part in members}, paint, width=widest, indent="  ")
+        yield ""
+
+
+def _package(part: type[Part]) -> str:
+    return part.__module__.rpartition(".")[0].rpartition(".")[2].replace("_", " ") or "of your own"
+
+
+def _sentence(part: type[Part]) -> str:
+    """The first sentence of what a part says of itself, without its formula."""
+    return " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()).partition(": `")[0]
+
+
+def _entry(part: type[Part], paint: Paint) -> Iterator[str]:
+    from composer.block_reference import docs_of, facts, field_rows
+
+    yield paint(part.kind, "strong")
+    for paragraph in inspect.cleandoc(part.__doc__ or "").split("\n\n"):
+        yield ""
+        yield from textwrap.wrap(" ".join(paragraph.split()), WIDTH)
+    if part.paper is not None:
+        yield f"\n{part.paper.title}, {part.paper.reference}"
+    rows, docs = list(field_rows(part)), docs_of(part)
+    if rows:
+        yield "\n" + paint("fields", "strong")
+    for name, takes, default in rows:
+        shown = "required" if default == "required" else f"default: {default}"
+        yield f"  {paint(name, 'accent')}: {takes}; {shown}".replace("`", "")
+        yield from textwrap.wrap(" ".join(docs.get(name, "").split()), WIDTH - 4, initial_indent=INDENT, subsequent_indent=INDENT)
+    for title, items in facts(part):
+        if items:
+            yield "\n" + paint(title, "strong")
+            yield from (f"  {item}".replace("`", "") for item in items)
+
+
+def print_schema(arguments: argparse.Namespace) -> int:
+    """Print the JSON Schema."""
+    import json
+
+    from composer.json_schema import schema
+
+    emit(json.dumps(schema(library_of(arguments)), indent=2, ensure_ascii=False) + "\n", arguments.output)
+    return 0

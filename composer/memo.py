@@ -1,0 +1,139 @@
+"""What was worked out before is looked up, and equal things become one object.
+
+Two tables, for two purposes. A `Memo` only saves time: its results are functions of their keys, and nothing changes where `off`
+makes each anew. An `Interned` makes the identity of its results mean something, such as that equal passes of a repeat are one
+graph; it keeps them in either case, and where memos are off it makes each again and holds it against the one it has, so that a
+key that lacks what its result depends on is found.
+
+A key holds on to what it consists of. Graphs and nodes are compared by identity; for what compares by value, `Same` does so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+_enabled: ContextVar[bool] = ContextVar("memos", default=True)
+
+
+@contextmanager
+def off() -> Iterator[None]:
+    """Turn off every memo that is made in here, for tests: results must not depend on what was worked out before."""
+    token = _enabled.set(False)
+    try:
+        yield
+    finally:
+        _enabled.reset(token)
+
+
+class Memo(Generic[K, V]):
+    """Results by their keys."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self) -> None:
+        self._results: dict[K, V] | None = {} if _enabled.get() else None
+
+    def get(self, key: K, compute: Callable[[], V]) -> V:
+        """Return the result of a key, computed where it is not known."""
+        if self._results is None:
+            return compute()
+        if key not in self._results:
+            self._results[key] = compute()
+        return self._results[key]
+
+    def __len__(self) -> int:
+        """Return how many results are known."""
+        return len(self._results or ())
+
+
+class Interned(Generic[K, V]):
+    """The one object of each key."""
+
+    __slots__ = ("_again", "_objects")
+
+    def __init__(self) -> None:
+        self._objects: dict[K, V] = {}
+        self._again = not _enabled.get()
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """Return the object of a key, made where there is none.
+
+        Raises:
+            Ambient: where memos are off and what is made now differs from the object.
+        """
+        if key not in self._objects:
+            self._objects[key] = make()
+        elif self._again and not alike(self._objects[key], make()):
+            raise Ambient(f"equal keys give different objects, so the key lacks something: {key!r:.200}")
+        return self._objects[key]
+
+
+class Numbering(Generic[K]):
+    """A number for each key, counted in the order in which they come."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self) -> None:
+        self._numbers: dict[K, int] = {}
+
+    def of(self, key: K) -> int:
+        """Return the number of a key."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+class Ambient(AssertionError):
+    """A result depends on something that is not in its key."""
+
+
+class Same(Generic[V]):
+    """A thing as a key, compared by identity."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: V) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.thing is self.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+class lazy(cached_property[V]):
+    """An attribute of a frozen object, worked out when it is first asked for."""
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
+        if instance is None or _enabled.get():
+            return super().__get__(instance, owner)
+        return self.func(instance)
+
+
+def alike(one: Any, other: Any, partners: dict[Same[Any], Same[Any]] | None = None) -> bool:
+    """Whether two objects hold the same, and where one holds an object twice, so does the other."""
+    partners = {} if partners is None else partners
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        if type(one).__eq__ is object.__eq__:
+            ours, theirs = Same(one), Same(other)
+            if ours in partners or theirs in partners:
+                return partners.get(ours) == theirs and partners.get(theirs) == ours
+            partners |= {ours: theirs, theirs: ours}
+        return one is other or all(
+            alike(getattr(one, each.name), getattr(other, each.name), partners) for each in fields(one) if each.compare
+        )
+    if one is other:
+        return True
+    if isinstance(one, Mapping):
+        return list(one) == list(other) and all(alike(value, other[name], partners) for name, value in one.items())
+    if isinstance(one, Sequence) and not isinstance(one, str):
+        return len(one) == len(other) and all(alike(*pair, partners) for pair in zip(one, other, strict=True))
+    return bool(one == other)

@@ -1,0 +1,119 @@
+"""Help: every command in its group, every option in its group, and examples that run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from composer.cli import COMMANDS, GROUPS, declare
+from composer.cli.arguments import Parser
+from tests.cli.conftest import Arco
+from tests.docs.pages import ROOT, examples
+
+PARSERS = {name: declare(Parser(prog=f"arco {name}"), name) for name in COMMANDS}
+EXAMPLES = [(name, command) for name, parser in PARSERS.items() for _, command in parser.examples]
+METAVARS = {
+    "AXIS=LENGTH", "BLOCK", "CODE", "CONFIG", "DEVICE", "FILE", "FILE.py", "LENGTH", "MASK", "N", "NAME", "NAME=NUMBERS", "OTHER",
+    "P", "PATH", "PATH=VALUE", "RECIPE", "RECIPE|REVISION", "RUN", "SHELL", "TEXT", "X",
+}  # fmt: skip
+"""What values are called; choices are called as their option."""
+QUICK = ["--steps", "2", "--device", "cpu"]
+TINY = ["--seq-len", "8", "--batch-size", "2", "--warmup-steps", "1", "--set", "d_model=16", "--set", "n_heads=2"]
+
+
+def test_every_command_has_a_line_in_its_group(arco: Arco) -> None:
+    """Also for bare `arco` and `arco help`."""
+    done = arco()
+    assert (done.code, done.err) == (0, "") and done == arco("help") == arco("-h") == arco("--help")
+    place = -1
+    for title, commands in GROUPS.items():
+        place = done.out.index(f"\n\n{title}:\n", place + 1)
+        for name, (_, does) in commands.items():
+            place = done.out.index(f"\n  {name:<10}  {does}\n", place)
+    assert "\nExit codes:\n  0 " in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
+
+
+def test_the_readme_has_the_same_groups() -> None:
+    """And the same order."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("| | command |") :].partition("\n\n")[0].splitlines()[2:]
+    groups: dict[str, list[str]] = {}
+    name = ""
+    for title, commands in (line.split(" | ")[:2] for line in table):
+        name = title.strip("| ") or name
+        groups.setdefault(name, []).extend(re.findall(r"`arco (\w+)", commands))
+    assert groups == {title: [*commands] for title, commands in GROUPS.items()}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, arco: Arco) -> None:
+    """A summary in one line, the usage, every option, examples; and all three ways to ask for it."""
+    done = arco(command, "-h")
+    assert (done.code, done.err) == (0, "")
+    assert done == arco(command, "--help") == arco("help", command)
+    lines = done.out.splitlines()
+    assert lines[0] == f"{COMMANDS[command][1]}." and lines[2].startswith(f"Usage: arco {command}")
+    assert "Examples:" in lines
+    for action in PARSERS[command]._actions:
+        for option in action.option_strings:
+            assert re.search(rf"^  +(-., )?{re.escape(option)}\b", done.out, re.MULTILINE), option
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_arguments_are_called_alike(command: str) -> None:
+    """A metavar has one meaning, and a text of help starts with a capital and has no full stop at its end."""
+    for action in PARSERS[command]._actions:
+        if action.nargs != 0:
+            assert action.metavar in METAVARS or action.choices
+        text = action.help or ""
+        assert text[:1].isupper() and not text.endswith(".") and "%" not in text, text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 300])
+def test_help_fits_its_terminal(columns: int, arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples aside, which stay whole."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in ([], *([command, "-h"] for command in COMMANDS)):
+        lines = [line for line in arco(*words).out.splitlines() if not line.startswith(("  $", "  #"))]
+        assert max(map(len, lines)) <= min(columns, 100)
+
+
+@pytest.mark.parametrize(("name", "command"), EXAMPLES, ids=[command for _, command in EXAMPLES])
+def test_examples_run(name: str, command: str, arco: Arco, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are typed; training is cut short."""
+    words = shlex.split(re.sub(r" [|>] .*", "", re.sub(r'eval "\$\((.*)\)"', r"\1", command)))
+    assert words[:2] == ["arco", name]
+    prepare(tmp_path, name, words, arco, monkeypatch)
+    done = arco(*words[1:], *shortened(name, words))
+    assert done.code == (1 if name == "diff" and "gpt_mini" not in words[-1:] else 0), done.err
+    if "-o" in words:
+        assert Path(words[words.index("-o") + 1]).stat().st_size
+
+
+def shortened(name: str, words: list[str]) -> list[str]:
+    """What makes a long example short."""
+    match name:
+        case "train":
+            return ["--steps", "4", "--device", "cpu"] if "--resume" in words else [*QUICK, *TINY]
+        case "demo":
+            return [*QUICK, *(["--only", "rnn_lm"] if "--compare" in words else [])]
+        case "generate":
+            return ["--max-new-tokens", "3", "--device", "cpu"]
+    return []
+
+
+def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that the examples name, and a run folder where one is read."""
+    (folder / "input.txt").write_text("To be, or not to be: that is the question. HAMLET\n" * 60, encoding="utf-8")
+    for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
+        text = next(example.text for example in examples(page) if example.option("file") == file)
+        (folder / file).write_text(text, encoding="utf-8")
+    for module in ("demo", "compare"):
+        monkeypatch.setattr(f"composer.cli.{module}.plays", lambda: folder / "input.txt")
+    run = next((word for word in words if word.startswith("runs/")), None)
+    if run and (name == "generate" or "--resume" in words):
+        assert arco("train", "gpt_mini", "--data", "input.txt", "--run", run, *QUICK, *TINY).code == 0

@@ -1,0 +1,181 @@
+"""From the recipe to the graph: what is written out, wired, put in order, and tied."""
+
+from __future__ import annotations
+
+import pytest
+
+import composer
+from composer.diagnostics import Diagnostic
+from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Pending, Program, Ref, RepeatNode, Tie
+from composer.graph.passes.expand.expand import expand
+from composer.language.recipe.parser import parse
+
+HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
+
+
+def expanded(nodes: str, head: str = HEAD) -> tuple[Program | None, tuple[Diagnostic, ...]]:
+    """What `expand` makes of some nodes, and says of them."""
+    recipe = composer.load(head + nodes)
+    parsed = parse(recipe.document, recipe.library)
+    assert parsed is not None
+    return expand(parsed, recipe.library)
+
+
+def graph(nodes: str, head: str = HEAD) -> Graph:
+    """The graph of nodes that are right."""
+    program, found = expanded(nodes, head)
+    assert program is not None
+    assert found == ()
+    return program.graph
+
+
+def reads(node: Node) -> dict[str, list[str]]:
+    """What each port of a node reads."""
+    assert not isinstance(node, RepeatNode)
+    return {wire.port: list(map(str, wire.refs)) for wire in node.wires}
+
+
+def repeat(of: Graph, name: str) -> RepeatNode:
+    node = of[name]
+    assert isinstance(node, RepeatNode)
+    return node
+
+
+# -- expand
+
+
+def test_node_that_says_nothing_reads_the_one_above() -> None:
+    """And the first the input."""
+    found = graph("  a: relu\n  b: tanh\n")
+    assert [reads(node) for node in found.nodes] == [{"x": ["x"]}, {"x": ["a"]}]
+
+
+def test_residual_is_a_group_of_its_norm_its_body_and_a_sum() -> None:
+    """The sum reads what the group is given and what the body made of its norm."""
+    found = graph("  a: {type: residual, norm: rmsnorm, body: relu}\n")["a"]
+    assert isinstance(found, GroupNode)
+    norm, body, total = found.graph.nodes
+    assert reads(body) == {"x": [norm.name]}
+    assert sorted(name for names in reads(total).values() for name in names) == sorted(["x", body.name])
+
+
+@pytest.mark.parametrize(("deep", "kind"), [("true", "tanh"), ("false", "relu")])
+def test_condition_chooses_a_block(deep: str, kind: str) -> None:
+    """Decided before anything else is known of the graph."""
+    found = graph("  a: tanh if deep else relu\n", f"params: {{deep: {deep}}}\n{HEAD}")["a"]
+    assert isinstance(found, BlockNode)
+    assert found.part.kind == kind
+
+
+def test_field_that_needs_the_width_of_an_input_waits_for_it() -> None:
+    """Other fields are known at once."""
+    found = graph("  a: {type: linear, out: 3 * dim, bias: false}\n")["a"]
+    assert isinstance(found, BlockNode)
+    fields = dict(found.fields)
+    assert isinstance(fields["out"], Pending)
+    assert fields["bias"].value is False  # type: ignore[union-attr]  # it is known
+
+
+# -- repeats
+
+
+def test_passes_that_read_the_same_share_one_graph() -> None:
+    """However many there are."""
+    passes = repeat(graph("  a: {repeat: 5, graph: {b: relu}}\n"), "a").passes
+    assert len(passes) == 5
+    assert len({id(one.graph) for one in passes}) == 1
+
+
+def test_passes_that_read_their_number_differ() -> None:
+    """By what they make of it: two kinds for three passes."""
+    found = repeat(graph("  a: {repeat: 3, graph: {b: relu if layer == 1 else tanh}}\n"), "a")
+    assert [one.graph.nodes[0].part.kind for one in found.passes] == ["tanh", "relu", "tanh"]  # type: ignore[union-attr]  # blocks
+    first, second, third = (one.graph for one in found.passes)
+    assert first is third is not second
+
+
+def test_pass_is_given_what_the_one_before_returned() -> None:
+    """The first what the repeat is given."""
+    found = repeat(graph("  a: {repeat: 3, graph: {b: relu}}\n"), "a")
+    assert [wire.refs for one in found.passes for wire in one.wires] == [(Ref("x"),), (Ref("a", "", 0),), (Ref("a", "", 1),)]
+
+
+def test_values_of_each_are_taken_in_turn() -> None:
+    """From the start again where there are fewer than passes."""
+    found = repeat(graph("  a: {repeat: 5, each: {n: [2, 3]}, graph: {b: {type: linear, out: n}}}\n"), "a")
+    assert [dict(one.values)["n"] for one in found.passes] == [2, 3, 2, 3, 2]
+
+
+# -- wire
+
+
+def test_value_from_around_a_group_becomes_an_input_of_it() -> None:
+    """And a wire at its holder, so that the graph inside is closed."""
+    found = graph("  a: relu\n  b: tanh\n  g: {graph: {c: silu, d: {type: add, in: [c, a]}}}\n")["g"]
+    assert isinstance(found, GroupNode)
+    (captured,) = (item.name for item in found.graph.inputs if item.captured)
+    assert reads(found)[captured] == ["a"]
+    assert captured in [name for names in reads(found.graph["d"]).values() for name in names]
+
+
+def test_value_from_inside_a_group_becomes_an_output_of_it() -> None:
+    """Under its path; what the group returns stays the first."""
+    found = graph("  g: {graph: {c: silu, d: relu}}\n  e: {type: add, in: [g, g.c]}\n")
+    group = found["g"]
+    assert isinstance(group, GroupNode)
+    assert [ref.node for _, ref in group.graph.outputs] == ["d", "c"]
+    assert reads(found["e"]) == {"xs": ["g", "g.c"]}
+
+
+def test_name_that_nothing_has_is_told_at_its_place() -> None:
+    """With the near one that there is."""
+    _, (wrong,) = expanded("  first: relu\n  b: {type: tanh, in: frist}\n")
+    assert (wrong.code, wrong.span.line, wrong.hint) == ("unknown-node", 5, "did you mean first?")
+
+
+# -- freeze
+
+
+def test_nodes_stand_after_what_they_read() -> None:
+    """And else as they are written."""
+    found = graph("  a: {type: relu, in: c}\n  b: {type: tanh, in: x}\n  c: {type: silu, in: b}\n  d: {type: add, in: [a, b]}\n")
+    assert [node.name for node in found.nodes] == ["b", "c", "a", "d"]
+
+
+def test_cycle_is_told_with_its_whole_path() -> None:
+    """From the node that is written first."""
+    program, (wrong,) = expanded("  a: {type: relu, in: c}\n  b: {type: tanh, in: a}\n  c: {type: silu, in: b}\n")
+    assert program is None
+    assert wrong.code == "cycle"
+    assert wrong.message.startswith("a → b → c → a")
+
+
+def test_equal_graphs_are_one_object() -> None:
+    """Those of two groups in different places, whatever these are called."""
+    kinds = {"one": "tanh", "two": "tanh", "three": "silu"}
+    found = graph("".join(f"  {name}: {{graph: {{a: relu, b: {kind}}}}}\n" for name, kind in kinds.items()))
+    one, two, three = (found[name].graph for name in kinds)  # type: ignore[union-attr]  # groups
+    assert one is two is not three
+
+
+def test_group_that_does_not_read_what_it_is_given_is_not_wired_to_it() -> None:
+    """Where nothing was written."""
+    found = graph("  a: relu\n  g: {graph: {z: {type: parameter, shape: [8]}}}\n  s: {type: add, in: [a, g]}\n")["g"]
+    assert reads(found) == {}
+
+
+# -- ties
+
+
+@pytest.mark.parametrize(
+    ("tie", "path"),
+    [("a", ("a",)), ("layers(1).up", ("layers", 1, "up")), ("layers.up", ("layers", 2, "up"))],
+)
+def test_tie_leads_from_the_graph_around_to_a_node(tie: str, path: tuple[str | int, ...]) -> None:
+    """Of a repeat, the last pass where none is named."""
+    nodes = "  a: {type: linear, out: 8}\n  layers: {repeat: 3, graph: {up: {type: linear, out: 8}}}\n"
+    found = graph(f"{nodes}  g: {{graph: {{b: {{type: linear, out: 8, tie: {tie}}}}}}}\n")["g"]
+    assert isinstance(found, GroupNode)
+    (made,) = found.graph["b"].ties
+    assert isinstance(made, Tie)
+    assert (made.up, made.path, made.parameter) == (1, path, "")

@@ -1,0 +1,122 @@
+"""From the graph to the typed graph: sizes along the wires, one set of weights for passes, and how parameters start."""
+
+from __future__ import annotations
+
+import pytest
+
+import composer
+from composer.graph.passes.expand.init_rules import starts
+from composer.graph.passes.infer.infer import infer
+from composer.graph.typed import TypedGroup, TypedProgram, TypedRepeat
+
+HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
+
+
+def typed(nodes: str, head: str = HEAD) -> TypedProgram:
+    return composer.load(head + nodes).program
+
+
+def test_sizes_flow_along_the_wires() -> None:
+    """Each width is computed from the one before; axes that the recipe leaves open stay open."""
+    found = typed("  a: {type: linear, out: 3 * dim}\n  b: relu\n  c: {type: linear, out: dim // 2}\n")
+    assert [str(node.outputs["y"]) for node in found.root.nodes] == [
+        "float[batch, time, 24]",
+        "float[batch, time, 24]",
+        "float[batch, time, 12]",
+    ]
+
+
+def test_inference_is_a_function_of_the_program() -> None:
+    """Done again, it gives the types that it gave."""
+    found = typed("  a: {type: linear, out: 2 * dim}\n")
+    again, said = infer(found.program)
+    assert again is not None
+    assert said == ()
+    assert again.root.outputs == found.root.outputs
+
+
+def test_equal_passes_are_typed_once() -> None:
+    """Until the width changes."""
+    (repeat,) = typed("  a: {repeat: 4, graph: {b: {type: linear, out: 16}}}\n").root.nodes
+    assert isinstance(repeat, TypedRepeat)
+    first, *others = repeat.passes
+    assert first is not others[0]
+    assert len({id(one) for one in others}) == 1
+
+
+def test_group_has_the_type_of_its_last_node() -> None:
+    """And the same nodes elsewhere, given another width, another type."""
+    found = typed("  g: {graph: {a: {type: linear, out: 2 * dim}}}\n  h: {graph: {a: {type: linear, out: 2 * dim}}}\n")
+    one, two = found.root.nodes
+    assert isinstance(one, TypedGroup) and isinstance(two, TypedGroup)
+    assert [str(next(iter(node.outputs.values()))) for node in (one, two)] == ["float[batch, time, 16]", "float[batch, time, 32]"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "code", "words"),
+    [
+        ("  a: {type: linear, out: 5}\n  b: {type: add, in: [x, a]}\n", "type-mismatch", "time, 5]"),
+        ("  a: {type: attention, heads: 3, mask: full}\n", "indivisible", "heads"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_told_at_the_node(nodes: str, code: str, words: str) -> None:
+    """In numbers, and no type is made up for what follows."""
+    found = [each for each in composer.load(HEAD + nodes).check() if each.severity == "error"]
+    assert len(found) == 1
+    assert found[0].span.line == HEAD.count("\n") + nodes.count("\n")
+    assert found[0].code == code
+    assert words in found[0].message
+
+
+# -- share
+
+
+def test_one_set_of_weights_needs_passes_of_one_width() -> None:
+    """Two widths are refused where `share` is written; without it they are fine."""
+    nodes = "  a: {repeat: 2, share: true, graph: {b: {type: linear, out: 16}}}\n"
+    (wrong,) = composer.load(HEAD + nodes).check()
+    assert wrong.code == "share"
+    assert "float[batch, time, 16]" in wrong.message
+    assert composer.load(HEAD + nodes.replace("share: true, ", "")).check() == []
+
+
+def test_state_in_passes_of_one_set_of_weights_is_refused() -> None:
+    """It would have a value for each pass."""
+    nodes = "  a: {repeat: 2, share: true, graph: {b: batchnorm}}\n"
+    (wrong,) = composer.load(HEAD + nodes).check()
+    assert (wrong.code, wrong.hint) == ("share", "keep the state outside")
+
+
+# -- starts
+
+DEFINED = """recipe: example
+blocks:
+  inner:
+    inputs: {x: "float[..., dim]"}
+    graph: {a: {type: linear, out: dim}}
+    init: {"a.*": {normal: 0.5}}
+  outer:
+    inputs: {x: "float[..., dim]"}
+    graph: {i: inner, b: {type: linear, out: dim}}
+    init: {"*": {constant: 2}}
+inputs: {x: "float[batch, time, 8]"}
+graph:
+  first: {repeat: 2, graph: {o: outer}}
+"""
+
+
+def test_patterns_of_blocks_get_the_names_that_they_have_in_the_model() -> None:
+    """One for each pass, the innermost first, so that what stands around it wins."""
+    found = [(pattern, how, number) for pattern, how, number, _ in starts(composer.load(DEFINED).program.program.graph)]
+    assert found == [
+        ("first.0.o.i.a.*", "normal", 0.5),
+        ("first.0.o.*", "constant", 2.0),
+        ("first.1.o.i.a.*", "normal", 0.5),
+        ("first.1.o.*", "constant", 2.0),
+    ]
+
+
+def test_passes_of_one_set_of_weights_start_once() -> None:
+    """Their parameters have no number of a pass in their names."""
+    found = starts(composer.load(DEFINED.replace("repeat: 2,", "repeat: 2, share: true,")).program.program.graph)
+    assert [pattern for pattern, *_ in found] == ["first.o.i.a.*", "first.o.*"]
