@@ -181,7 +181,7 @@ class Recipe:
         rules: Sequence[Diagnostic] = ()
         if state.expansion is not None and (weights := state.expansion.recipe.checkpoints) is not None:
             rules = mistakes(weights, state.program.params if state.program else None)
-        return state.program, (*state.diagnostics, *rules)
+        return state.typed, (*state.diagnostics, *rules)
 
     def check(self) -> list[Diagnostic]:
         """Everything wrong or doubtful, in the order of the file."""

@@ -70,8 +70,8 @@ def order(state: Compilation) -> Iterator[str]:
 
 def types(state: Compilation) -> Iterator[str]:
     """The type of what each node gives."""
-    assert state.program is not None
-    yield from (f"{visit.path}: {next(iter(visit.node.outputs.values()))}" for visit in walk(state.program.root))
+    assert state.typed is not None
+    yield from (f"{visit.path}: {next(iter(visit.node.outputs.values()))}" for visit in walk(state.typed.root))
 
 
 def diagnostics(state: Compilation) -> Iterator[str]:

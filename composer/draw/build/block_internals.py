@@ -10,10 +10,10 @@ from blocks.attention.attention import MultiHead
 from blocks.core import Activation, Part
 from blocks.feed_forward.ffn import FeedForward
 from blocks.feed_forward.gated_ffn import GatedFeedForward
-from composer.draw.build.wording import grouped, size, spoken
 from composer.draw.style.icons import curve_icon
 from composer.draw.style.looks import Look, curve_name, look, positions_look
 from composer.draw.style.palette import Hue
+from composer.draw.wording import grouped, size, spoken
 from composer.graph.typed import TypedBlock
 
 

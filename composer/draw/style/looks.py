@@ -38,10 +38,10 @@ from blocks.primitives.state import State
 from blocks.recurrent.cells import Cell
 from blocks.recurrent.recurrent import Recurrent
 from blocks.residual.layer_scale import LayerScale
-from composer.draw.build.wording import grouped, size, spoken
 from composer.draw.scene import Icon, LoopIcon
 from composer.draw.style.icons import curve_icon, mask_icon
 from composer.draw.style.palette import Hue
+from composer.draw.wording import grouped, size, spoken
 from composer.graph.describe import edge_names, phrase, phrases
 from composer.graph.describe import mask as mask_text
 from composer.graph.typed import TypedBlock

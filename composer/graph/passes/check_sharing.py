@@ -22,8 +22,8 @@ def check_sharing(state: Compilation) -> Compilation:
     After:
         error[share]: `layers` has one set of weights, and `mlp.up.weight` is [16, 8] in pass 0 and [24, 8] in pass 1
     """
-    assert state.program is not None
-    inner = (visit.node for visit in walk(state.program.root, every_pass, every_node, once=True))
+    assert state.typed is not None
+    inner = (visit.node for visit in walk(state.typed.root, every_pass, every_node, once=True))
     repeats = [node for node in inner if isinstance(node, TypedScan) or (isinstance(node, TypedRepeat) and node.node.share)]
     found = (diagnostic for repeat in repeats for diagnostic in (*_states(repeat), *_differences(repeat)))
     mistakes = {diagnostic.span: diagnostic for diagnostic in found}.values()

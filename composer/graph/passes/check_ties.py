@@ -16,6 +16,6 @@ def check_ties(state: Compilation) -> Compilation:
     After:
         error[tie-shape]: down.weight is [8, 16], and up.weight is [16, 8]
     """
-    assert state.program is not None
-    mistakes = tie_mistakes(state.program)
+    assert state.typed is not None
+    mistakes = tie_mistakes(state.typed)
     return state.stop(mistakes) if mistakes else state

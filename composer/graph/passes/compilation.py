@@ -36,7 +36,7 @@ class Compilation:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All that there is to tell."""
-        return self.found if self.program is None else (*self.found, *self.doubts)
+        return self.found if self.typed is None else (*self.found, *self.doubts)
 
     def stop(self, found: Iterable[Diagnostic] = ()) -> Compilation:
         """Return the same with what was found, where nothing can follow."""

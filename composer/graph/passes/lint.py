@@ -35,7 +35,7 @@ def lint(state: Compilation) -> Compilation:
     After:
         warning[unused-init]: no parameter has a name like this
     """
-    typed = state.program
+    typed = state.typed
     assert typed is not None
     every = _blocks(typed.root, entrances=every_pass, nodes=every_node, once=True)  # of passes that are the same, one
     blocks = [block for visit, block in every if visit.graph is not None]

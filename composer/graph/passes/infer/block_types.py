@@ -30,7 +30,7 @@ class BlockTyper:
     """Types blocks, one by one."""
 
     def __init__(self, program: Program, writing: Writing, typed: NodeTyper) -> None:
-        self.program, self.writing, self.program = program, writing, typed
+        self.program, self.writing, self.typed = program, writing, typed
 
     def block(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
         """The block in place, or one of no known types where something is wrong, which is reported."""
@@ -59,7 +59,7 @@ class BlockTyper:
             here.rejected(node, no, "warning")
         outputs, expansions = self._outputs(node, part, given, sizes, here)
         self.writing.block(node, part, outputs, sizes, here)
-        learned = WeightTyper(node, part, sizes, here, self.writing, self.program)
+        learned = WeightTyper(node, part, sizes, here, self.writing, self.typed)
         held = learned.holdings(given)
         return TypedBlock(
             node,

@@ -42,7 +42,7 @@ class WeightTyper:
         self, node: BlockNode, part: Part, sizes: Mapping[str, Any], here: Surroundings, writing: Writing, typed: NodeTyper
     ) -> None:
         self.node, self.part, self.sizes, self.here = node, part, sizes, here
-        self.writing, self.program = writing, typed
+        self.writing, self.typed = writing, typed
         self.filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
 
     def holdings(self, given: InputTypes) -> Holdings:
@@ -122,7 +122,7 @@ class WeightTyper:
     def _fill(self, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
         if filled is None:
             return None
-        typed = self.program(filled.node, TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {}), self.here)
+        typed = self.typed(filled.node, TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {}), self.here)
         out = next(iter(typed.outputs.values()), UNKNOWN)
         if isinstance(out, Unknown):
             raise StopExpansion

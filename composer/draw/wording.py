@@ -19,14 +19,14 @@ LETTERS = {
     "channels": "C",
 }
 """Axes by the letters of the field."""
-NARROW = "\u00a0"
+THIN_SPACE = "\u00a0"
 """What stands between groups of three digits."""
 
 
 def grouped(value: float) -> str:
     """A number with its thousands apart, from five digits on: `4096`, `14 336`."""
     text = number(value)
-    return f"{int(text):,}".replace(",", NARROW) if text.isdigit() and len(text) > 4 else text
+    return f"{int(text):,}".replace(",", THIN_SPACE) if text.isdigit() and len(text) > 4 else text
 
 
 def counted(parameters: int) -> str:
