@@ -7,18 +7,17 @@ import pytest
 import composer
 from composer.diagnostics import Diagnostic
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Pending, Program, Ref, RepeatNode, Tie
-from composer.graph.passes.expand.expand import expand
-from composer.language.recipe.parser import parse
+from composer.graph.passes import compile_graph
+from composer.graph.passes.freeze import freeze
 
 HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
 
 
 def expanded(nodes: str, head: str = HEAD) -> tuple[Program | None, tuple[Diagnostic, ...]]:
-    """What `expand` makes of some nodes, and says of them."""
+    """The frozen graph of some nodes, and what is reported of them."""
     recipe = composer.load(head + nodes)
-    parsed = parse(recipe.document, recipe.library)
-    assert parsed is not None
-    return expand(parsed, recipe.library)
+    state = compile_graph(recipe.document, recipe.library, last=freeze)
+    return state.program, state.diagnostics
 
 
 def graph(nodes: str, head: str = HEAD) -> Graph:

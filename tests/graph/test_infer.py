@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import composer
+from composer.graph.passes import compile_graph
 from composer.graph.passes.expand.init_rules import starts
 from composer.graph.passes.infer.infer import infer
 from composer.graph.typed import TypedGroup, TypedProgram, TypedRepeat
@@ -28,11 +29,13 @@ def test_sizes_flow_along_the_wires() -> None:
 
 def test_inference_is_a_function_of_the_program() -> None:
     """Done again, it gives the types that it gave."""
-    found = typed("  a: {type: linear, out: 2 * dim}\n")
-    again, said = infer(found.program)
-    assert again is not None
-    assert said == ()
-    assert again.root.outputs == found.root.outputs
+    recipe = composer.load(HEAD + "  a: {type: linear, out: 2 * dim}\n")
+    state = compile_graph(recipe.document, recipe.library, last=infer)
+    again = infer(state)
+    assert state.typed is not None
+    assert again.typed is not None
+    assert again.diagnostics == ()
+    assert again.typed.root.outputs == state.typed.root.outputs
 
 
 def test_equal_passes_are_typed_once() -> None:
