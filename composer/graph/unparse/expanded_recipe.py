@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from blocks.core import Builtin, Part, fields, ports
+from blocks.core import Builtin, Part, fields, number, ports
 from blocks.masks.mask import Mask
 from blocks.primitives.state import State
-from composer.graph.describe import mask, number
+from composer.graph.describe import mask
 from composer.graph.ir import FieldValue, Graph, PartValue, SlotNode, Tie, Wire
 from composer.graph.parameters import in_file_order
 from composer.graph.passes.expand.checkpoint_rules import published
