@@ -28,7 +28,7 @@ KINDS = {kind: part for kind, part in standard().of(Mask).items() if part.__modu
 RECIPE = """recipe: masks
 task: causal_lm
 inputs: {{tokens: "int[batch, time]", flags: "bool[batch, time]{optional}", ids: "int[batch, time]", n: "int[batch]",
-  table: "bool[batch, time, time]"}}
+  may: "bool[batch, time, time]"}}
 graph:
   embed: {{type: embedding, vocab: 24, dim: 16}}
   look: {{type: attention, heads: 2, mask: "{mask}"}}
@@ -51,7 +51,7 @@ EXPRESSIONS = (
     *(
         "causal and documents(ids)",
         "global_tokens(flags)",
-        "causal and pairs(table)",
+        "causal and pairs(may)",
         "causal and not documents(ids)",
         "full and causal",
     ),
@@ -135,7 +135,7 @@ def test_a_copy_of_a_mask_is_one_to_everything(expression: str, optional: str, c
         "flags": torch.rand(2, 9) < 0.7,
         "ids": torch.tensor([[1] * 4 + [2] * 5, [7] * 9]),
         "n": torch.tensor([3, 1]),
-        "table": torch.rand(2, 9, 9) < 0.7,
+        "may": torch.rand(2, 9, 9) < 0.7,
     }
     given = {name: value for name, value in given.items() if name in own.program.inputs}
     mine, right = (model(**given).logits for model in models)
