@@ -117,6 +117,13 @@ class Part(BaseModel):
     """A field that lists the names of the outputs, where `outputs` is empty."""
     broadcasts: ClassVar[bool] = False
     """Whether inputs match by the names of their axes, the missing ones expanded before `forward` sees them."""
+    renewed_by: ClassVar[str] = ""
+    """The field that names the node whose value it has in the next call, for a state: it also has a field `shape`, no inputs, and
+    a method `renew(value)`."""
+    vocab_field: ClassVar[str] = ""
+    """The field that says how many ids there are."""
+    length_field: ClassVar[str] = ""
+    """The field that says how many positions there are at most."""
     title: ClassVar[str] = ""
     """What drawings call it; without it, its kind in words."""
     dissolved: ClassVar[bool] = False

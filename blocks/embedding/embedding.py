@@ -38,6 +38,7 @@ class Embedding(Block, kind="embedding"):
     paper = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., dim]"}
+    vocab_field = "vocab"
     weights = {"weight": Tensor(("vocab", "dim"), "embedding", Init("normal", 1.0), zero_row="padding_idx")}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

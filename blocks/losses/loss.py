@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from blocks.core import Block, BlockError, BlockView, Look, Sizes, declaration, spoken, torch
 
@@ -17,6 +17,8 @@ class Loss(Block):
     reduction: Literal["mean", "sum"] = "mean"
     """What becomes of several inputs: the `mean` of their numbers, or the `sum`."""
 
+    of_means: ClassVar[bool] = False
+    """Whether it judges numbers that are means already, so that it is a mean of as many things as they are."""
     outputs = {"y": "float[]"}
 
     @declaration
@@ -46,6 +48,7 @@ class Loss(Block):
 class ScalarLoss(Loss, kind="scalar"):
     """Numbers that other nodes give, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
+    of_means = True
     inputs = {"input*": "float[]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

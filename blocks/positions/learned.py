@@ -38,6 +38,7 @@ class LearnedPositions(Block, kind="learned_positions"):
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}
+    length_field = "max_length"
     weights = {"weight": Tensor(("max_length + offset", "dim"), "table", Init("normal", 0.02))}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:

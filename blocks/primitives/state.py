@@ -39,6 +39,7 @@ class State(Block, kind="state"):
     """When it changes: with each call in `training` mode, or `always`."""
 
     outputs = {"y": "float[...]"}
+    renewed_by = "next"
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
         return {"y": f"float[{', '.join(map(str, self.shape))}]"}
