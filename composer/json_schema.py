@@ -25,11 +25,12 @@ from blocks.core.fields import (
     SlotOf,
     String,
 )
-from blocks.losses.loss import Loss, ScalarLoss
+from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
 from composer.block_reference import docs_of
 from composer.language.recipe.ast import ParamType
 from composer.language.recipe.keys import BLOCK
+from composer.language.recipe.losses import UNTYPED
 from composer.language.tasks import TASKS
 
 Schema: TypeAlias = dict[str, Any]
@@ -218,7 +219,7 @@ def _loss(library: Library) -> Schema:
         {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
         for name, part in kinds.items()
     ]
-    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(ScalarLoss)}
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(kinds[UNTYPED])}
     return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
 
 

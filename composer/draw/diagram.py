@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from blocks.core import Look
 from composer.draw.scene import About, Role
-from composer.draw.style.looks import Look
 
 Net: TypeAlias = tuple[str, str]
 """A value that wires lead away from a block: the block's path, and the port."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from blocks.core import SideLook
 from composer.draw.diagram import Leaf
 from composer.draw.layout.boxes import PAD
 from composer.draw.passes.narrow import lines, narrowed
 from composer.draw.scene import FONTS
-from composer.draw.style.looks import SideLook
 from composer.draw.style.text_metrics import text_width
 from tests.draw.flows import flow, leaf
 

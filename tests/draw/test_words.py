@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 import composer
+from blocks.core import grouped, spoken
 from composer.draw.build.node_paths import above, belongs, lies_in
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.wording import counted, grouped, printable, shape, spoken
+from composer.draw.build.wording import counted, printable, shape
 from composer.draw.diagram import Leaf
 from composer.draw.layout.pieces import straightened
 from composer.draw.passes.overview import without_norms

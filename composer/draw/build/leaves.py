@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from blocks.experts.moe import MixtureOfExperts
+from blocks.core import Look, Mixture
 from composer.draw.build.captions import Caption
 from composer.draw.build.expert_visits import visited
 from composer.draw.build.value_sources import Sources, gathered
 from composer.draw.build.wording import counted, shape
 from composer.draw.diagram import DiagramEdge, Fan, Leaf, Sink
-from composer.draw.style.looks import Look, look, router_facts
+from composer.draw.style.looks import look
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
 
@@ -50,37 +50,37 @@ def sink(
     return Sink(leaf(told, node, seen, path, places), path, node.name, edges)
 
 
-def fan(told: Caption, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Fan:
+def fan(told: Caption, node: TypedBlock, mixture: Mixture, path: str, places: Sequence[str]) -> Fan:
     """A mixture of experts with its router, its experts and what all visit."""
-    expert, shared = node.slots["expert"], node.slots.get("shared")
+    expert, shared = node.slots[mixture.expert], node.slots.get(mixture.shared)
     assert isinstance(expert, TypedBlock)
-    seen, count = look(expert), visited(part)
-    all_experts = told.counts.total([f"{places[0]}.expert"])
-    each = [f"{counted(all_experts // part.experts)} each"] if all_experts else []
-    header = (f"{part.experts} × {seen.short or seen.title}", *each, *seen.facts)
-    about = told.about(node, path, places, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
-    own = told.counts.total(f"{place}.expert" for place in places)
-    some = ", for example these" if count < part.experts and told.depth.spacious else ""
+    seen, count = look(expert), visited(mixture)
+    all_experts = told.counts.total([f"{places[0]}.{mixture.expert}"])
+    each = [f"{counted(all_experts // mixture.experts)} each"] if all_experts else []
+    header = (f"{mixture.experts} × {seen.short or seen.title}", *each, *seen.facts)
+    about = told.about(node, path, places, ("Mixture of experts", *header, f"{count} of {mixture.experts} visited"))
+    own = told.counts.total(f"{place}.{mixture.expert}" for place in places)
+    some = ", for example these" if count < mixture.experts and told.depth.spacious else ""
     return Fan(
         replace(about, parameters=own, description=told.description(node, places)),
-        _router(told, node, part, path, places),
+        _router(told, node, mixture, path, places),
         seen,
-        ("Sparse MoE", *header, f"{count} of {part.experts} active{some}"),
-        part.experts,
-        min(count, part.experts),
+        ("Sparse MoE", *header, f"{count} of {mixture.experts} active{some}"),
+        mixture.experts,
+        min(count, mixture.experts),
         MANY if told.depth.spacious else FEW,
-        _shared(told, shared, f"{path}.shared", [f"{place}.shared" for place in places]) if shared else None,
+        _shared(told, shared, f"{path}.{mixture.shared}", [f"{place}.{mixture.shared}" for place in places]) if shared else None,
         tuple(node.node.requested_outputs),
     )
 
 
-def _router(told: Caption, node: TypedBlock, part: MixtureOfExperts, path: str, places: Sequence[str]) -> Leaf:
+def _router(told: Caption, node: TypedBlock, mixture: Mixture, path: str, places: Sequence[str]) -> Leaf:
     """What chooses the experts."""
-    facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
-    gates = [f"{place}.{name}" for place in places for name in part.router.maps]
+    facts = (f"{node.sizes['dim']} → {mixture.experts}", *mixture.facts)
+    gates = [f"{place}.{name}" for place in places for name in mixture.maps]
     about = told.about(node, f"{path}.router", places, ("Router", *facts))
     about = replace(about, parameters=told.counts.total(gates))
-    return Leaf(about, Look("Router", facts, "moe"), told.counts.shown_of(gates[: len(part.router.maps)]))
+    return Leaf(about, Look("Router", facts, "moe"), told.counts.shown_of(gates[: len(mixture.maps)]))
 
 
 def _shared(told: Caption, shared: TypedNode, path: str, places: Sequence[str]) -> Leaf:

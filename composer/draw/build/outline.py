@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from blocks.experts.moe import MixtureOfExperts
+from blocks.core import Piece, size, spoken
 from blocks.losses.loss import Loss
-from blocks.primitives.pointwise import Dropout
-from blocks.residual.residual import Residual
 from composer.draw.build import repeats
-from composer.draw.build.block_internals import Piece, inside
 from composer.draw.build.captions import Caption
 from composer.draw.build.leaves import fan, leaf, sink
 from composer.draw.build.levels import Depth
@@ -27,11 +24,11 @@ from composer.draw.build.value_sources import (
     read_once,
     sources,
 )
-from composer.draw.build.wording import counted, shape, size, spoken
+from composer.draw.build.wording import counted, shape
 from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, Sink, Web
 from composer.draw.passes.merge_kinds import merged
 from composer.draw.passes.overview import of_group, without_norms
-from composer.draw.style.looks import look
+from composer.draw.style.looks import inside, look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 
@@ -99,18 +96,18 @@ class Outline:
             if node.node.dropped:
                 values[node.name] = {"": sources(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
                 continue
-            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout):
+            if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
-                if self.dissolves(node, node.part, graph, given, drawn):
+                if self.dissolves(node, rate, graph, given, drawn):
                     values[node.name] = {"": given}
                     continue
             values[node.name] = self.node(node, values, prefix, places, drawn)
 
-    def dissolves(self, node: TypedBlock, part: Dropout, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
+    def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
         """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
-        if not part.p or self.depth.level == "overview":
+        if not rate or self.depth.level == "overview":
             return True
-        return read_once(node.node.wires[0].refs[0], graph) and drawn.say_after(given, f"dropout {part.p:g}")
+        return read_once(node.node.wires[0].refs[0], graph) and drawn.say_after(given, f"dropout {rate:g}")
 
     def node(
         self, node: TypedNode, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode
@@ -146,8 +143,8 @@ class Outline:
             drawn.sinks.append(sink(self.told, node, seen, given, path, places, self.routed))
             return of_block(node, path)
         shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
-        if isinstance(node.part, MixtureOfExperts) and shown:
-            drawn.items.append(fan(self.told, node, node.part, path, places))
+        if shown and (mixture := node.part.mixture()) is not None:
+            drawn.items.append(fan(self.told, node, mixture, path, places))
             self.routed.add(path)
         else:
             drawn.items.append(leaf(self.told, node, seen, path, places))
@@ -183,7 +180,7 @@ class Outline:
             drawn.items.append(Leaf(about, piece.look, params))
             for name, port in piece.reads:
                 drawn.edges += [DiagramEdge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
-            values[piece.name] = (DiagramSource(below, shape=piece.shape),)
+            values[piece.name] = (DiagramSource(below),)
         gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
         first = next(iter(node.outputs))
         return {"": gives[first], **gives}
@@ -197,7 +194,7 @@ class Outline:
         part = node.node.part
         below = [f"{place}." for place in places]
         alone = self.depth.level == "full" or path in self.alone
-        if part is not None and (issubclass(part, Residual) or (alone and path not in self.depth.opened)):
+        if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
             return self.dissolved(node, given, path, below, drawn)
         title = spoken(node.name) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not any(map(holds_layers, node.graph.nodes))

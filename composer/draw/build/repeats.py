@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from blocks.core import spoken
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
 from composer.draw.build.value_sources import Sources, ValueSources, sources
-from composer.draw.build.wording import counted, spoken
+from composer.draw.build.wording import counted
 from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
 

@@ -7,9 +7,10 @@ from html import escape
 
 import graphviz
 
+from blocks.core.look import Cells
 from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.layout.polylines import CORNER, n, shortened
-from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, Cells, MergeCircle, Point, Scene, Strip, Text
+from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Point, Scene, Strip, Text
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.text_metrics import text_width
 from composer.draw.style.themes import THEMES, WIDTHS, wire_color

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from blocks.core.look import Cells, Curve, LoopIcon
 from composer.draw.build.node_paths import belongs
 from composer.draw.layout.polylines import arrowhead, curve, n, polyline, rounded, shortened
 from composer.draw.scene import (
@@ -16,12 +17,9 @@ from composer.draw.scene import (
     About,
     Badge,
     Box,
-    Cells,
     Chip,
-    Curve,
     Dot,
     Frame,
-    LoopIcon,
     MergeCircle,
     PlacedIcon,
     Ring,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from blocks.core import Look, SideLook
 from composer.draw.build.outer_inputs import Standing
 from composer.draw.diagram import Branches, DiagramEdge, Fan, Flow, Group, Item, Leaf, Net, Web
 from composer.draw.layout import exits
@@ -23,7 +24,6 @@ from composer.draw.passes.branches import branched
 from composer.draw.passes.irregular import woven
 from composer.draw.passes.order import in_line, inner_edges
 from composer.draw.passes.side_inputs import SideInputs, aside
-from composer.draw.style.looks import Look, SideLook
 
 FEW = 4
 """Blocks of one of several columns that are drawn narrow."""

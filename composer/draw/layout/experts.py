@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from blocks.core import Look
 from composer.draw.diagram import Fan, Leaf
 from composer.draw.layout.boxes import LEAST, box, needed, swatches
 from composer.draw.layout.fragment import Fragment
@@ -28,7 +29,6 @@ from composer.draw.scene import (
     Text,
     WirePath,
 )
-from composer.draw.style.looks import Look
 from composer.draw.style.text_metrics import enlarged, fitted, text_width
 
 MANY = 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from blocks.core import Look
 from composer.draw.diagram import DiagramEdge, Flow, Leaf
 from composer.draw.layout.boxes import WIDEST, WIDTH, needed
 from composer.draw.layout.column import column
@@ -17,7 +18,6 @@ from composer.draw.passes.order import bent, in_line
 from composer.draw.passes.side_inputs import aside
 from composer.draw.passes.split_columns import by_name_where_needed, parts, sent_from
 from composer.draw.scene import FONTS, About, Scene, Text
-from composer.draw.style.looks import Look
 from composer.draw.style.text_metrics import enlarged, fitted, text_width, wrapped
 
 MARGIN, HEADING = 24.0, 25.0

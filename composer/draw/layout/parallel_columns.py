@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from composer.draw.build.wording import spoken
+from blocks.core import spoken
 from composer.draw.diagram import DiagramEdge, DiagramSource, Net
 from composer.draw.layout.fragment import Fragment, areas, extent, shift, stretch
 from composer.draw.layout.pieces import straightened

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from blocks.core.look import Hue
 from composer.draw.scene import Happened, Role, Style
-from composer.draw.style.palette import DARK, LIGHT, Hue, Palette
+from composer.draw.style.palette import DARK, LIGHT, Palette
 
 WIDTHS: dict[Style, float] = {
     "main": 1.5,

@@ -7,10 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from blocks.core import Builtin, Part, fields, ports
+from blocks.core import Builtin, Part, fields, number, ports
 from blocks.masks.mask import Mask
-from blocks.primitives.state import State
-from composer.graph.describe import mask, number
+from composer.graph.describe import mask
 from composer.graph.ir import FieldValue, Graph, PartValue, SlotNode, Tie, Wire
 from composer.graph.parameters import in_file_order
 from composer.graph.passes.expand.checkpoint_rules import published
@@ -72,8 +71,8 @@ def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
     match node:
         case TypedBlock():
             text = _block(node, around, names)
-            if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and isinstance(node.part, State):
-                text["next"] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
+            if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and node.part.renewed_by:
+                text[node.part.renewed_by] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
         case TypedGroup():
             text = _group(node, around, names)
         case TypedScan():

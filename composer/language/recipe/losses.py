@@ -12,6 +12,9 @@ from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import Graphs
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
+UNTYPED = "scalar"
+"""The loss that one without a type is."""
+
 
 def losses(graphs: Graphs, node: YamlNode | None, task: str) -> Iterator[LossDecl]:
     """The losses under a key, of a model for some task."""
@@ -30,9 +33,7 @@ def losses(graphs: Graphs, node: YamlNode | None, task: str) -> Iterator[LossDec
 def _loss(graphs: Graphs, name: YamlScalar, node: YamlMapping) -> UseDecl | None:
     """A loss as the use of its block that it stands for."""
     reader, library = graphs.reader, graphs.library
-    kind = (
-        reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else YamlScalar("scalar", node.span)
-    )
+    kind = reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else YamlScalar(UNTYPED, node.span)
     if kind is None:
         return None
     known = list(library.of(Loss))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from composer.graph.describe import number
+from blocks.core import number
 from composer.language.expressions.evaluator import as_float, evaluate
 from composer.language.expressions.parser import parse_expression
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
