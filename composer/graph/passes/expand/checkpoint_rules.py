@@ -8,10 +8,11 @@ from typing import Any
 from blocks.core import number
 from composer.language.expressions.evaluator import as_float, evaluate
 from composer.language.expressions.parser import parse_expression
+from composer.language.recipe.keys import TABLE
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
 from composer.language.yaml.writer import YamlData, data_of
 
-SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotary_dim", "offset")
+SIZES = frozenset(key.name for key in TABLE if key.content == "size")
 """What is a number in a rule of `checkpoints`."""
 
 

@@ -13,7 +13,6 @@ from composer.graph.passes.expand.node_options import settle
 from composer.graph.passes.expand.scope import Binding, Bound, Broken, Deferred, Scope
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.expressions.evaluator import as_int
-from composer.language.expressions.free_names import identifiers
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import names
 from composer.language.recipe.ast import (
@@ -23,6 +22,7 @@ from composer.language.recipe.ast import (
     NodeOptions,
     RepeatDecl,
 )
+from composer.language.recipe.free_names import identifiers
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 from composer.memo import Memo, Same
 
