@@ -10,6 +10,7 @@ import pytest
 from blocks.core import Part
 from tests.docs.pages import ROOT
 from tests.docs.test_glossary import CELLS, declarations, packages
+from tests.language import test_keys
 from tests.package import test_requests
 
 PAGE = ROOT / "docs" / "architecture.md"
@@ -24,6 +25,8 @@ TITLES = {
     "an output format": test_requests.test_an_output_format,
     "an optimizer": test_requests.test_an_optimizer,
     "a task": test_requests.test_a_task,
+    "a top-level key": test_keys.test_a_new_key_is_read_suggested_and_written,
+    "the icon of a block": test_requests.test_an_icon,
     "more about a node on the HTML page": test_requests.test_what_a_page_says_of_a_node,
     "residual connections on the left": test_requests.test_residual_connections_on_the_left,
 }

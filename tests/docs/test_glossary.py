@@ -17,8 +17,8 @@ import composer.train
 import composer.weights
 from blocks.core import Part
 from composer.cli import COMMANDS
-from composer.language.recipe import keys
 from composer.language.recipe.ast import ParamType
+from composer.language.recipe.keys import TABLE
 from composer.language.tasks import TASKS
 from tests.docs.pages import ROOT
 
@@ -61,8 +61,7 @@ def test_terms_are_in_the_order_of_the_alphabet(section: str) -> None:
 
 def language_keys() -> set[str]:
     """The keys of recipes, wherever they stand."""
-    tables = [value for name, value in vars(keys).items() if name.isupper() and isinstance(value, tuple)]
-    return {key for table in tables for key in table}
+    return {key.name for key in TABLE}
 
 
 def declarations() -> set[str]:
@@ -182,6 +181,7 @@ MEMBERS = {
 }
 """Ordinary words that a declaration, a field or a method of a class there was called by, and is no more."""
 ORDINARY = {
+    "blocks/core/look.py: edges": "what is wired to the ports of a block that is drawn",
     "composer/draw/build/outline.py: mixes": "whether a block brings several values together",
 }
 """Where one of these has its ordinary meaning, and which."""

@@ -144,6 +144,26 @@ def test_flops_of_a_block(own: Callable[[str], Path]) -> None:
     assert recipe.summary({"batch": 3, "time": 5}).to_json()["flops"]["masked"] == 7 * 3 * 5 * 16
 
 
+def test_an_icon(own: Callable[[str], Path]) -> None:
+    """What a class declares stands in its box and in the file; a second block without it has none."""
+    text = (
+        'class {name}(Block, kind="{kind}"):\n'
+        '    """The numbers as they are."""\n\n'
+        '    inputs = {{"x": "float[...]"}}\n'
+        '    outputs = {{"y": "float[...]"}}\n\n'
+        "    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:\n"
+        "        return x\n\n"
+    )
+    icon = "    def icon(self) -> Curve:\n        return Curve(((0.0, 0.125), (0.5, 0.875), (1.0, 0.25)))\n\n\n"
+    first, second = text.format(name="Peak", kind="peak"), text.format(name="Bare", kind="bare")
+    file = own(f"from blocks.core.look import Curve\n\n\n{first}{icon}{second}")
+    recipe = 'recipe: r\ninputs: {x: "float[batch, 8]"}\ngraph: {one: KIND}\n'
+    peak, bare = (composer.load(recipe.replace("KIND", kind), blocks=[file]).draw() for kind in ("peak", "bare"))
+    shown = [[placed.icon.points for placed in box.icons] for box in peak.scene.boxes if box.about.path == "one"]
+    assert shown == [[((0.0, 0.125), (0.5, 0.875), (1.0, 0.25))]]
+    assert peak.svg().count("<path") > bare.svg().count("<path")
+
+
 # -- in a table
 
 
