@@ -187,7 +187,7 @@ def test_an_output_format(arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_optimizer(arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row is accepted by the settings, the command and the loop, and a run continues with it."""
-    with pytest.raises(TrainingError, match="optimizer is plain_sgd; it must be adamw"):
+    with pytest.raises(TrainingError, match=r"plain_sgd.*adamw"):
         TrainSettings(optimizer="plain_sgd")
     made: list[torch.optim.Optimizer] = []
 
@@ -221,7 +221,7 @@ outputs: {logits: head}
     monkeypatch.setitem(TASKS, "other_lm", row)  # type: ignore[index]  # a dict, which nothing but this test changes
     assert composer.load(text).check() == []
     (mistake,) = composer.load(text.replace("logits: head", "scores: head")).check()
-    assert (mistake.code, mistake.message) == ("task", "other_lm needs an output `logits`")
+    assert mistake.code == "task" and "`logits`" in mistake.message
     model = composer.load(text).compile(seed=0)
     tokens = torch.arange(12).reshape(2, 6)
     wanted = torch.nn.functional.cross_entropy(model(tokens).logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
@@ -232,7 +232,8 @@ outputs: {logits: head}
     Path("r.yaml").write_text(text, encoding="utf-8")
     Path("text.txt").write_text(TEXT, encoding="utf-8")
     training = ("train", "r.yaml", "--data", "text.txt", "--run", "run", "--steps", 2, "--seq-len", 8, "--batch-size", 2)
-    assert "this one is other_lm" in arco(*training)[1]
+    code, printed = arco(*training)
+    assert code == 2 and "other_lm" in printed and "Traceback" not in printed
     monkeypatch.setitem(TEXT_TASKS, "other_lm", TextTask(NextToken))  # type: ignore[index]
     assert arco(*training)[0] == 0
     assert arco("generate", "run", "--prompt", "the", "--max-new-tokens", 3)[0] == 0
