@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias, get_args
+from typing import Any
 
 from blocks.core import Block, Library, Part, fields, is_node, ports
 from blocks.core.fields import (
@@ -25,47 +25,15 @@ from blocks.core.fields import (
     SlotOf,
     String,
 )
-from blocks.losses.loss import Loss, ScalarLoss
+from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
 from composer.block_reference import docs_of
-from composer.language.recipe.ast import ParamType
-from composer.language.recipe.keys import BLOCK
-from composer.language.tasks import TASKS
+from composer.language.recipe.keys import KEYS, Place
+from composer.language.recipe.losses import UNTYPED
+from composer.language.recipe.schema_fragments import EDGES, EXPRESSION, INITIALIZER, NAME, TEXT, Schema, either, ref
 
-Schema: TypeAlias = dict[str, Any]
-
-NAME = "[A-Za-z][A-Za-z0-9_]{0,63}"
-EXPRESSION: Schema = {"type": ["string", "number", "boolean"]}
-"""A number, a boolean, a string or an expression: a YAML reader of an editor gives each its own type."""
-TEXT: Schema = {"type": ["string", "number"]}
-EDGES: Schema = {
-    "description": "What flows in: one reference for the first port, a list, or a mapping from port to reference.",
-    "anyOf": [
-        {"type": "string"},
-        {"type": "array", "items": {"type": "string"}},
-        {
-            "type": "object",
-            "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-        },
-    ],
-}
-SETTINGS: Mapping[str, Schema] = {
-    "in": EDGES,
-    "when": {"description": "The node is there only where this holds.", **EXPRESSION},
-    "tie": {
-        "description": "Another node whose parameters these are, or own names, each with another parameter.",
-        "anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}],
-    },
-    "trainable": {"description": "Whether training changes it.", **EXPRESSION},
-}
-"""What every node may say beside its block's own fields."""
-INIT: Schema = {
-    "type": "object",
-    "properties": dict.fromkeys(("normal", "uniform", "constant"), EXPRESSION),
-    "additionalProperties": False,
-    "minProperties": 1,
-    "maxProperties": 1,
-}
+OPEN = "open_"
+"""What the definitions begin with in which a type may be a block of the recipe's own."""
 
 
 def schema(library: Library) -> Schema:
@@ -75,140 +43,87 @@ def schema(library: Library) -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A recipe of Composer",
         "type": "object",
-        "properties": _top(),
+        "properties": _properties("recipe") | _properties("composition"),
         "additionalProperties": False,
         "allOf": [
             {  # what is laid over another recipe says only what changes, and a file of blocks has no graph
                 "if": {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["blocks"], "not": {"required": ["graph"]}}]}},
-                "then": {"required": ["recipe", "inputs", "graph"]},
+                "then": {"required": [key.name for key in KEYS["recipe"].values() if key.required]},
             },
-            {"if": {"required": ["extends"]}, "then": {"required": ["recipe"]}},
+            {
+                "if": {"required": ["extends"]},
+                "then": {"required": ["recipe"]},
+                "else": {"properties": {"checkpoints": {"additionalProperties": ref("checkpoint")}}},
+            },
             {
                 "if": {"anyOf": [{"required": [key]} for key in ("extends", "blocks", "uses")]},
-                "then": {"if": {"not": {"required": ["extends"]}}, "then": {"properties": {"graph": _ref("open_graph")}}},
-                "else": {"properties": {"graph": _ref("graph")}},
+                "then": {"if": {"not": {"required": ["extends"]}}, "then": {"properties": {"graph": ref("open_graph")}}},
+                "else": {"properties": {"graph": ref("graph")}},
             },
         ],
         "$defs": _with_open(
             {
-                "graph": {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "additionalProperties": _ref("node")},
-                "node": {"anyOf": [{"type": "string"}, _ref("use"), _ref("group"), _ref("repeat"), _ref("scan")]},
+                "graph": {"type": "object", "propertyNames": NAME, "additionalProperties": ref("node")},
+                "node": {"anyOf": [{"type": "string"}, ref("use"), ref("group"), ref("repeat"), ref("scan")]},
                 "use": _use(parts, [name for name, part in parts.items() if is_node(part)]),
-                "group": _region({}),
-                "repeat": _region(
-                    {
-                        "repeat": EXPRESSION,
-                        "as": {"type": "string"},
-                        "each": {"type": "object"},
-                        "share": {"description": "Whether all passes have one set of weights.", **EXPRESSION},
-                    }
-                ),
-                "scan": _region({"scan": {"description": "The axis along which it goes, step by step.", **TEXT}}),
-                "param": _param(),
-                "blocks": _blocks(),
-                "loss": _loss(library),
+                "group": _object("group"),
+                "repeat": _object("repeat"),
+                "scan": _object("scan"),
                 **{f"part_{name}": _part(part, parts) for name, part in parts.items()},
             }
-        ),
+        )
+        | {
+            "param": {"anyOf": [EXPRESSION, _object("param") | {"additionalProperties": True}]},
+            "input": _object("input"),
+            "initializer": INITIALIZER,
+            "blocks": _blocks(),
+            "loss": _loss(library),
+            "checkpoint": _object("checkpoint"),
+            "config": _object("config"),
+            "config_param": _object("config param"),
+            "config_constant": _object("config constant"),
+            "rule": _object("rule"),
+            "rotary_permutation": _object("rotary permutation"),
+        },
     }
 
 
 def _with_open(definitions: Schema) -> Schema:
     """The definitions, and the same for recipes with blocks of their own, where a type may be one that no library knows."""
-    names = {name for name in definitions if name not in ("param", "blocks", "loss")}
 
     def opened(value: Any) -> Any:
         if isinstance(value, list):
             return [opened(item) for item in value]
         if not isinstance(value, dict):
             return value
-        if value.keys() == {"$ref"} and (name := value["$ref"].rpartition("/")[2]) in names:
-            return _ref(f"open_{name}")
         copy = {key: opened(inner) for key, inner in value.items()}
+        if (name := str(value.get("$ref", "")).rpartition("/")[2]) in definitions:
+            copy |= ref(OPEN + name)
         if "allOf" in copy:
-            copy["properties"] = {"type": {"type": "string", "pattern": f"^{NAME}$"}}
+            copy["properties"] = {"type": NAME}
         return copy
 
-    return definitions | {f"open_{name}": opened(definitions[name]) for name in names}
+    return definitions | {OPEN + name: opened(definition) for name, definition in definitions.items()}
 
 
-def _top() -> Schema:
-    named: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+def _properties(place: Place) -> Schema:
+    """What may stand under each key of a place, with what the key means."""
+    return {key.name: {"description": f"{key.doc[0].upper()}{key.doc[1:]}.", **key.schema} for key in KEYS[place].values()}
+
+
+def _object(place: Place) -> Schema:
+    """A mapping with the keys of a place."""
     return {
-        "recipe": {"description": "The name.", "type": "string", "pattern": f"^{NAME}$"},
-        "language": {"description": "The version of the language.", "enum": [1, "1"]},
-        "doc": {"description": "A paragraph for people.", **TEXT},
-        "paper": {"description": "Where the architecture was published.", **TEXT},
-        "task": {"description": "What the model is for.", "enum": sorted(TASKS)},
-        "extends": {"description": "A recipe that this one is laid over: its name in the zoo, or its file.", "type": "string"},
-        "uses": {
-            "description": "Files, or recipes of the zoo, whose blocks become block types here.",
-            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-        },
-        "params": {"description": "Hyperparameters.", "type": "object", "additionalProperties": _ref("param")},
-        "blocks": _ref("blocks"),
-        "inputs": {
-            "description": "The model's inputs, each with its type, such as int[batch, time].",
-            "type": "object",
-            "additionalProperties": {
-                "anyOf": [
-                    {"type": "string"},
-                    {
-                        "type": "object",
-                        "properties": {"type": {"type": "string"}, "default": EXPRESSION, "doc": TEXT},
-                        "additionalProperties": False,
-                    },
-                ]
-            },
-        },
-        "graph": {"description": "The nodes, by name.", "type": "object"},
-        "outputs": {"description": "Name to reference; without it, the last node.", **named},
-        "positions": {"description": "Axis to the node that holds its positions.", **named},
-        "losses": {
-            "description": "What is trained beside the task's loss, by name.",
-            "type": "object",
-            "additionalProperties": _ref("loss"),
-        },
-        "init": {
-            "description": "Pattern over the names of parameters to how they start.",
-            "type": "object",
-            "additionalProperties": INIT,
-        },
-        "checkpoints": {"description": "How the parameters map to published checkpoints.", "type": ["object", "null"]},
+        "type": "object",
+        "properties": _properties(place),
+        "additionalProperties": False,
+        "required": [key.name for key in KEYS[place].values() if key.required],
     }
 
 
 def _blocks() -> Schema:
     """Blocks of a recipe's own, each with those of the keys of a recipe that make one."""
-    keys = {key: value for key, value in _top().items() if key in BLOCK}
-    block = {
-        "type": "object",
-        "properties": {**keys, "graph": _ref("open_graph")},
-        "additionalProperties": False,
-        "required": ["graph"],
-    }
-    return {
-        "description": "Blocks made of other blocks, by name.",
-        "type": "object",
-        "propertyNames": {"pattern": f"^{NAME}$"},
-        "additionalProperties": block,
-    }
-
-
-def _param() -> Schema:
-    long = {
-        "type": "object",
-        "properties": {
-            "default": {"anyOf": [EXPRESSION, {"type": "object"}]},
-            "type": {"enum": list(get_args(ParamType))},
-            "required": {"type": "boolean"},
-            "min": EXPRESSION,
-            "max": EXPRESSION,
-            "of": {"type": "array", "items": TEXT},
-            "doc": TEXT,
-        },
-    }
-    return {"anyOf": [EXPRESSION, long]}
+    return {"type": "object", "propertyNames": NAME, "additionalProperties": _object("block")}
 
 
 def _loss(library: Library) -> Schema:
@@ -218,7 +133,7 @@ def _loss(library: Library) -> Schema:
         {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
         for name, part in kinds.items()
     ]
-    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(ScalarLoss)}
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(kinds[UNTYPED])}
     return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
 
 
@@ -226,18 +141,8 @@ def _loss_of(part: type[Part]) -> Schema:
     docs = docs_of(part)
     own = {name: _field(field, docs.get(name, ""), {}) for name, field in fields(part).items()}
     return {
-        "properties": {"type": {"const": part.kind}, "in": EDGES, **dict.fromkeys(ports(part), EDGES), **own},
+        "properties": {**_properties("loss"), "type": {"const": part.kind}, **dict.fromkeys(ports(part), EDGES), **own},
         "additionalProperties": False,
-    }
-
-
-def _region(own: Schema) -> Schema:
-    """A node with a graph of its own."""
-    return {
-        "type": "object",
-        "properties": {**own, "graph": _ref("graph"), "outputs": {"type": "object"}, **SETTINGS},
-        "additionalProperties": False,
-        "required": [*list(own)[:1], "graph"],
     }
 
 
@@ -252,7 +157,7 @@ def _use(parts: Mapping[str, type[Part]], nodes: Iterable[str]) -> Schema:
 
 
 def _when_typed(name: str) -> Schema:
-    return {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _ref(f"part_{name}")}
+    return {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": ref(f"part_{name}")}
 
 
 def _part(part: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
@@ -260,7 +165,7 @@ def _part(part: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
     own = {name: _field(field, docs.get(name, ""), parts) for name, field in fields(part).items()}
     return {
         "description": " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()),
-        "properties": {"type": {"const": part.kind}, **own, **(SETTINGS if is_node(part) else {})},
+        "properties": {**(_properties("node") if is_node(part) else {}), "type": {"const": part.kind}, **own},
         "additionalProperties": False,
         "required": ["type", *(name for name, field in fields(part).items() if field.required)],
     }
@@ -286,9 +191,9 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
         case ListOf(item=item):
             return {"type": "array", "items": _form(item, parts)}
         case BooleanMap(names=names):
-            flag: Schema = {"type": ["boolean", "string"]}
-            each = {"type": "object", "properties": dict.fromkeys(names, flag), "additionalProperties": False}
-            return {"anyOf": [flag, each]}
+            boolean = {"type": ["boolean", "string"]}
+            each = {"type": "object", "properties": dict.fromkeys(names, boolean), "additionalProperties": False}
+            return either(boolean, each)
         case SlotOf(family=family) if family is Mask:
             return {"type": "string"}
         case SlotOf(family=family):
@@ -305,8 +210,4 @@ def _slot(family: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
         "properties": {"type": {"enum": names}},
         "allOf": [_when_typed(name) for name in names],
     }
-    return {"anyOf": [word, filled, *([_ref("group"), _ref("repeat"), _ref("scan")] if computes else [])]}
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
+    return {"anyOf": [word, filled, *([ref("group"), ref("repeat"), ref("scan")] if computes else [])]}

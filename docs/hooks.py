@@ -17,7 +17,7 @@ PLACES = {
     "CHANGELOG.md": "changelog.md",
     "LICENSE": "LICENSE.txt",
     "composer/data/README.md": "plays.md",
-    "composer/draw/fonts/OFL.txt": "OFL.txt",
+    "composer/draw/export/fonts/OFL.txt": "OFL.txt",
 }
 """Files of the repository outside `docs/`, and where the site has them."""
 SOURCES = {place: source for source, place in PLACES.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from blocks.core import Activation, torch
@@ -10,6 +11,11 @@ from blocks.core import Activation, torch
 class Sigmoid(Activation, kind="sigmoid"):
     """The logistic curve, into (0, 1): `y = 1 / (1 + e⁻ˣ)`."""
 
+    gated_title = "GLU"
+
+    def curve(self, x: float) -> float:
+        return logistic(x)
+
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return torch.sigmoid(x)
 
@@ -17,5 +23,13 @@ class Sigmoid(Activation, kind="sigmoid"):
 class Tanh(Activation, kind="tanh"):
     """The hyperbolic tangent, into (-1, 1)."""
 
+    def curve(self, x: float) -> float:
+        return math.tanh(x)
+
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x)
+
+
+def logistic(x: float) -> float:
+    """Return the sigmoid of a number."""
+    return 1 / (1 + math.exp(-x))

@@ -16,11 +16,15 @@ class Xielu(Activation, kind="xielu"):
     The weights hold what softplus turns into `αₚ` and `αₙ - 1/2`; both `α` start at 0.8.
     """
 
+    title = "xIELU"
     paper = Paper("Deriving Activation Functions Using Integration", "arXiv:2411.13010")
     weights = {
         "alpha_p": Tensor((1,), "gain", Init("constant", math.log(math.expm1(0.8)))),
         "alpha_n": Tensor((1,), "gain", Init("constant", math.log(math.expm1(0.8 - 0.5)))),
     }
+
+    def curve(self, x: float) -> float:
+        return (0.8 * x * x if x > 0 else 0.8 * (math.expm1(x) - x)) + x / 2  # where its two numbers start
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         negative = x.clamp(max=0)  # where x is large, eˣ would overflow, and its gradient be NaN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Block, Cost, LinearWeights, Paper, PositiveInt, Sizes, torch
+from blocks.core import Block, BlockView, Cost, LinearWeights, Look, Paper, PositiveInt, Sizes, grouped, torch
 
 
 class AdditiveAttention(Block, kind="additive_attention"):
@@ -29,6 +29,9 @@ class AdditiveAttention(Block, kind="additive_attention"):
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         per_position = "memory_dim * hidden + hidden + memory_dim"
         return Cost(f"2 * batch * dim * hidden + 2 * batch * source * ({per_position})")
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (f"hidden {grouped(self.hidden)}",), "cross", double=True, short="attention")
 
     def forward(self: Any, query: torch.Tensor, memory: torch.Tensor, valid: torch.Tensor | None = None) -> Any:
         scores = self.v(torch.tanh(self.q(query)[:, None] + self.k(memory)))[..., 0]  # [B, S]

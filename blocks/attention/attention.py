@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from blocks.attention.drawing import attention_look, attention_pieces
 from blocks.attention.explicit import attention_scores, attention_weights, per_query_head
 from blocks.attention.heads import check_head_counts, nearest_divisors
 from blocks.core import (
@@ -12,12 +13,15 @@ from blocks.core import (
     Activation,
     Block,
     BlockError,
+    BlockView,
     Builtin,
     Cost,
     LinearWeights,
+    Look,
     Norm,
     Paper,
     PerCall,
+    Piece,
     PositiveFloat,
     PositiveInt,
     Probability,
@@ -176,6 +180,12 @@ class MultiHead(Block):
         if per_key:
             terms.append(f"2 * batch * source * ({' + '.join(per_key)})")
         return Cost(" + ".join(terms), per_pair=pair, pairs=pairs)
+
+    def look(self, view: BlockView) -> Look:
+        return attention_look(self, view)
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        return attention_pieces(self, view)
 
     def forward(
         self: Any,

@@ -9,7 +9,9 @@ from blocks.attention.heads import check_head_counts, join_heads, nearest_diviso
 from blocks.core import (
     Block,
     BlockError,
+    BlockView,
     Cost,
+    Look,
     Paper,
     PerCall,
     PositiveFloat,
@@ -82,6 +84,10 @@ class ScaledDotProduct(Block, kind="scaled_dot_product"):
         pair = "2 * (query_dim + values_dim * heads // kv_heads)"
         pairs = "batch * time * source"
         return Cost(f"{pair} * {pairs}", per_pair=pair, pairs=pairs)
+
+    def look(self, view: BlockView) -> Look:
+        found = Look("Scaled dot-product attention", (f"{self.heads} head{'s' * (self.heads > 1)}",), "attn")
+        return self.mask.added_to(found, view)
 
     def forward(self: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, mask: Any) -> torch.Tensor:
         q = split_heads(q, self.heads)  # [B, H, T, D]

@@ -5,6 +5,7 @@ from blocks.core.cost import Cost
 from blocks.core.fields import AxisRef, Field, NodeRef, NonNegativeInt, PositiveFloat, PositiveInt, Probability, derived, fields
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
+from blocks.core.look import BlockView, Look, LoopIcon, Mixture, Piece, SideLook
 from blocks.core.part import (
     Activation,
     Block,
@@ -17,9 +18,13 @@ from blocks.core.part import (
     Part,
     PerCall,
     Sizes,
+    declaration,
+    declares,
     is_node,
     ports,
 )
+from blocks.core.pieces import activation_piece, linear_piece
+from blocks.core.text import grouped, number, size, spoken
 from blocks.core.weights import ONES, ZEROS, Init, LinearWeights, ParameterRole, Slot, Tensor, Weights
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "AxisRef",
     "Block",
     "BlockError",
+    "BlockView",
     "Builtin",
     "Call",
     "Cost",
@@ -38,6 +44,9 @@ __all__ = [
     "Init",
     "Library",
     "LinearWeights",
+    "Look",
+    "LoopIcon",
+    "Mixture",
     "NameClash",
     "NodeRef",
     "NonNegativeInt",
@@ -46,21 +55,31 @@ __all__ = [
     "ParameterRole",
     "Part",
     "PerCall",
+    "Piece",
     "PositiveFloat",
     "PositiveInt",
     "Probability",
+    "SideLook",
     "Sizes",
     "Slot",
     "Tensor",
     "Weights",
+    "activation_piece",
     "append_to_cache",
     "cached",
+    "declaration",
+    "declares",
     "derived",
     "fields",
+    "grouped",
     "is_node",
+    "linear_piece",
     "load_carry",
     "nn",
+    "number",
     "ports",
+    "size",
+    "spoken",
     "standard",
     "store_carry",
     "torch",

@@ -4,10 +4,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from blocks.core.look import BlockIcon, BlockView, Look, Mixture, Piece, plotted
+from blocks.core.text import spoken
 from blocks.core.weights import Tensor, Weights
 from blocks.errors import ComposerError
 
@@ -56,6 +58,17 @@ class PerCall:
         object.__setattr__(self, "sizes", dict(self.sizes or {}))
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def declaration(method: Method) -> Method:
+    """Mark a method of a family, and with it those that override it, as one that declares: it runs in no model, and stands in
+    no exported source. The methods of `Part` are such by themselves.
+    """
+    method.__declares__ = True  # type: ignore[attr-defined]  # functions take attributes
+    return method
+
+
 class Part(BaseModel):
     """A piece of a model. Its direct subclasses are the families (block, norm, activation, mask, positions …);
     an annotation with a family is a slot that any part of the family fills.
@@ -99,13 +112,22 @@ class Part(BaseModel):
     buffers: ClassVar[Mapping[str, Tensor] | Callable[..., Mapping[str, Tensor]]] = {}
     """What the block keeps from call to call without learning it, such as running means, or a method that returns it: saved with
     the model, moved by no optimizer, started as declared whatever `init` says."""
-    declares: ClassVar[frozenset[str]] = frozenset()
-    """Methods of a family, beside those of every part, that declare and run in no model."""
     forward: ClassVar[Callable[..., Any] | None] = None
     named_by: ClassVar[str] = ""
     """A field that lists the names of the outputs, where `outputs` is empty."""
     broadcasts: ClassVar[bool] = False
     """Whether inputs match by the names of their axes, the missing ones expanded before `forward` sees them."""
+    renewed_by: ClassVar[str] = ""
+    """The field that names the node whose value it has in the next call, for a state: it also has a field `shape`, no inputs, and
+    a method `renew(value)`."""
+    vocab_field: ClassVar[str] = ""
+    """The field that says how many ids there are."""
+    length_field: ClassVar[str] = ""
+    """The field that says how many positions there are at most."""
+    title: ClassVar[str] = ""
+    """What drawings call it; without it, its kind in words."""
+    dissolved: ClassVar[bool] = False
+    """Whether drawings show the nodes of its `graph` among those around it, without a frame."""
 
     def __init_subclass__(cls, kind: str = "", **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -150,6 +172,31 @@ class Part(BaseModel):
         """The forward as one Python expression: `{x}` a port or a field, `{xs: + }` all of a variadic port joined by ` + `."""
         return None
 
+    @classmethod
+    def called(cls) -> str:
+        """Return what drawings call it."""
+        return cls.title or spoken(cls.kind)
+
+    def look(self, view: BlockView) -> Look:
+        """Return what it looks like in drawings, from its fields and from its place in a model."""
+        return Look(self.called(), view.settings, "embed" if view.learns else "io", self.icon())
+
+    def icon(self) -> BlockIcon | None:
+        """Return the small picture that stands in its box."""
+        return None
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        """Return what it consists of, in the order in which that computes; nothing for what drawings do not open."""
+        return ()
+
+    def mixture(self) -> Mixture | None:
+        """Return its experts and its router, for a block that drawings open as such."""
+        return None
+
+    def drop_rate(self) -> float | None:
+        """Return the probability of a zero, for a block that does nothing else: drawings say it above what it reads."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -185,12 +232,32 @@ class Norm(Part):
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["dim"],)
 
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), hue="norm")
+
 
 class Activation(Part):
     """A curve applied to each number alone."""
 
+    gated_title: ClassVar[str] = ""
+    """What a feed-forward layer is called that it gates: `SwiGLU`."""
+    approximate: ClassVar[bool] = False
+    """Whether it stands in for the curve that `gated_title` is about, so that drawings add its own title."""
+
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
+
+    @declaration
+    def curve(self, x: float) -> float | None:
+        """Return what it makes of a number, without torch, which drawings do not load; None where no icon can show it. Learned
+        numbers are those that it starts with."""
+        return None
+
+    def icon(self) -> BlockIcon | None:
+        return plotted(self.curve)
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), hue="ffn", icon=self.icon())
 
 
 class Builtin(Part):
@@ -200,6 +267,13 @@ class Builtin(Part):
 def is_node(part: type[Part]) -> bool:
     """Whether a part can stand as a node: it has outputs."""
     return bool(part.outputs) or part.output_types is not Part.output_types
+
+
+def declares(part: type[Part], method: str) -> bool:
+    """Whether a method declares rather than runs: all that `Part` has but `forward`, and what a family marks."""
+    if method in vars(Part):
+        return method != "forward"
+    return any(getattr(vars(owner).get(method), "__declares__", False) for owner in part.__mro__)
 
 
 def ports(part: type[Part]) -> dict[str, str]:

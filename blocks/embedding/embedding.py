@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Block, BlockError, Call, F, Init, NonNegativeInt, Paper, PositiveFloat, PositiveInt, Sizes, Tensor, torch
+from blocks.core import (
+    Block,
+    BlockError,
+    BlockView,
+    Call,
+    F,
+    Init,
+    Look,
+    NonNegativeInt,
+    Paper,
+    PositiveFloat,
+    PositiveInt,
+    Sizes,
+    Tensor,
+    grouped,
+    torch,
+)
 
 
 class Embedding(Block, kind="embedding"):
@@ -22,6 +38,7 @@ class Embedding(Block, kind="embedding"):
     paper = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., dim]"}
+    vocab_field = "vocab"
     weights = {"weight": Tensor(("vocab", "dim"), "embedding", Init("normal", 1.0), zero_row="padding_idx")}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -36,6 +53,15 @@ class Embedding(Block, kind="embedding"):
         if self.scale != 1:
             return None
         return Call("nn.Embedding", ("vocab", "dim"), {} if self.padding_idx is None else {"padding_idx": "padding_idx"})
+
+    def look(self, view: BlockView) -> Look:
+        facts = [f"{grouped(self.vocab)} × {grouped(self.dim)}"]
+        if self.scale != 1:
+            root = abs(self.scale - self.dim**0.5) < 1e-6 * self.scale
+            facts.append(f"× √{grouped(self.dim)}" if root else f"× {self.scale:.4g}")
+        names = {"tokens": "Token", "input": "Token", "source": "Source", "target": "Target", "token_types": "Token-type"}
+        ids = view.edges.get("ids", "")
+        return Look(f"{names[ids]} embedding" if ids in names else self.called(), tuple(facts), "embed")
 
     def forward(self: Any, ids: torch.Tensor) -> Any:
         return F.embedding(ids, self.weight, self.padding_idx) * self.scale  # no gradient reaches the row of the padding

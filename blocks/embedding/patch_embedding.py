@@ -6,7 +6,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, BlockError, Cost, F, Init, Paper, PositiveInt, Sizes, Tensor, torch
+from blocks.core import (
+    Block,
+    BlockError,
+    BlockView,
+    Cost,
+    F,
+    Init,
+    Look,
+    Paper,
+    PositiveInt,
+    Sizes,
+    Tensor,
+    grouped,
+    torch,
+)
 
 
 class PatchEmbedding(Block, kind="patch_embedding"):
@@ -49,6 +63,9 @@ class PatchEmbedding(Block, kind="patch_embedding"):
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         return Cost("2 * batch * (height // patch_size) * (width // patch_size) * dim * channels * patch_size * patch_size")
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (f"{self.patch_size} × {self.patch_size} pixels → {grouped(self.dim)}",), "embed")
 
     def forward(self: Any, image: torch.Tensor) -> torch.Tensor:
         y = F.conv2d(image, self.weight, self.bias, stride=self.patch_size)  # [B, D, rows, columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from blocks.core import Block, Sizes, torch
+from blocks.core import Block, BlockView, Look, Sizes, torch
 
 
 class Pool(Block, kind="pool"):
@@ -22,6 +22,15 @@ class Pool(Block, kind="pool"):
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["time"],)
+
+    def look(self, view: BlockView) -> Look:
+        modes = {
+            "first": "first position",
+            "last": "last position",
+            "mean": "mean over positions",
+            "max": "largest of each channel",
+        }
+        return Look(self.called(), (modes[self.mode],), "merge")
 
     def forward(self: Any, x: torch.Tensor, valid: torch.Tensor | None = None) -> torch.Tensor:
         if valid is None:

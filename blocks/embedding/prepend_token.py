@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, Init, Paper, Sizes, Tensor, torch
+from blocks.core import Block, BlockView, Init, Look, Paper, Sizes, Tensor, torch
 
 
 class PrependToken(Block, kind="prepend_token"):
@@ -20,6 +20,9 @@ class PrependToken(Block, kind="prepend_token"):
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         batch, time, dim = inputs["x"].axes
         return {"y": replace(inputs["x"], axes=(batch, replace(time, size=time.size + 1), dim))}
+
+    def look(self, view: BlockView) -> Look:
+        return Look("Prepend a token", ("[CLS], learned",), "embed")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return torch.cat([self.weight.to(x.dtype).expand(x.shape[0], 1, -1), x], dim=1)  # [B, 1 + T, D]

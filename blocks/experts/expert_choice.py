@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import BlockError, Paper, PositiveInt, Sizes, torch
+from blocks.core import BlockError, Paper, PositiveInt, Sizes, grouped, torch
 from blocks.experts.router import Router, Routes
 
 
@@ -32,6 +32,9 @@ class ExpertChoice(Router, kind="expert_choice_router"):
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too
+
+    def facts(self) -> tuple[str, ...]:
+        return ("experts choose", f"capacity {grouped(self.capacity_factor)}")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]

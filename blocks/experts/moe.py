@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blocks.core import Block, BlockError, Expert, LinearWeights, Paper, PositiveInt, Sizes, Slot, Weights, torch
+from blocks.core import (
+    Block,
+    BlockError,
+    BlockView,
+    Expert,
+    LinearWeights,
+    Look,
+    Mixture,
+    Paper,
+    PositiveInt,
+    Sizes,
+    Slot,
+    Weights,
+    torch,
+)
 from blocks.experts.router import Router
 from blocks.experts.top_k import TopK
 
@@ -63,6 +77,13 @@ class MixtureOfExperts(Block, kind="moe"):
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return self.router.mixed_axes(sizes)
+
+    def look(self, view: BlockView) -> Look:
+        facts = (f"{self.experts} experts", self.router.facts()[-1])
+        return Look("Mixture of experts", facts, "moe", short=f"MoE {self.experts}")
+
+    def mixture(self) -> Mixture:
+        return Mixture(self.experts, self.router.visits(), self.router.facts(), self.router.maps)
 
     def forward(self: Any, x: torch.Tensor, correction: torch.Tensor | None = None) -> Any:
         routes = self.router.route(self, x, correction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from blocks.core import Part, torch
+from blocks.core import Part, declaration, fields, torch
 
 if TYPE_CHECKING:
     Tensor = torch.Tensor
@@ -36,9 +36,17 @@ class Router(Part):
     corrected: ClassVar[bool] = False
     """Whether a correction can be added to the scores by which it chooses."""
 
+    @declaration
     def visits(self) -> str:
         """How many visits there are in a sequence, as an expression of `time` and `experts`."""
         raise NotImplementedError
+
+    @declaration
+    def facts(self) -> tuple[str, ...]:
+        """Return how experts are chosen, in a few words, the most important last."""
+        own = ((name, getattr(self, name), field.default) for name, field in fields(type(self)).items())
+        settings = ", ".join(f"{name} {value}" for name, value, default in own if value != default)
+        return (f"router {self.kind} ({settings})" if settings else f"router {self.kind}",)
 
     def route(self, moe: Any, x: Any, correction: Any) -> Any:
         """The `Routes` of positions x [B, T, D], with a correction [E] of the scores where there is one; `moe` holds the maps."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Paper, PositiveInt, Probability, cached, store_carry, torch
+from blocks.core import Paper, PositiveInt, Probability, cached, grouped, store_carry, torch
 from blocks.experts.router import Router, token_choice
 
 
@@ -28,6 +28,9 @@ class Switch(Router, kind="switch_router"):
 
     def visits(self) -> str:
         return "time"
+
+    def facts(self) -> tuple[str, ...]:
+        return ("switch", f"capacity {grouped(self.capacity)}")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         seen = x

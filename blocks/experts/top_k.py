@@ -38,6 +38,9 @@ class TopK(Router, kind="top_k_router"):
         if self.top_k == 1 and self.normalize:
             raise BlockError(ALWAYS_ONE, field="top_k", hint="`normalize: false` weighs it by its score, as switch_router does")
 
+    def facts(self) -> tuple[str, ...]:
+        return (self.scoring, f"top-{self.top_k}")
+
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
@@ -71,6 +74,9 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
         check_top_k(self.top_k, sizes)
         if self.top_k == 1:
             raise BlockError(ALWAYS_ONE, field="top_k", hint="let two be visited, or take switch_router")
+
+    def facts(self) -> tuple[str, ...]:
+        return ("noisy", f"top-{self.top_k}")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from blocks.activations.self_gated import Gelu
 from blocks.core import (
     Activation,
+    BlockView,
     Expert,
     F,
     LinearWeights,
+    Look,
     Paper,
+    Piece,
     PositiveInt,
     Probability,
     Sizes,
     Slot,
     Weights,
+    activation_piece,
     derived,
+    grouped,
+    linear_piece,
+    size,
     torch,
 )
 from blocks.feed_forward.grouped_ffn import GroupedFeedForward
@@ -45,6 +53,22 @@ class FeedForward(Expert, kind="ffn"):
             "activation": Slot("activation", "float[..., hidden]"),
             "down": LinearWeights("hidden", "dim", bias=self.bias),
         }
+
+    def look(self, view: BlockView) -> Look:
+        dim = size(view.sizes["dim"])
+        curve = (self.activation.called(),) if isinstance(self.activation, Activation) else ()
+        dropout = (f"dropout {self.dropout:g}",) if self.dropout else ()
+        facts = (f"{dim} → {grouped(self.hidden)} → {dim}", *curve, *dropout)
+        return Look("Feed-forward", facts, "ffn", self.activation.icon(), short=f"{''.join(curve)} FFN")
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        pieces = [
+            linear_piece(view, "up", "Linear up", "$x", "ffn"),
+            activation_piece(view, "activation", self.activation, "up"),
+        ]
+        if self.dropout:
+            pieces.append(Piece("dropout", Look(f"Dropout {self.dropout:g}", quiet=True), (("activation", ""),)))
+        return [*pieces, linear_piece(view, "down", "Linear down", pieces[-1].name, "ffn", ("y",))]
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         h = self.activation(self.up(x))  # [..., hidden]

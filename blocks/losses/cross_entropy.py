@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from blocks.core import BlockError, F, NonNegativeInt, Probability, Sizes, torch
@@ -33,6 +33,9 @@ class CrossEntropy(Loss, kind="cross_entropy"):
         if self.shift and not inputs["target"].axes:
             raise BlockError("a single target has no axis along which it could be shifted", field="shift")
         return {}
+
+    def facts(self) -> Sequence[str]:
+        return (f"shift {self.shift}",) if self.shift else ()
 
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         if "target" not in given:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
-from blocks.core import Block, BlockError, Sizes, torch
+from blocks.core import Block, BlockError, BlockView, Look, Sizes, declaration, spoken, torch
 
 
 class Loss(Block):
@@ -16,12 +17,27 @@ class Loss(Block):
     reduction: Literal["mean", "sum"] = "mean"
     """What becomes of several inputs: the `mean` of their numbers, or the `sum`."""
 
+    of_means: ClassVar[bool] = False
+    """Whether it judges numbers that are means already, so that it is a mean of as many things as they are."""
     outputs = {"y": "float[]"}
 
+    @declaration
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
         """Of how many things the loss is the mean, so that a batch can be learned from in pieces: from how many numbers its
         target has, and from what the ports that read the model's inputs are given. None where nobody can tell."""
         return None
+
+    @declaration
+    def facts(self) -> Sequence[str]:
+        """Return what drawings say of its own fields."""
+        return ()
+
+    def look(self, view: BlockView) -> Look:
+        factor = [] if self.weight == 1 else [f"× {self.weight:g}"]
+        summed = ["summed"] if self.reduction == "sum" else []
+        name = spoken(view.name.removeprefix("losses."))
+        title = name if "loss" in name.lower() else f"{name} loss"
+        return Look(title, (self.called(), *factor, *self.facts(), *summed), "loss")
 
     def together(self: Any, losses: list[torch.Tensor]) -> Any:
         """The losses of several inputs as one."""
@@ -32,6 +48,7 @@ class Loss(Block):
 class ScalarLoss(Loss, kind="scalar"):
     """Numbers that other nodes give, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
+    of_means = True
     inputs = {"input*": "float[]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
@@ -39,6 +56,10 @@ class ScalarLoss(Loss, kind="scalar"):
             if one.axes:
                 raise BlockError(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
         return {}
+
+    def look(self, view: BlockView) -> Look:
+        found = super().look(view)
+        return replace(found, facts=found.facts[1:])  # its kind says nothing: what it judges is a number already
 
     def forward(self: Any, *input: torch.Tensor) -> Any:
         return self.together(list(input))

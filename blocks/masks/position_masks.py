@@ -22,6 +22,8 @@ class Full(Mask, kind="full"):
 class Causal(Mask, kind="causal"):
     """A query sees the keys up to its own position: `k ≤ q`."""
 
+    familiar = "causal"
+
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return k <= q
 

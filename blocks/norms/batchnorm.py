@@ -23,6 +23,7 @@ class BatchNorm(Norm, kind="batchnorm"):
     affine: bool = True
     """Whether there is a learned gain and a learned shift."""
 
+    title = "BatchNorm"
     paper = Paper(
         "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift", "arXiv:1502.03167"
     )

@@ -23,6 +23,7 @@ class GroupNorm(Norm, kind="groupnorm"):
     affine: bool = True
     """Whether there is a learned gain and a learned shift."""
 
+    title = "GroupNorm"
     paper = Paper("Group Normalization", "arXiv:1803.08494")
     weights = {"weight": Tensor(("dim",), "gain", ONES, when="affine"), "bias": Tensor(("dim",), "bias", ZEROS, when="affine")}
 

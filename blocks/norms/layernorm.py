@@ -19,6 +19,7 @@ class LayerNorm(Norm, kind="layernorm"):
     eps_inside: bool = True
     """Whether `eps` is added to the variance; otherwise to its root."""
 
+    title = "LayerNorm"
     paper = Paper("Layer Normalization", "arXiv:1607.06450")
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:

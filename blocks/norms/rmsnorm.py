@@ -19,6 +19,7 @@ class RMSNorm(Norm, kind="rmsnorm"):
     eps_inside: bool = True
     """Whether `eps` is added to the mean square; otherwise to its root."""
 
+    title = "RMSNorm"
     paper = Paper("Root Mean Square Layer Normalization", "arXiv:1910.07467")
 
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Block, F, Init, NonNegativeInt, Paper, PositiveInt, Sizes, Tensor, torch
+from blocks.core import (
+    Block,
+    BlockView,
+    F,
+    Init,
+    Look,
+    NonNegativeInt,
+    Paper,
+    PositiveInt,
+    SideLook,
+    Sizes,
+    Tensor,
+    grouped,
+    size,
+    torch,
+)
 from blocks.positions.positions import check_leading_axes
 
 
@@ -23,10 +38,16 @@ class LearnedPositions(Block, kind="learned_positions"):
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
     outputs = {"y": "float[batch, time, dim]"}
     position_inputs = {"position_ids": "time"}
+    length_field = "max_length"
     weights = {"weight": Tensor(("max_length + offset", "dim"), "table", Init("normal", 0.02))}
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_leading_axes(sizes)
+
+    def look(self, view: BlockView) -> Look:
+        rows = self.max_length + self.offset
+        side = SideLook("weight", self.called(), (f"{grouped(rows)} × {size(view.sizes['dim'])}",), learned=True)
+        return Look(f"Add {self.called().lower()}", sides=(side,), sign="+")
 
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         row = position_ids + self.offset if self.offset else position_ids

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import BlockError, Part, Sizes
+from blocks.core import BlockError, Part, SideLook, Sizes, declaration
 
 
 class Positions(Part):
     """Turns queries and keys by their positions. Beside its fields it knows, when it runs, the `head_dim` of its holder."""
+
+    @declaration
+    def look_beside(self) -> SideLook:
+        """Return what it looks like beside the attention that it is a field of."""
+        return SideLook("positions", self.called())
 
     def prepare(self, position_ids: Any) -> Any:
         """What depends on the positions alone, [T] or [B, T]: computed once per call, for all layers with the same settings."""

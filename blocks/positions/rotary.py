@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import annotated_types
 
-from blocks.core import BlockError, Paper, PositiveFloat, Sizes, torch
+from blocks.core import BlockError, Paper, PositiveFloat, SideLook, Sizes, grouped, torch
 from blocks.positions.positions import Positions
 from blocks.positions.scaling import Scaling
 
@@ -27,6 +27,7 @@ class Rotary(Positions, kind="rotary"):
     scaling: Scaling | None = None
     """How frequencies are slowed for contexts longer than those of training."""
 
+    title = "RoPE"
     paper = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -39,6 +40,12 @@ class Rotary(Positions, kind="rotary"):
                 field="partial_rotary_factor",
                 hint="an even number of channels must turn",
             )
+
+    def look_beside(self) -> SideLook:
+        facts = [f"θ = {grouped(self.theta)}"]
+        facts += [f"{self.partial_rotary_factor:.0%} of d_head"] if self.partial_rotary_factor != 1 else []
+        facts += [self.scaling.fact()] if self.scaling else []
+        return SideLook("positions", self.called(), tuple(facts))
 
     def prepare(self: Any, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         turned = int(self.head_dim * self.partial_rotary_factor)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blocks.core import BlockError, Paper, Part, PositiveFloat, PositiveInt, Sizes, torch
+from blocks.core import BlockError, Paper, Part, PositiveFloat, PositiveInt, Sizes, declaration, torch
 
 
 class Scaling(Part):
     """Maps the frequencies of rotary positions, in radians per position, to slower ones."""
+
+    @declaration
+    def fact(self) -> str:
+        """Return what drawings say of it."""
+        return "scaled"
 
     def scale(self, frequencies: Any) -> Any:
         """Each frequency [head_dim / 2] slowed, or left."""
@@ -23,6 +28,9 @@ class LinearScaling(Scaling, kind="linear_scaling"):
     """How many times longer the context becomes."""
 
     paper = Paper("Extending Context Window of Large Language Models via Positional Interpolation", "arXiv:2306.15595")
+
+    def fact(self) -> str:
+        return f"scaled {self.factor:g} ×"
 
     def scale(self, frequencies: torch.Tensor) -> torch.Tensor:
         return frequencies / self.factor
@@ -51,6 +59,9 @@ class Llama3Scaling(Scaling, kind="llama3"):
                 field="high_freq_factor",
                 hint="the high factor must be larger than the low one",
             )
+
+    def fact(self) -> str:
+        return f"scaled {self.factor:g} ×"
 
     def scale(self, frequencies: torch.Tensor) -> torch.Tensor:
         turns = self.original_max_position_embeddings * frequencies / (2 * math.pi)  # within the original context

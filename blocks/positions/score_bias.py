@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from blocks.core import Block, BlockError, F, Init, Paper, PositiveInt, Sizes, Tensor, append_to_cache, torch
+from blocks.core import (
+    Block,
+    BlockError,
+    BlockView,
+    F,
+    Init,
+    Look,
+    Paper,
+    PositiveInt,
+    Sizes,
+    Tensor,
+    append_to_cache,
+    declaration,
+    torch,
+)
 from blocks.positions.positions import check_leading_axes
 
 
@@ -32,6 +46,15 @@ class ScoreBias(Block):
     shape_only_inputs = ("x", "memory")
     cache_slots = {"key_position_ids": "int[batch, source]"}
 
+    def look(self, view: BlockView) -> Look:
+        facts = [f"{self.heads} head{'s' * (self.heads > 1)}", *self.bias_facts(view)]
+        return Look(self.called(), tuple(facts), "pos")
+
+    @declaration
+    def bias_facts(self, view: BlockView) -> Sequence[str]:
+        """Return what drawings say of it beside the number of heads."""
+        return [setting for setting in view.settings if not setting.startswith("heads")]
+
 
 def reject_positions(sizes: Sizes, wired: frozenset[str]) -> None:
     """Raise `BlockError` where queries and keys are the same tokens and only the queries are told where they stand."""
@@ -50,6 +73,7 @@ class Alibi(ScoreBias, kind="alibi"):
     attention; here keys after the query score less, too.
     """
 
+    title = "ALiBi"
     paper = Paper("Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation", "arXiv:2108.12409")
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
@@ -88,6 +112,7 @@ class T5Bias(ScoreBias, kind="t5_bias"):
     bidirectional: bool = True
     """Whether keys after the query have half of the buckets; otherwise they count as those at the query itself."""
 
+    title = "T5 bias"
     paper = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
     weights = {"weight": Tensor(("buckets", "heads"), "table", Init("normal", 0.02))}
 
@@ -103,6 +128,9 @@ class T5Bias(ScoreBias, kind="t5_bias"):
                 field="max_distance",
                 hint="a larger max_distance, or fewer buckets",
             )
+
+    def bias_facts(self, view: BlockView) -> Sequence[str]:
+        return [f"{self.buckets} buckets", *(["past only"] if not self.bidirectional else [])]
 
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor, memory_position_ids: torch.Tensor) -> torch.Tensor:
         memory_position_ids = append_to_cache(self, "key_position_ids", memory_position_ids)

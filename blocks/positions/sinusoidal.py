@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from blocks.core import Block, BlockError, F, Paper, PositiveFloat, Probability, Sizes, torch
+from blocks.core import (
+    Block,
+    BlockError,
+    BlockView,
+    F,
+    Look,
+    Paper,
+    PositiveFloat,
+    Probability,
+    SideLook,
+    Sizes,
+    grouped,
+    torch,
+)
 from blocks.positions.positions import check_leading_axes
 
 
@@ -32,6 +45,11 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
         dim = sizes["dim"]
         if isinstance(dim, int) and dim % 2:
             raise BlockError(f"{dim} channels are no pairs of a sine and a cosine", hint="give the stream an even width")
+
+    def look(self, view: BlockView) -> Look:
+        side = SideLook("base", self.called(), () if self.base == 10000 else (f"base {grouped(self.base)}",))
+        after = f"dropout {self.dropout:g}" if self.dropout else ""
+        return Look(f"Add {self.called().lower()}", sides=(side,), sign="+", after=after)
 
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         dtype = torch.promote_types(x.dtype, torch.float32)

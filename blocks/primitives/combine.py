@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from blocks.core import Block, Init, Sizes, Tensor, Weights, torch
+from blocks.core import Block, BlockError, BlockView, Init, Look, Sizes, Tensor, Weights, torch
+from blocks.primitives.stack_split import of_port
 
 
 class Add(Block, kind="add"):
     """The sum of all inputs: `y = x₁ + x₂ + …`; axes match by name, and missing ones are expanded."""
 
+    title = "Sum"
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
     broadcasts = True
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), hue="merge", sign="+")
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         y = xs[0]
@@ -27,9 +34,13 @@ class Add(Block, kind="add"):
 class Multiply(Block, kind="multiply"):
     """The product of all inputs, number by number: `y = x₁ · x₂ · …`; axes match by name, and missing ones are expanded."""
 
+    title = "Product"
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
     broadcasts = True
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), hue="merge", sign="×")
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         y = xs[0]
@@ -54,6 +65,9 @@ class WeightedSum(Block, kind="weighted_sum"):
     def weights(self, sizes: Sizes, wired: frozenset[str]) -> Weights:
         return {"weight": Tensor(("inputs",), "gain", Init("constant", 1 / sizes["inputs"]))}
 
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), hue="embed")
+
     def forward(self: Any, *xs: torch.Tensor) -> Any:
         return torch.stack(xs, dim=-1) @ self.weight  # [..., inputs] by [inputs]
 
@@ -64,8 +78,44 @@ class Concat(Block, kind="concat"):
     axis: str = "last"
     """The axis that grows: its name, or `last`."""
 
+    title = "Concatenation"
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
 
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (f"along {self.axis}",) if self.axis != "last" else (), hue="merge", sign="‖")
+
+    def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        first, *others = of_port(inputs["xs"])
+        named = [index for index, one in enumerate(first.axes) if self.axis in (one.name, str(one.size))]
+        if (self.axis != "last" and len(named) != 1) or not first.axes:
+            raise BlockError(f"has no axis {self.axis} in {first}", port="xs", code="type-mismatch")
+        dim = len(first.axes) - 1 if self.axis == "last" else named[0]
+        for index, other in enumerate(others, start=1):
+            if differs := difference(first, other, dim):
+                message = f"cannot join {first} and {other} along {place_of(dim, first)}: {differs}"
+                raise BlockError(message, port="xs", index=index, code="type-mismatch")
+        return {"dim": dim}
+
+    def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
+        several, dim = of_port(inputs["xs"]), sizes["dim"]
+        axes = list(several[0].axes)
+        axes[dim] = replace(axes[dim], size=sum((one.axes[dim].size for one in several[1:]), axes[dim].size))
+        return {"y": replace(several[0], axes=tuple(axes))}
+
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.cat(xs, dim=self.dim)
+
+
+def difference(first: Any, other: Any, dim: int) -> str:
+    """Return in which of the axes besides `dim` two types differ; nothing where they agree."""
+    if len(other.axes) != len(first.axes):
+        return f"one has {len(first.axes)} axes and the other {len(other.axes)}"
+    pairs = enumerate(zip(first.sizes, other.sizes, strict=True))
+    odd = ((index, a, b) for index, (a, b) in pairs if index != dim and a != b)
+    return next((f"{place_of(index, first)} is {a} in one and {b} in the other" for index, a, b in odd), "")
+
+
+def place_of(dim: int, type_: Any) -> str:
+    """Return an axis by its place, since its name may come from the block that made it."""
+    return "the last axis" if dim == len(type_.axes) - 1 else f"axis {dim + 1}"

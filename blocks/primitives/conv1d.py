@@ -7,7 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 from blocks.attention.heads import nearest_divisors
-from blocks.core import Block, BlockError, Cost, F, Init, Paper, PositiveInt, Sizes, Tensor, append_to_cache, torch
+from blocks.core import (
+    Block,
+    BlockError,
+    BlockView,
+    Cost,
+    F,
+    Init,
+    Look,
+    Paper,
+    PositiveInt,
+    Sizes,
+    Tensor,
+    append_to_cache,
+    grouped,
+    size,
+    torch,
+)
 
 
 class Conv1d(Block, kind="conv1d"):
@@ -65,6 +81,12 @@ class Conv1d(Block, kind="conv1d"):
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
         return Cost("2 * batch * ((time + stride - 1) // stride) * out * (dim // groups) * kernel_size")
+
+    def look(self, view: BlockView) -> Look:
+        facts = [f"{size(view.sizes['dim'])} → {grouped(self.out)}", f"kernel {self.kernel_size}"]
+        others = {"stride": self.stride, "dilation": self.dilation, "groups": self.groups}
+        facts += [f"{name} {value}" for name, value in others.items() if value != 1]
+        return Look("Causal convolution" if self.causal else "Convolution", tuple(facts), "embed")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         span = (self.kernel_size - 1) * self.dilation

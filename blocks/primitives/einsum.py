@@ -8,7 +8,7 @@ from dataclasses import replace
 from string import ascii_letters
 from typing import Any
 
-from blocks.core import Block, BlockError, Cost, Sizes, torch
+from blocks.core import Block, BlockError, BlockView, Cost, Look, Sizes, torch
 from blocks.primitives.stack_split import of_port
 
 
@@ -63,6 +63,9 @@ class Einsum(Block, kind="einsum"):
         if len(terms) < 2 or shared <= set(out):
             return Cost("0")
         return Cost(" * ".join(["2", *(f"axis_{name}" for name in sizes["lengths"] if name in shared or name in out)]))
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (self.pattern.replace("->", "→"),), "merge")
 
     def forward(self: Any, *xs: torch.Tensor) -> torch.Tensor:
         return torch.einsum(self.equation, *xs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocks.core import Block, Call, Init, PositiveInt, Sizes, Tensor
+from blocks.core import Block, BlockView, Call, Init, Look, PositiveInt, Sizes, Tensor, grouped, size
 
 
 class Linear(Block, kind="linear"):
@@ -23,3 +23,7 @@ class Linear(Block, kind="linear"):
 
     def build(self, sizes: Sizes) -> Call:
         return Call("nn.Linear", ("dim", "out"), {"bias": "bias"})
+
+    def look(self, view: BlockView) -> Look:
+        bias = " + bias" if self.bias else ""
+        return Look(view.head or self.called(), (f"{size(view.sizes['dim'])} → {grouped(self.out)}{bias}",), "embed")

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from blocks.core import ONES, ZEROS, Block, Init, PositiveFloat, PositiveInt, Sizes, Tensor, Weights
+from blocks.core import (
+    ONES,
+    ZEROS,
+    Block,
+    BlockView,
+    Init,
+    Look,
+    PositiveFloat,
+    PositiveInt,
+    Sizes,
+    Tensor,
+    Weights,
+    grouped,
+)
 
 
 class Parameter(Block, kind="parameter"):
@@ -27,6 +40,9 @@ class Parameter(Block, kind="parameter"):
         start = {"normal": Init("normal", self.std), "zeros": ZEROS, "ones": ONES}[self.init]
         # Vectors that enter the stream as they are, like those of an embedding.
         return {"weight": Tensor(self.shape, "embedding", start)}
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (" × ".join(map(grouped, self.shape)) or "one number",), "embed")
 
     def forward(self: Any) -> Any:
         return self.weight

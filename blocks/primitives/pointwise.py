@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Block, Call, Paper, Probability, Sizes, torch
+from blocks.core import Block, BlockView, Call, Look, Paper, Probability, Sizes, grouped, torch
 
 
 class Identity(Block, kind="identity"):
@@ -19,6 +19,9 @@ class Identity(Block, kind="identity"):
     def inline(self) -> str:
         return "{x}"
 
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called())
+
 
 class Scale(Block, kind="scale"):
     """A fixed factor: `y = by · x`."""
@@ -28,6 +31,11 @@ class Scale(Block, kind="scale"):
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
+
+    def look(self, view: BlockView) -> Look:
+        square = round(self.by**-2) if self.by > 0 else 0
+        root = square > 1 and abs(square * self.by**2 - 1) < 1e-9
+        return Look(f"÷ √{grouped(square)}" if root else f"× {self.by:.4g}", hue="merge")
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         return x * self.by
@@ -48,3 +56,9 @@ class Dropout(Block, kind="dropout"):
 
     def build(self, sizes: Sizes) -> Call:
         return Call("nn.Dropout", ("p",))
+
+    def look(self, view: BlockView) -> Look:
+        return Look(f"{self.called()} {self.p:g}", quiet=True)
+
+    def drop_rate(self) -> float:
+        return self.p

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from blocks.core import Block, BlockError, Paper, PositiveInt, Sizes, torch
+from blocks.core import Block, BlockError, BlockView, Look, Paper, PositiveInt, Sizes, torch
 
 
 class Rearrange(Block, kind="rearrange"):
@@ -73,6 +73,9 @@ class Rearrange(Block, kind="rearrange"):
                 size = size * lengths[name]
             axes.append(replace(sizes["..."][0], name=group[-1], size=size))
         return {"y": replace(inputs["x"], axes=tuple(axes))}
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (self.pattern.replace("->", "→"),), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         for place, sizes in self.apart:

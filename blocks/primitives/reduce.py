@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from blocks.core import AxisRef, Block, BlockError, Sizes, torch
+from blocks.core import AxisRef, Block, BlockError, BlockView, Look, Sizes, torch
 from blocks.primitives.axes import axis_index
 
 
@@ -29,6 +29,9 @@ class Reduction(Block):
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return (sizes["..."][sizes["dim"]].size,)
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (f"over {self.axis}",), "merge")
 
 
 class Mean(Reduction, kind="mean"):
@@ -57,6 +60,9 @@ class Select(Reduction, kind="select"):
             raise BlockError(
                 f"there is no place {self.index} in an axis of {count}", field="index", hint=f"places run from 0 to {count - 1}"
             )
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (f"index {self.index} of {self.axis}",), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.select(self.dim, self.index)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from blocks.core import AxisRef, Block, BlockError, PositiveInt, Sizes, torch
+from blocks.core import AxisRef, Block, BlockError, BlockView, Look, PositiveInt, Sizes, torch
 from blocks.primitives.axes import axis_index
 
 
@@ -88,6 +88,9 @@ class Split(Block, kind="split"):
             name: replace(x, axes=(*x.axes[:index], replace(x.axes[index], size=part), *x.axes[index + 1 :]))
             for name, part in zip(self.into, sizes["parts"], strict=True)
         }
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (", ".join(self.into),), "merge")
 
     def forward(self: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return torch.split(x, self.parts, dim=self.dim)

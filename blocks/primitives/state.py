@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from blocks.core import ONES, ZEROS, Block, NodeRef, PositiveInt, Sizes, Tensor, torch
+from blocks.core import (
+    ONES,
+    ZEROS,
+    Block,
+    BlockView,
+    Look,
+    LoopIcon,
+    NodeRef,
+    PositiveInt,
+    Sizes,
+    Tensor,
+    grouped,
+    torch,
+)
 
 
 class State(Block, kind="state"):
@@ -26,12 +39,17 @@ class State(Block, kind="state"):
     """When it changes: with each call in `training` mode, or `always`."""
 
     outputs = {"y": "float[...]"}
+    renewed_by = "next"
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, str]:
         return {"y": f"float[{', '.join(map(str, self.shape))}]"}
 
     def buffers(self) -> Mapping[str, Tensor]:
         return {"value": Tensor(self.shape, "state", ONES if self.init == "ones" else ZEROS)}
+
+    def look(self, view: BlockView) -> Look:
+        when = () if self.update == "training" else ("renewed by every call",)
+        return Look(self.called(), (" × ".join(map(grouped, self.shape)) or "one number", *when), "rec", LoopIcon())
 
     def forward(self: Any) -> Any:
         return self.value.clone()  # what gradients need of it must not change under them

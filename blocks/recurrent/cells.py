@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from blocks.core import Block, F, Init, Paper, PositiveInt, Sizes, Tensor, Weights, torch
+from blocks.core import (
+    Block,
+    BlockView,
+    F,
+    Init,
+    Look,
+    Paper,
+    PositiveInt,
+    Sizes,
+    Tensor,
+    Weights,
+    grouped,
+    size,
+    torch,
+)
 
 
 class Cell(Block):
@@ -31,6 +45,10 @@ class Cell(Block):
             weights["bias_hh"] = Tensor((rows,), "bias", start)
         return weights
 
+    def look(self, view: BlockView) -> Look:
+        facts = (f"{size(view.sizes['dim'])} → {grouped(self.hidden)}",)
+        return Look(self.called(), facts, "rec", short=self.called())
+
     def maps(self: Any, x: torch.Tensor, h: torch.Tensor | None) -> Any:
         """The maps of the input and of the state before, which is zero where there is none."""
         h = x.new_zeros(*x.shape[:-1], self.hidden) if h is None else h
@@ -44,6 +62,7 @@ class RNNCell(Cell, kind="rnn_cell"):
     activation: Literal["tanh", "relu"] = "tanh"
     """The curve."""
 
+    title = "RNN cell"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
     inputs = {"x": "float[..., dim]", "h?": "float[..., hidden]"}
     outputs = {"y": "float[..., hidden]"}
@@ -59,6 +78,7 @@ class GRUCell(Cell, kind="gru_cell"):
     The maps of r, z and n stand below one another in one matrix, in this order.
     """
 
+    title = "GRU cell"
     gates: ClassVar[int] = 3
 
     paper = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")
@@ -80,6 +100,7 @@ class LSTMCell(Cell, kind="lstm_cell"):
     The maps of i, f, g and o stand below one another in one matrix, in this order.
     """
 
+    title = "LSTM cell"
     gates: ClassVar[int] = 4
 
     paper = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")

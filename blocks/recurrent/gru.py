@@ -17,6 +17,7 @@ class GRU(Recurrent, kind="gru"):
     and has z and 1 - z the other way round; this is torch's form. With `biases: one` there are no b_hz, b_hr and b_hn.
     """
 
+    title = "GRU"
     gates: ClassVar[int] = 3
 
     paper = Paper("Learning Phrase Representations using RNN Encoder-Decoder", "arXiv:1406.1078")

@@ -17,6 +17,7 @@ class LSTM(Recurrent, kind="lstm"):
     has no f, which was added in 2000.
     """
 
+    title = "LSTM"
     gates: ClassVar[int] = 4
 
     paper = Paper("Long Short-Term Memory", "Neural Computation 9 (1997)")

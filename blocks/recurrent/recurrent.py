@@ -7,7 +7,23 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
-from blocks.core import Block, BlockError, Init, PositiveInt, Probability, Sizes, Tensor, Weights, cached, torch
+from blocks.core import (
+    Block,
+    BlockError,
+    BlockView,
+    Init,
+    Look,
+    LoopIcon,
+    PositiveInt,
+    Probability,
+    Sizes,
+    Tensor,
+    Weights,
+    cached,
+    grouped,
+    size,
+    torch,
+)
 
 
 class Recurrent(Block):
@@ -64,6 +80,13 @@ class Recurrent(Block):
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]] if self.bidirectional else []  # the direction from the end shows what follows
+
+    def look(self, view: BlockView) -> Look:
+        facts = [f"{size(view.sizes['dim'])} → {grouped(self.hidden)}"]
+        facts += [f"{self.layers} layers"] if self.layers > 1 else []
+        facts += ["both directions"] if self.bidirectional else []
+        facts += [f"dropout {self.dropout:g} between"] if self.dropout else []
+        return Look(self.called(), tuple(facts), "rec", LoopIcon(), short=self.called())
 
     def directions(self: Any) -> int:
         return 2 if self.bidirectional else 1

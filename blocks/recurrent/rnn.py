@@ -19,6 +19,7 @@ class RNN(Recurrent, kind="rnn"):
     activation: Literal["tanh", "relu"] = "tanh"
     """The curve."""
 
+    title = "RNN"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
     inputs = {"x": "float[batch, time, dim]", "h?": "float[batch, states, hidden]"}
     outputs = {"y": "float[batch, time, hidden]", "h?": "float[batch, layers, hidden]"}

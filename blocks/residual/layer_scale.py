@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blocks.core import Block, Init, Paper, Tensor, torch
+from blocks.core import Block, BlockView, Init, Look, Paper, Tensor, torch
 
 
 class LayerScale(Block, kind="layer_scale"):
@@ -17,6 +17,9 @@ class LayerScale(Block, kind="layer_scale"):
     inputs = {"x": "float[..., dim]"}
     outputs = {"y": "float[..., dim]"}
     weights = {"weight": Tensor(("dim",), "gain", Init("constant", "init"))}
+
+    def look(self, view: BlockView) -> Look:
+        return Look(self.called(), (f"starts at {self.init:g}",), "embed")
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         return x * self.weight

@@ -33,6 +33,7 @@ class Residual(Block, kind="residual"):
     dropout: Probability = 0.0
     """Probability of a zero in the branch, before the sum."""
 
+    dissolved = True
     paper = Paper("Deep Residual Learning for Image Recognition", "arXiv:1512.03385")
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}

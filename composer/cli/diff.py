@@ -17,13 +17,15 @@ from composer.diagnostics import RecipeError
 from composer.diagnostics.render import Paint, Role
 
 if TYPE_CHECKING:
-    from composer.draw.export.formats import Format, Page
+    from composer.draw.export.formats import Page
 
 SIGNS: dict[str, Role] = {"-": "removed", "+": "added", "~": "warning", "=": "accent"}
 
 
 def declare(parser: Parser, name: str) -> None:
     """Declare two recipes, and how to show what differs."""
+    from composer.draw.export.formats import figure_formats
+
     parser.add_argument("before", metavar="RECIPE", help="A name from `arco list`, or the path of a .yaml file")
     parser.add_argument("after", metavar="OTHER", help="The same; --set changes this one alone")
     output = parser.add_argument_group("Output")
@@ -32,7 +34,7 @@ def declare(parser: Parser, name: str) -> None:
     )
     output.add_argument(
         "--format",
-        choices=("text", "json", "svg", "html", "png", "pdf"),
+        choices=("text", "json", *figure_formats()),
         help="Choose the format where no ending does; without either it is text",
     )
     output.add_argument("--level", choices=LEVELS, default="block", help="Choose how deep a figure goes")
@@ -49,12 +51,14 @@ def declare(parser: Parser, name: str) -> None:
 
 def diff(arguments: argparse.Namespace) -> int:
     """Print what differs, or write it to a file."""
-    from composer.draw.export.formats import PRINTED, SUFFIXES
+    from composer.draw.export.formats import FORMATS, figure_formats, format_of
 
-    ending = Path(arguments.output or "").suffix.lower()
-    format = arguments.format or {**SUFFIXES, ".json": "json"}.get(ending, "text")
-    if format not in ("text", "json", *PRINTED):
-        raise Problem(f"arco diff: no {ending} of two models", f"let it end in {', '.join(f'.{one}' for one in PRINTED)}")
+    figures, output = figure_formats(), arguments.output or ""
+    ending = Path(output).suffix.lower()
+    format = arguments.format or ("json" if ending == ".json" else format_of(output) or "text")
+    if format not in ("text", "json", *figures):
+        endings = ", ".join(FORMATS[figure].endings[0] for figure in figures)
+        raise Problem(f"arco diff: no {ending} of two models", f"let it end in {endings}")
     unchanged = argparse.Namespace(**{**vars(arguments), "set": []})
     try:
         before, after = sound_recipe(arguments.before, unchanged), sound_recipe(arguments.after, arguments)
@@ -67,7 +71,7 @@ def diff(arguments: argparse.Namespace) -> int:
     if before.name == after.name:
         settings = f" with {', '.join(arguments.set)}" if arguments.set else ""
         found = replace(found, before=arguments.before, after=arguments.after + settings)
-    if format in PRINTED:
+    if format in figures:
         keep_off_terminal("diff", format, arguments.output, f"diff.{format}")
         _write_figure(found.draw(arguments.level, theme=arguments.theme), format, arguments.output)
     elif format == "json":
@@ -86,15 +90,15 @@ def _colored(text: str, paint: Paint) -> str:
     )
 
 
-def _write_figure(page: Page, format: Format, output: str | None) -> None:
+def _write_figure(page: Page, format: str, output: str | None) -> None:
     """Write it, or print it."""
-    from composer.draw.export.formats import BINARY, write, written
+    from composer.draw.export.formats import FORMATS, write, written
     from composer.draw.graphviz_programs import Missing
 
     try:
         if output in (None, STANDARD):
             content = written(page, format)
-            emit(content if format in BINARY else content.decode(), output)
+            emit(content if FORMATS[format].binary else content.decode(), output)
             return
         write(page, Path(output), format)
     except Missing as missing:

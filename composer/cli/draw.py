@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, sound_recipe
 from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, unwritable
 
-if TYPE_CHECKING:
-    from composer.draw.export.formats import Format
-
 LEVELS = ("overview", "block", "full")
 THEMES = ("light", "dark", "auto", "slide")
-TEXTS = ("dot", "mermaid")
-"""Formats that people read and paste, so that a terminal shows them."""
 
 
 def declare(parser: Parser, name: str) -> None:
     """Declare a recipe, how deep it is shown, and how it looks."""
+    from composer.draw.export.formats import FORMATS
+
     add_recipe(parser)
     content = parser.add_argument_group("Content")
     content.add_argument(
@@ -48,10 +44,11 @@ def declare(parser: Parser, name: str) -> None:
         help="Lay the figure out by the structure of the recipe, or let Graphviz do it",
     )
     output = parser.add_argument_group("Output")
-    add_output(output, "Write to this file, replacing it; its ending chooses the format: .svg, .html, .png, .pdf, .dot or .mmd")
+    *endings, last = (row.endings[0] for row in FORMATS.values())
+    add_output(output, f"Write to this file, replacing it; its ending chooses the format: {', '.join(endings)} or {last}")
     output.add_argument(
         "--format",
-        choices=("svg", "html", "png", "pdf", "dot", "mermaid"),
+        choices=tuple(FORMATS),
         help="Choose the format where no ending does; without either it is svg",
     )
     add_changes(parser)
@@ -71,14 +68,14 @@ def declare(parser: Parser, name: str) -> None:
 
 def draw(arguments: argparse.Namespace) -> int:
     """Print the figure, or write it to a file."""
-    from composer.draw.export.formats import BINARY, SUFFIXES, NotDrawn, written
+    from composer.draw.export.formats import FORMATS, NotDrawn, written
     from composer.draw.graphviz_programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)
-    format: Format = arguments.format or "svg"
-    if format not in TEXTS:
-        ending = next(ending for ending, known in SUFFIXES.items() if known == format)
-        keep_off_terminal("draw", format, arguments.output, f"{recipe.name}{ending}")
+    format = arguments.format or "svg"
+    row = FORMATS[format]
+    if not row.source:
+        keep_off_terminal("draw", format, arguments.output, f"{recipe.name}{row.endings[0]}")
     try:
         figure = recipe.draw(
             arguments.level,
@@ -94,7 +91,7 @@ def draw(arguments: argparse.Namespace) -> int:
         )
         if arguments.output in (None, STANDARD):
             content = written(figure, format)
-            emit(content if format in BINARY else content.decode(), arguments.output)
+            emit(content if row.binary else content.decode(), arguments.output)
             return 0
         figure.save(Path(arguments.output), arguments.format)
     except (Missing, NotDrawn) as no:

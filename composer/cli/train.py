@@ -36,6 +36,7 @@ def option_of(setting: str) -> str:
 def declare(parser: Parser, name: str) -> None:
     """Declare what to train on what, and every setting of the training."""
     from composer.train import TrainSettings
+    from composer.train.optimizers import OPTIMIZERS
 
     parser.usage = "arco train [OPTIONS] RECIPE --data FILE\narco train [OPTIONS] --resume RUN"
     add_recipe(parser, nargs="?")
@@ -53,13 +54,17 @@ def declare(parser: Parser, name: str) -> None:
     settings = parser.add_argument_group("Training")
     docs = setting_docs(TrainSettings)
     for field in fields(TrainSettings):
+        help = f"{docs[field.name]} (default: {field.default})"
+        if field.name == "optimizer":
+            settings.add_argument(option_of(field.name), choices=tuple(OPTIMIZERS), help=help)
+            continue
         whole = isinstance(field.default, int)
         settings.add_argument(
             option_of(field.name),
             dest=field.name,
             metavar="N" if whole else "X",
             type=integer if whole else number,
-            help=f"{docs[field.name]} (default: {field.default})",
+            help=help,
         )
     add_changes(parser)
     add_device(parser)
@@ -115,9 +120,9 @@ def started(arguments: argparse.Namespace) -> Result:
     tokenizer = marked(tokenizer_of(text, arguments), task)
     recipe = sized(recipe, tokenizer)
     settings = settings_of(arguments, TrainSettings(seq_len=context_of(recipe, TrainSettings().seq_len)))
-    data = objective_of(task, tokenizer).tokenize(text, path=arguments.data)
-    windows = task != "seq2seq_lm"  # pairs are read as they come
-    if windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
+    objective = objective_of(task, tokenizer)
+    data = objective.tokenize(text, path=arguments.data)
+    if objective.windows and arguments.seq_len is None and (doubt := long_context(settings, len(data.train))):
         print(f"{painter(sys.stderr)('warning:', 'warning')} {doubt}", file=sys.stderr)
     return trained(recipe, tokenizer, data, settings, arguments.folder or free_folder(recipe.name), arguments.device)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from blocks.core import Builtin, Part, fields
+from blocks.core import Builtin, Part, fields, number
 from blocks.core.fields import AxisName, BooleanMap, Field, SlotOf, String
 from blocks.masks.mask import Mask
 from composer.diff.mask_normal_forms import MaskForm
-from composer.graph.describe import number, phrase
+from composer.graph.describe import phrase
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
+from blocks.core import Look
 from composer.draw.paths import belongs
 from composer.draw.scene import About
-from composer.draw.style.looks import Look
 from composer.draw.style.typography import Role
 
 

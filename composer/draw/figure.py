@@ -14,7 +14,7 @@ from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow, Group, Titles
-from composer.draw.export.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
+from composer.draw.export.formats import FORMATS, NotDrawn, ThemeName, points, write
 from composer.draw.export.svg import svg
 from composer.draw.layout.page import narrow_page, page
 from composer.draw.paths import plain
@@ -92,9 +92,9 @@ class Figure:
     """Paths of what stays bright while everything else fades."""
 
     @property
-    def formats(self) -> tuple[Format, ...]:
+    def formats(self) -> tuple[str, ...]:
         """What it can be saved as."""
-        return tuple(dict.fromkeys(SUFFIXES.values()))
+        return tuple(FORMATS)
 
     def svg(self) -> str:
         """The text of an SVG file."""
@@ -106,7 +106,7 @@ class Figure:
 
         return html(self)
 
-    def save(self, path: StrPath, format: Format | None = None) -> None:
+    def save(self, path: StrPath, format: str | None = None) -> None:
         """Writes a file; its format is that of the name's ending.
 
         Raises:

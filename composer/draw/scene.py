@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from composer.draw.style.palette import Hue
+from blocks.core.look import BlockIcon, Hue
 from composer.draw.style.text_metrics import text_width
 from composer.draw.style.typography import Font, Role, font
 
@@ -75,32 +75,13 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """A mask as a square of cells: a row for each query, a column for each key, true where it may look."""
-
-    seen: tuple[tuple[bool, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A line through points of the unit square, y upwards."""
-
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LoopIcon:
-    """An arrow that leads back: what is computed step by step."""
-
-
-@dataclass(frozen=True, slots=True)
 class Swatch:
     """Cells of a map of layers beside what these layers have."""
 
     kinds: tuple[int, ...]
 
 
-Icon: TypeAlias = Cells | Curve | LoopIcon | Swatch
+Icon: TypeAlias = BlockIcon | Swatch
 ICON = 28.0
 """An icon's width and height."""
 SWATCH = 9.0

@@ -6,14 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
 from blocks.core import Builtin, Part, fields
-from blocks.core.fields import NodeName, NumberOrNodeRef, SlotOf
+from blocks.core.fields import SlotOf
 from blocks.masks.mask import Mask
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
-
-
-def number(value: float) -> str:
-    """A number as one would write it, every digit of it: `10000`, `1e-05`, `0.1`."""
-    return str(int(value)) if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15) else repr(value)
 
 
 def edge_names(block: TypedBlock) -> dict[str, str]:
@@ -23,20 +18,7 @@ def edge_names(block: TypedBlock) -> dict[str, str]:
 
 def mask(value: Mask, edges: Mapping[str, str]) -> str:
     """A mask's expression, its edges under the names of what they read."""
-    return _with_edges(value, edges).expression()
-
-
-def _with_edges(value: Mask, edges: Mapping[str, str]) -> Mask:
-    changed: dict[str, Any] = {}
-    for name, field in fields(type(value)).items():
-        inner = getattr(value, name)
-        if isinstance(inner, Mask):
-            changed[name] = _with_edges(inner, edges)
-        elif isinstance(field.form, NodeName | NumberOrNodeRef) and (isinstance(inner, str) or inner is None):
-            changed[name] = "none" if inner is None else edges.get(inner, inner)
-        else:
-            changed[name] = inner
-    return type(value).model_construct(**changed)
+    return value.with_edges(edges).expression()
 
 
 def phrases(block: TypedBlock) -> Iterator[str]:

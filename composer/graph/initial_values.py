@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from blocks.core import Init
-from composer.graph.describe import number
+from blocks.core import Init, number
 from composer.graph.ir import Program
 from composer.graph.parameters import NamedParameter
 from composer.language.patterns import matches

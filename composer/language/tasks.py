@@ -19,6 +19,11 @@ class Task:
     text: str = ""
     """The input that the model itself writes, token by token; its last axis grows while it does."""
 
+    @property
+    def classifies(self) -> bool:
+        """Whether its logits are of classes rather than of words."""
+        return self.outputs.get("logits", "").endswith("classes]")
+
 
 TOKENS = {"tokens": "int[batch, time]"}
 SOURCE = {"source": "int[batch, source_time]", "target": "int[batch, time]"}

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeAlias
 
 from torch import Tensor, nn
 
-from blocks.losses.loss import Loss, ScalarLoss
+from blocks.losses.loss import Loss
 from composer.graph.anatomy import regions, wires_of
 from composer.graph.dims import names, substitute
 from composer.graph.ir import Ref
@@ -58,7 +58,8 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
     loss = typed.root[node]
     assert isinstance(loss, TypedBlock)
     lengths = _lengths(typed, batch)
-    if isinstance(loss.part, ScalarLoss):
+    assert isinstance(loss.part, Loss)
+    if loss.part.of_means:
         refs = [ref for wire in loss.node.wires for ref in wire.refs]
         several = {_made(typed, name, ref, lengths, batch) for ref in refs}
         if len(several) > 1:
@@ -72,7 +73,7 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
 def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], batch: Batch) -> int:
     """Of how many things the number is the mean that a reference names."""
     block, port = _source(typed.root, ref, name)
-    if isinstance(block.part, Loss) and not isinstance(block.part, ScalarLoss):
+    if isinstance(block.part, Loss) and not block.part.of_means:
         return _judged(typed, name, block, lengths, batch)
     if port not in block.part.mean_outputs:
         _refuse(f"the loss `{name}` reads `{ref}`, which sees a batch as a whole, so it cannot be added up over batches", name)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.optim import AdamW, Optimizer
+from torch.optim import Optimizer
 
 from composer.train import metrics
 from composer.train.accumulation import shares
@@ -21,6 +21,7 @@ from composer.train.device import autocast, device_of, on_device
 from composer.train.errors import TrainingError
 from composer.train.interrupt import Interrupted, stop_requests
 from composer.train.losses import Batch, loss, target_count, task_of
+from composer.train.optimizers import OPTIMIZERS
 from composer.train.progress import Display, Moment
 from composer.train.run import checkpoint as checkpoints
 from composer.train.run.checkpoint import Checkpoint
@@ -157,10 +158,9 @@ def fit(
     return Result(run.path, task_of(model) or "", settings.steps, measured.loss, held_out, seconds)
 
 
-def build_optimizer(model: nn.Module, settings: TrainSettings) -> AdamW:
-    """AdamW (Loshchilov and Hutter 2019) with decay by role; fused, which is several times faster on either device."""
-    groups = param_groups(model, weight_decay=settings.weight_decay)
-    return AdamW(groups, betas=(settings.beta1, settings.beta2), eps=settings.eps, fused=True)
+def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
+    """Return the optimizer of the settings over the model's parameters, with decay by role."""
+    return OPTIMIZERS[settings.optimizer](param_groups(model, weight_decay=settings.weight_decay), settings)
 
 
 def update(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -21,6 +21,12 @@ IGNORED = -100
 Batch = Mapping[str, Tensor]
 """The model's inputs by name (`tokens` [B, T], perhaps `valid` [B, T]), and what is asked for: perhaps `targets` [B, T] of a
 model that writes, `labels` [B, T] of a masked_lm and of token_classification, `label` [B] of a sequence or an image."""
+
+
+OUTPUT_LOSSES: Mapping[str, Callable[[Any], Tensor]] = {
+    "contrastive": lambda output: symmetric_cross_entropy(output.a, output.b, output.scale)
+}
+"""The losses of tasks that judge a model's outputs by each other; every other task asks for targets, by cross-entropy."""
 
 
 class BatchLoss(NamedTuple):
@@ -43,8 +49,8 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
     inputs = {name: value for name, value in batch.items() if name != asked or own}
     output = model(**inputs)
     by_name: dict[str, Tensor] = {}
-    if task == "contrastive":
-        by_name[task] = symmetric_cross_entropy(output.a, output.b, output.scale)
+    if task is not None and task in OUTPUT_LOSSES:
+        by_name[task] = OUTPUT_LOSSES[task](output)
     elif task is not None and asked:
         by_name[task] = cross_entropy(output.logits, targets_of(task, batch), label_smoothing)
     by_name |= output.losses

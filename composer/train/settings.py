@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from composer.train.errors import TrainingError
+from composer.train.optimizers import OPTIMIZERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,8 @@ class TrainSettings:
     seq_len: int = 128
     """Length of a window, in tokens."""
 
+    optimizer: str = "adamw"
+    """How gradients become updates."""
     learning_rate: float = 1e-3
     """The highest rate, reached when warm-up ends."""
     warmup_steps: int = 100
@@ -31,11 +34,11 @@ class TrainSettings:
     weight_decay: float = 0.1
     """Pull toward zero on matrices, experts and embeddings, per unit of the rate."""
     beta1: float = 0.9
-    """AdamW's memory of the gradient."""
+    """The optimizer's memory of the gradient."""
     beta2: float = 0.95
-    """AdamW's memory of the squared gradient."""
+    """The optimizer's memory of the squared gradient."""
     eps: float = 1e-8
-    """AdamW's addition to the denominator."""
+    """The optimizer's addition to the denominator."""
     max_grad_norm: float = 1.0
     """Largest norm of all gradients together; 0 leaves them as they are."""
     label_smoothing: float = 0.0
@@ -53,8 +56,11 @@ class TrainSettings:
     """Steps between checkpoints; 0 saves at the end only."""
 
     def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise TrainingError(f"optimizer is {self.optimizer}; it must be {' or '.join(OPTIMIZERS)}")
         for field in fields(self):
-            check_range(field.name, getattr(self, field.name))
+            if field.name != "optimizer":
+                check_range(field.name, getattr(self, field.name))
 
 
 AT_LEAST_ONE = frozenset({"steps", "batch_size", "grad_accum", "seq_len", "log_every"})

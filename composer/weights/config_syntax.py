@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from composer.diagnostics import Span
+from composer.language.recipe.keys import keys_of
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights.rule_syntax import Forms
 
-KEYS = ("params", "constants", "ignore")
-EACH = ("each", "count")
-HOW = ("from", "count", "values", "default", "optional")
 ABOUT_THE_FILE = (
     "model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "_commit_hash",
     "_attn_implementation", "_attn_implementation_autoset", "attn_implementation", "torchscript", "use_bfloat16",
@@ -85,7 +83,7 @@ class ConfigReader(Forms):
             if node is not None:
                 self.error("checkpoints-form", node.span, "config holds params, constants and keys to ignore")
             return Config((), (), ())
-        self.keys(node, KEYS, "config")
+        self.keys(node, keys_of("config"), "config")
         params = self.entries(node.get("params"), "params are paths of the recipe, each with a key of config.json")
         constants = self.entries(node.get("constants"), "constants are keys of config.json, each with what it must hold")
         ignored = self.items(node.get("ignore"), "what is ignored is a list of keys", "[initializer_range]")
@@ -99,7 +97,7 @@ class ConfigReader(Forms):
         path, span, value = entry.key.text, entry.key.span, entry.value
         if not isinstance(value, YamlMapping):
             return Setting(path, span, self._names(value), False, (), None, False)
-        self.keys(value, HOW, "param of a config")
+        self.keys(value, keys_of("config param"), "param of a config")
         source, count = value.get("from"), value.get("count")
         key = count if source is None else source
         if key is None or (source is not None and count is not None):
@@ -121,7 +119,7 @@ class ConfigReader(Forms):
         value = entry.value
         if not isinstance(value, YamlMapping):
             return Constant(entry.key.text, self._words(value), None)
-        self.keys(value, EACH, "constant of a config")
+        self.keys(value, keys_of("config constant"), "constant of a config")
         each, count = value.get("each"), value.get("count")
         if not isinstance(each, YamlScalar) or not isinstance(count, YamlScalar):
             self.error("checkpoints-form", value.span, "a list has as many items as count says, each as each says",

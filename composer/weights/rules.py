@@ -10,17 +10,13 @@ from composer.diagnostics import Span
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import as_float, as_int, evaluate
 from composer.language.expressions.parser import parse_expression
+from composer.language.recipe.keys import keys_of
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.weights import config_syntax as config_forms
 from composer.weights.name_patterns import NamePattern, PatternMatch, pattern
 from composer.weights.rule_syntax import Forms
 
-KEYS = ("strip_prefix", "config", "rules", "legacy_names", "ignore", "copies")
-OPERATIONS = (
-    "from", "reshape", "transpose", "split", "concat", "axis", "interleave", "stack", "permute_rotary", "offset",
-)  # fmt: skip
-ROTARY = ("head_dim", "rotary_dim", "of", "ours")
 LAYOUTS = ("halves", "interleaved")
 
 
@@ -117,7 +113,7 @@ class RuleReader(Forms):
         if not isinstance(value, YamlMapping):
             self.error("checkpoints-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
             return Rules(entry.key.text, entry.key.span, (), "", (), (), ())
-        self.keys(value, KEYS, "model type")
+        self.keys(value, keys_of("checkpoint"), "model type")
         strip, rules = value.get("strip_prefix"), value.get("rules")
         config = config_forms.ConfigReader()
         config.config(value.get("config"))
@@ -149,7 +145,7 @@ class RuleReader(Forms):
         operations, source = (
             (value, value.get("from")) if isinstance(value, YamlMapping) else (YamlMapping((), value.span), value)
         )
-        self.keys(operations, OPERATIONS, "rule")
+        self.keys(operations, keys_of("rule"), "rule")
         if source is None:
             self.error("checkpoints-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
             return None
@@ -244,7 +240,7 @@ class RuleReader(Forms):
         if not isinstance(node, YamlMapping):
             size = self._size(node, "permute_rotary")
             return self._paired(Permutation(size, size, (), LAYOUTS[0]), node.span)
-        self.keys(node, ROTARY, "permutation")
+        self.keys(node, keys_of("rotary permutation"), "permutation")
         if (width := node.get("head_dim")) is None:
             self.error("checkpoints-form", node.span, "a permutation says how many rows a head has", hint="{head_dim: 64, …}")
             return None

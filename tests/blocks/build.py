@@ -10,10 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from blocks.core import LinearWeights, Part, Slot, Tensor, fields, lazy
+from blocks.core import LinearWeights, Part, Slot, Tensor, declares, fields, lazy
 from blocks.masks.plans import kept, plan
-
-DECLARATION = ("weights", "per_call", "cost", "check", "warn", "output_types", "constants", "mixed_axes", "build", "inline")
 
 
 def plain(part: Part, **known: Any) -> Any:
@@ -114,7 +112,9 @@ def _axis(text: str, axis: str) -> int:
 def _methods(part: Part) -> dict[str, Any]:
     found: dict[str, Any] = {"cache_slots": type(part).cache_slots}
     for cls in reversed(type(part).__mro__[: type(part).__mro__.index(Part)]):
-        found |= {name: value for name, value in vars(cls).items() if inspect.isfunction(value) and name not in DECLARATION}
+        found |= {
+            name: value for name, value in vars(cls).items() if inspect.isfunction(value) and not declares(type(part), name)
+        }
     return {name: value for name, value in found.items() if not name.startswith("__") and not name.startswith("model_")}
 
 

@@ -18,11 +18,11 @@ import torch
 import composer
 from blocks.core import NodeRef, Part, standard
 from blocks.core.library import parts_in
+from blocks.core.look import Cells
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Not
 from composer.decode.session import session
-from composer.draw.scene import Cells
 
 KINDS = {kind: part for kind, part in standard().of(Mask).items() if part.__module__.startswith("blocks.")}
 RECIPE = """recipe: masks

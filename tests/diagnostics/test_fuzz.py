@@ -17,7 +17,7 @@ from blocks.core import fields, is_node, standard
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, full, report
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.recipe.keys import TOP
+from composer.language.recipe.keys import KEYS
 from composer.package_data import zoo
 from composer.recipe import zoo_names
 from tests.operations import at_most
@@ -157,7 +157,7 @@ NODES = [kind for kind in LIBRARY if is_node(LIBRARY[kind])]
 USES: dict[str, tuple[list[str], str]] = {
     "block": (NODES, f"{HEAD}  a: {{type: NAME, out: 8}}"),
     "mask": (list(LIBRARY.of(Mask)), f'{HEAD}  a: {{type: attention, heads: 1, mask: "NAME(4)"}}'),
-    "top": ([key for key in TOP if len(key) > 4], f"{HEAD}  a: relu\nNAME: {{}}"),
+    "top": ([key for key in KEYS["recipe"] if len(key) > 4], f"{HEAD}  a: relu\nNAME: {{}}"),
     "function": (sorted(FUNCTIONS), f'{HEAD}  a: {{type: linear, out: "NAME(8)"}}'),
     **{
         f"field of {kind}": ([name for name in fields(LIBRARY[kind]) if len(name) > 2], f"{HEAD}  a: {{type: {kind}, NAME: 1}}")
@@ -189,7 +189,7 @@ def test_a_slip_finds_the_name_that_was_meant(use: str) -> None:
 
 
 def _is_known(word: str, names: list[str]) -> bool:
-    return word in names or word in LIBRARY or word in FUNCTIONS or word in TOP
+    return word in names or word in LIBRARY or word in FUNCTIONS or word in KEYS["recipe"]
 
 
 @pytest.mark.slow

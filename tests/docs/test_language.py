@@ -15,7 +15,7 @@ from composer.diagnostics import Source, Span
 from composer.language.expressions.evaluator import evaluate
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import parse_expression
-from composer.language.recipe.keys import TOP
+from composer.language.recipe.keys import KEYS
 from composer.language.yaml.nodes import YamlScalar
 from composer.weights.mapping import mapping, shapes_of
 from tests.docs.pages import ROOT, Example, examples
@@ -120,7 +120,7 @@ def code_words(text: str) -> list[str]:
 
 def test_lists_of_the_page_are_complete() -> None:
     """Top-level keys, masks, and the functions of expressions."""
-    assert sorted(code_words(" ".join(first_column(section("Top level"))))) == sorted([*TOP, "extends", "uses"])
+    assert sorted(code_words(" ".join(first_column(section("Top level"))))) == sorted([*KEYS["recipe"], *KEYS["composition"]])
     assert sorted(code_words(" ".join(first_column(section("Masks"))))) == sorted(standard().of(Mask))
     shown = re.search(r"the functions are `([^`]*)`", section("Values"))
     assert shown is not None

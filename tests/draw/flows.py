@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from blocks.core import Look
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Leaf, ModelInput, NodeOutput, Origin
 from composer.draw.scene import About
-from composer.draw.style.looks import Look
 
 
 def leaf(path: str, *facts: str, title: str = "Linear", parameters: int = 0) -> Leaf:

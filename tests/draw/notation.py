@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from blocks.core.look import Look
 from composer.draw.diagram import (
     Branches,
     DiagramEdge,
@@ -16,7 +17,6 @@ from composer.draw.diagram import (
     NodeOutput,
 )
 from composer.draw.scene import About
-from composer.draw.style.looks import Look
 
 ITEM = re.compile(r"(\w+)(?::(\w+))?\(([^)]*)\)")
 

@@ -9,12 +9,11 @@ import torch
 
 import composer
 from blocks.core import Activation, NodeRef, standard
+from blocks.core.look import CURVE_PIECES, CURVE_REACH, Cells, Curve
 from blocks.masks.data_masks import Documents, Valid
 from blocks.masks.mask import CELLS, Mask
 from blocks.masks.operators import And, Or
 from blocks.masks.position_masks import Causal, Full, Local, Window
-from composer.draw.scene import Cells
-from composer.draw.style.icons import CURVES, REACH, STEPS, curve_icon, mask_icon
 from tests.draw.cases import scenes
 
 CURVED = sorted(kind for kind, part in standard()._parts.items() if issubclass(part, Activation))
@@ -26,19 +25,19 @@ def test_curves_are_those_of_the_activations(kind: str) -> None:
     recipe = composer.load(f"recipe: a\ninputs: {{x: 'float[batch, n]'}}\ngraph:\n  y: {kind}\n")
     model = recipe.compile()
     part = recipe.program.root["y"].part  # type: ignore[union-attr]  # a block
-    places = torch.linspace(-REACH, REACH, STEPS + 1)
+    places = torch.linspace(-CURVE_REACH, CURVE_REACH, CURVE_PIECES + 1)
     wanted = model(places[None]).y[0]
-    found = torch.tensor([CURVES[type(part)](part, x) for x in places.tolist()])
+    found = torch.tensor([part.curve(x) for x in places.tolist()])
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
 
 
 def test_curve_spans_the_square() -> None:
     """From its lowest to its highest number."""
-    curve = curve_icon(standard()["relu"]())
-    assert curve is not None
+    curve = standard()["relu"]().icon()
+    assert isinstance(curve, Curve)
     assert curve.points[0] == (0, 0)
     assert curve.points[-1] == (1, 1)
-    assert len(curve.points) == STEPS + 1
+    assert len(curve.points) == CURVE_PIECES + 1
 
 
 @pytest.mark.parametrize(
@@ -52,9 +51,9 @@ def test_curve_spans_the_square() -> None:
         (And(left=Causal(), right=Documents(ids=NodeRef("d"))), lambda q, k: k <= q and q // 3 == k // 3),
     ],
 )
-def test_mask_icons_show_who_sees_whom(mask: object, rule: object) -> None:
+def test_mask_icons_show_who_sees_whom(mask: Mask, rule: object) -> None:
     """Row by row, against a loop; large windows are drawn small."""
-    seen = mask_icon(mask).seen  # type: ignore[arg-type]  # a mask
+    seen = mask.cells().seen
     assert seen == tuple(tuple(rule(q, k) for k in range(CELLS)) for q in range(CELLS))  # type: ignore[operator]  # a function
 
 
@@ -114,7 +113,7 @@ def test_every_kind_of_mask_is_among_them() -> None:
 
 def test_inputs_that_may_be_left_out_are() -> None:
     """A predicate over them is true in the picture, as it is in the model."""
-    assert mask_icon(And(left=Causal(), right=Valid(flags=NodeRef("v"))), frozenset(["v"])) == mask_icon(Causal())
+    assert And(left=Causal(), right=Valid(flags=NodeRef("v"))).cells(frozenset(["v"])) == Causal().cells()
 
 
 def test_every_mask_of_the_zoo_and_of_generated_recipes_has_an_icon() -> None:

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 import composer
+from blocks.core import grouped, spoken
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.diagram import Leaf
 from composer.draw.layout.fragment import straightened
 from composer.draw.passes.overview import fold_norms
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs, lies_in
-from composer.draw.wording import counted, grouped, printable, shape, spoken
+from composer.draw.wording import counted, printable, shape
 from composer.graph.parameters import parameters
 from tests.draw.flows import flow
 

@@ -13,8 +13,8 @@ import composer
 from composer.diagnostics import Source, Span
 from composer.language.composition.locator import Locator
 from composer.language.composition.override_syntax import Unsettable, read_assignment, written
-from composer.language.expressions.free_names import identifiers
 from composer.language.patterns import Unbalanced, matches
+from composer.language.recipe.free_names import identifiers
 from composer.language.recipe.parser import parse
 from composer.language.recipe.type_syntax import axes_of
 from composer.language.wording import kind, shown

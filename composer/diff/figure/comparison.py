@@ -16,7 +16,7 @@ from composer.diff.figure.places import Count, DrawnThing, FoundPlaces, Spot, pa
 from composer.diff.figure.sides import SIDES, sided
 from composer.diff.render import figures, told, unchanged, verdict
 from composer.draw.build.levels import Level
-from composer.draw.export.formats import PRINTED, Format, ThemeName, write
+from composer.draw.export.formats import ThemeName, figure_formats, write
 from composer.draw.export.svg import svg
 from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
@@ -53,9 +53,9 @@ class Comparison:
     """Nothing: what is the same in both fades as it is."""
 
     @property
-    def formats(self) -> tuple[Format, ...]:
+    def formats(self) -> tuple[str, ...]:
         """What it can be saved as."""
-        return PRINTED
+        return figure_formats()
 
     def svg(self) -> str:
         """The text of an SVG file."""
@@ -67,7 +67,7 @@ class Comparison:
 
         return html(self)
 
-    def save(self, path: StrPath, format: Format | None = None) -> None:
+    def save(self, path: StrPath, format: str | None = None) -> None:
         """Writes a file; its format is that of the name's ending.
 
         Raises:

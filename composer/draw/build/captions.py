@@ -14,6 +14,7 @@ from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.recipe.ast import InputDecl
+from composer.language.tasks import TASKS
 from composer.memo import lazy
 
 
@@ -101,8 +102,8 @@ class Captions:
         outputs = dict(self.program.root.graph.outputs)
         if str(outputs.get("logits")) != path:
             return ""
-        task = self.program.program.recipe.task or ""
-        return "Classifier" if task.endswith("classification") else "LM head"
+        task = self.program.program.recipe.task
+        return "Classifier" if task and TASKS[task].classifies else "LM head"
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:

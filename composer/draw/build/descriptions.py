@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from blocks.core import Builtin, Part, fields
+from blocks.core import Builtin, Part, fields, number
 from blocks.masks.mask import Mask
-from blocks.primitives.pointwise import Dropout
-from composer.graph.describe import edge_names, kind_of, number, phrase
+from composer.graph.describe import edge_names, kind_of, phrase
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.language.expressions.evaluator import evaluate
@@ -32,8 +31,8 @@ def dropouts(graph: TypedGraph, path: str) -> Iterator[str]:
     """Where and how much there is, also where no wire has room to say it; of a repeat, in which passes."""
     for node in graph.nodes:
         match node:
-            case TypedBlock(part=Dropout(p=p)) if p and not node.node.dropped:
-                yield f"{path}{node.name} {number(p)}"
+            case TypedBlock() if (rate := node.part.drop_rate()) and not node.node.dropped:
+                yield f"{path}{node.name} {number(rate)}"
             case TypedGroup() | TypedScan():
                 yield from dropouts(node.graph, f"{path}{node.name}.")
             case TypedRepeat(passes=passes):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from blocks.experts.moe import MixtureOfExperts
+from blocks.core import Look, Mixture
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.expert_visits import visited
 from composer.draw.build.value_sources import Sources, gathered
 from composer.draw.diagram import DiagramEdge, Leaf, OpenMixture, Sink
-from composer.draw.style.looks import Look, look, router_facts
+from composer.draw.style.looks import look
 from composer.draw.wording import counted, shape
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
@@ -49,16 +49,16 @@ def sink(
     return Sink(leaf(captions, node, seen, place), place.path, node.name, edges)
 
 
-def mixture(captions: Captions, node: TypedBlock, part: MixtureOfExperts, place: NodePlace) -> OpenMixture:
+def mixture(captions: Captions, node: TypedBlock, part: Mixture, place: NodePlace) -> OpenMixture:
     """A mixture of experts with its router, its experts and what all visit."""
-    expert, shared = node.slots["expert"], node.slots.get("shared")
+    expert, shared = node.slots[part.expert], node.slots.get(part.shared)
     assert isinstance(expert, TypedBlock)
     seen, count = look(expert), visited(part)
-    all_experts = captions.counts.total([f"{place.first}.expert"])
+    all_experts = captions.counts.total([f"{place.first}.{part.expert}"])
     each = [f"{counted(all_experts // part.experts)} each"] if all_experts else []
     header = (f"{part.experts} × {seen.short or seen.title}", *each, *seen.facts)
     about = captions.about(node, place, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
-    own = captions.counts.total(place.inner("expert").all)
+    own = captions.counts.total(place.inner(part.expert).all)
     some = ", for example these" if count < part.experts and captions.depth.spacious else ""
     return OpenMixture(
         replace(about, parameters=own, description=captions.description(node, place)),
@@ -68,18 +68,18 @@ def mixture(captions: Captions, node: TypedBlock, part: MixtureOfExperts, place:
         part.experts,
         min(count, part.experts),
         SPACIOUS_EXPERTS if captions.depth.spacious else DENSE_EXPERTS,
-        _shared(captions, shared, place.inner("shared")) if shared else None,
+        _shared(captions, shared, place.inner(part.shared)) if shared else None,
         tuple(node.node.requested_outputs),
     )
 
 
-def _router(captions: Captions, node: TypedBlock, part: MixtureOfExperts, place: NodePlace) -> Leaf:
+def _router(captions: Captions, node: TypedBlock, part: Mixture, place: NodePlace) -> Leaf:
     """What chooses the experts."""
-    facts = (f"{node.sizes['dim']} → {part.experts}", *router_facts(part))
-    gates = [f"{one}.{name}" for one in place.all for name in part.router.maps]
+    facts = (f"{node.sizes['dim']} → {part.experts}", *part.facts)
+    gates = [f"{one}.{name}" for one in place.all for name in part.maps]
     about = captions.about(node, replace(place, path=place.inner("router").path), ("Router", *facts))
     about = replace(about, parameters=captions.counts.total(gates))
-    return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(gates[: len(part.router.maps)]))
+    return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(gates[: len(part.maps)]))
 
 
 def _shared(captions: Captions, shared: TypedNode, place: NodePlace) -> Leaf:

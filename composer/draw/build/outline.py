@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from blocks.experts.moe import MixtureOfExperts
+from blocks.core import Piece, size, spoken
 from blocks.losses.loss import Loss
-from blocks.primitives.pointwise import Dropout
-from blocks.residual.residual import Residual
 from composer.draw.build import repeats
-from composer.draw.build.block_internals import Piece, inside
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.leaves import leaf, mixture, sink
 from composer.draw.build.levels import Depth
@@ -47,8 +44,8 @@ from composer.draw.diagram import (
 )
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
-from composer.draw.style.looks import look
-from composer.draw.wording import counted, shape, size, spoken
+from composer.draw.style.looks import inside, look
+from composer.draw.wording import counted, shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 
@@ -114,18 +111,18 @@ class Outline:
             if node.node.dropped:
                 values[node.name] = only_first(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
                 continue
-            if isinstance(node, TypedBlock) and isinstance(node.part, Dropout):
+            if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
-                if self.dissolves(node, node.part, graph, given, drawn):
+                if self.dissolves(node, rate, graph, given, drawn):
                     values[node.name] = only_first(given)
                     continue
             values[node.name] = self.node(node, values, around.inner(node.name), drawn)
 
-    def dissolves(self, node: TypedBlock, part: Dropout, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
+    def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
         """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
-        if not part.p or self.depth.level == "overview":
+        if not rate or self.depth.level == "overview":
             return True
-        return read_once(node.node.wires[0].refs[0], graph) and drawn.note_dropout(given, f"dropout {part.p:g}")
+        return read_once(node.node.wires[0].refs[0], graph) and drawn.note_dropout(given, f"dropout {rate:g}")
 
     def node(self, node: TypedNode, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds a node, and gives what can be read of it."""
@@ -157,8 +154,8 @@ class Outline:
             drawn.sinks.append(sink(self.captions, node, seen, given, place, self.routed))
             return of_block(node, path)
         shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
-        if isinstance(node.part, MixtureOfExperts) and shown:
-            drawn.items.append(mixture(self.captions, node, node.part, place))
+        if shown and (part := node.part.mixture()) is not None:
+            drawn.items.append(mixture(self.captions, node, part, place))
             self.routed.add(path)
         else:
             drawn.items.append(leaf(self.captions, node, seen, place))
@@ -193,7 +190,7 @@ class Outline:
             drawn.items.append(Leaf(about, piece.look, params))
             for name, port in piece.reads:
                 drawn.edges += [DiagramEdge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
-            values[piece.name] = (DiagramSource(NodeOutput(below), piece.shape),)
+            values[piece.name] = (DiagramSource(NodeOutput(below)),)
         gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
         first = next(iter(node.outputs))
         return NodeSources({"": gives[first], **gives})
@@ -205,7 +202,7 @@ class Outline:
         part = node.node.part
         path = place.path
         alone = self.depth.level == "full" or path in self.alone
-        if part is not None and (issubclass(part, Residual) or (alone and path not in self.depth.opened)):
+        if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
             return self.dissolved(node, given, place, drawn)
         title = spoken(node.name) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not any(map(holds_layers, node.graph.nodes))

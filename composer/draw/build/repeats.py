@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from blocks.core import spoken
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
 from composer.draw.build.value_sources import NodeSources, Sources, sources
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
-from composer.draw.wording import counted, spoken
+from composer.draw.wording import counted
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
 
 

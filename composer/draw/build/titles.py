@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from blocks.attention.attention import MultiHead
+from blocks.core import grouped, spoken
 from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_bytes
@@ -12,7 +12,7 @@ from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import unvisited
 from composer.draw.diagram import Flow, Titles
-from composer.draw.wording import counted, grouped, printable, spoken
+from composer.draw.wording import counted, printable
 from composer.graph.anatomy import regions, slots
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
@@ -59,7 +59,7 @@ def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
     if (kept := cached(typed)) > 0:
-        attends = any(isinstance(node, TypedBlock) and isinstance(node.part, MultiHead) for node in nodes(typed.root))
+        attends = any(isinstance(node, TypedBlock) and {"k", "v"} <= node.part.cache_slots.keys() for node in nodes(typed.root))
         said.append(f"{'KV cache' if attends else 'state'} {in_bytes(BF16_BYTES * kept)} per token (bf16)")
     return tuple(said)
 

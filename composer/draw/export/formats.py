@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -17,21 +18,6 @@ from composer.draw.scene import Scene
 from composer.errors import ComposerError
 
 ThemeName: TypeAlias = Literal["light", "dark", "auto", "slide"]
-Format: TypeAlias = Literal["svg", "html", "png", "pdf", "dot", "mermaid"]
-SUFFIXES: dict[str, Format] = {
-    ".svg": "svg",
-    ".html": "html",
-    ".png": "png",
-    ".pdf": "pdf",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".mmd": "mermaid",
-    ".mermaid": "mermaid",
-}
-BINARY: tuple[Format, ...] = ("png", "pdf")
-"""What is no text."""
-PRINTED: tuple[Format, ...] = ("svg", "html", "png", "pdf")
-"""What two models side by side can be; DOT and Mermaid are graphs, and hold one."""
 POINTS = {"px": 0.75, "pt": 1.0, "pc": 12.0, "mm": 72 / 25.4, "cm": 720 / 25.4, "in": 72.0, "em": 12.0, "": 0.75}
 """Of a unit of length."""
 DENSITY = 192
@@ -66,7 +52,7 @@ class Page(Protocol):
         """Paths of what stays bright while everything else fades."""
 
     @property
-    def formats(self) -> tuple[Format, ...]:
+    def formats(self) -> tuple[str, ...]:
         """What it can be."""
 
     def svg(self) -> str:
@@ -76,25 +62,51 @@ class Page(Protocol):
         """The text of a page for a browser."""
 
 
-def written(page: Page, format: Format) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file that a drawing can be."""
+
+    make: Callable[[Page], bytes]
+    """What makes its content."""
+    endings: tuple[str, ...]
+    """Of the names of its files, the usual one first."""
+    binary: bool = False
+    """Whether it is no text."""
+    source: bool = False
+    """Whether it is a text that people read and paste, so that a terminal shows it; it describes a graph, and holds one model,
+    never two side by side."""
+
+
+def written(page: Page, format: str) -> bytes:
     """The bytes of a file.
 
     Raises:
         Missing: where a program or a package is needed that is not there.
     """
-    return MAKERS[format](page)
+    return FORMATS[format].make(page)
 
 
-def write(page: Page, path: Path, format: Format | None = None) -> None:
+def format_of(name: str) -> str | None:
+    """Return the format that the ending of a file's name says, if it says one."""
+    ending = Path(name).suffix.lower()
+    return next((format for format, row in FORMATS.items() if ending in row.endings), None)
+
+
+def figure_formats() -> tuple[str, ...]:
+    """Return the formats that two models side by side can be."""
+    return tuple(format for format, row in FORMATS.items() if not row.source)
+
+
+def write(page: Page, path: Path, format: str | None = None) -> None:
     """Writes a file; its format is that of the name's ending.
 
     Raises:
         Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
         NotDrawn: where the ending is that of no format which the drawing can be.
     """
-    format = format or SUFFIXES.get(path.suffix.lower())
+    format = format or format_of(path.name)
     if format not in page.formats:
-        endings = [ending for ending, one in SUFFIXES.items() if one in page.formats]
+        endings = [ending for one in page.formats for ending in FORMATS[one].endings]
         raise NotDrawn(f"{path.name} is no drawing's name", f"let it end in {', '.join(endings)}")
     try:
         save(path, written(page, format))
@@ -149,13 +161,13 @@ def _printed(page: Page) -> Iterator[Printed]:
     return printed(painted(page.scene, page.theme, page.highlight))
 
 
-MAKERS: dict[Format, Callable[[Page], bytes]] = {
-    "svg": _svg,
-    "html": _html,
-    "png": _png,
-    "pdf": _pdf,
-    "dot": _dot,
-    "mermaid": _mermaid,
+FORMATS: dict[str, Format] = {
+    "svg": Format(_svg, (".svg",)),
+    "html": Format(_html, (".html",)),
+    "png": Format(_png, (".png",), binary=True),
+    "pdf": Format(_pdf, (".pdf",), binary=True),
+    "dot": Format(_dot, (".dot", ".gv"), source=True),
+    "mermaid": Format(_mermaid, (".mmd", ".mermaid"), source=True),
 }
 
 

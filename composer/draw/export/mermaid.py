@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from blocks.core.look import Hue
 from composer.draw.links import Cluster, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Scene
-from composer.draw.style.palette import DARK, LIGHT, Hue, Palette
+from composer.draw.style.palette import DARK, LIGHT, Palette
 
 MAX_LINE_LENGTH = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from blocks.core.look import Cells, Curve, LoopIcon
 from composer.draw.export.marks import (
     BLACK,
     ArcBy,
@@ -34,11 +35,8 @@ from composer.draw.scene import (
     About,
     Badge,
     Box,
-    Cells,
-    Curve,
     Dot,
     Frame,
-    LoopIcon,
     MergeCircle,
     PlacedIcon,
     Reference,

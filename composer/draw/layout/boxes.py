@@ -17,8 +17,6 @@ LINE = 14.0
 """From one line to the next, where there are several."""
 ROW, PLAIN_ROW = 32.0, 18.0
 """Of several kinds of a block, one below the other: with an icon or a detail, and without."""
-PLAIN_MASKS = {"causal": "causal", "full": "bidirectional"}
-"""Those that are known by their pictures."""
 
 
 def needed(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
@@ -38,7 +36,7 @@ def needed(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     """The line below the title."""
     said = [leaf.look.detail] if leaf.look.detail else []
-    if leaf.look.mask not in ("", *PLAIN_MASKS):
+    if leaf.look.mask and not leaf.look.known_mask:
         said.append(leaf.look.mask)
     if narrow and leaf.params and said:
         said.append(leaf.params)
@@ -47,7 +45,7 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
 
 def with_mask(leaf: Leaf, detail: str, room: float, letters: Typography) -> str:
     """The line below the title, with a mask that its picture already tells in words where there is room for them."""
-    word = PLAIN_MASKS.get(leaf.look.mask, "") if leaf.look.hue != "cross" and not leaf.look.double else ""
+    word = leaf.look.known_mask if leaf.look.hue != "cross" and not leaf.look.double else ""
     longer = f"{detail} · {word}"
     return longer if word and letters.width(longer, "detail") <= room else detail
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from blocks.core import Look, SideLook
 from composer.draw.diagram import (
     Branches,
     DiagramEdge,
@@ -34,7 +35,6 @@ from composer.draw.passes.branches import group_branches
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import SideInputs, split_side_inputs
-from composer.draw.style.looks import Look, SideLook
 
 MAX_NARROW_BLOCKS = 4
 """Blocks of one of several columns that are drawn narrow."""

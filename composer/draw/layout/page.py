@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from blocks.core import Look
 from composer.draw.diagram import DiagramEdge, Flow, Leaf, Titles
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
@@ -17,7 +18,6 @@ from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.paths import output_path
 from composer.draw.scene import About, Scene, Text
-from composer.draw.style.looks import Look
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from blocks.core import spoken
 from composer.draw.diagram import DiagramEdge, DiagramSource, Origin
 from composer.draw.layout.fragment import Fragment, areas, extent, shift, straightened, stretch
 from composer.draw.scene import Dot, Point, Style, Text, WirePath
 from composer.draw.style.typography import Typography
-from composer.draw.wording import spoken
 
 COLUMN_GAP, NEAREST = 56.0, 28.0
 """Between columns where wires go between them, and elsewhere."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from blocks.core import Look
 from composer.draw.diagram import (
     Branches,
     DiagramEdge,
@@ -21,7 +22,6 @@ from composer.draw.diagram import (
     Origin,
     Row,
 )
-from composer.draw.style.looks import Look
 from composer.graph.passes.roll_layers.stacks import MOST_TOLD
 
 MAX_ROWS = 3
@@ -200,7 +200,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     if len(looks) > MAX_ROWS:
         facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
         title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
-        seen = Look(title, facts, one.hue, one.icon, one.mask, sides, double=one.double, short=one.short)
+        seen = Look(title, facts, one.hue, one.icon, one.mask, one.known_mask, sides, double=one.double, short=one.short)
         return replace(first, look=seen, params=shared, shape=shape)
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
@@ -218,7 +218,8 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
         said = f"{share}: {', '.join(head)}" if head else share
         rows.append(Row(said, replace(seen, facts=tuple(rest), title=share), count, cells))
     title = titles[0] if len(titles) == 1 else "One of"
-    seen = Look(title, common, one.hue, None, one.mask if same_mask else "", sides, double=one.double, short=one.short)
+    masks = (one.mask, one.known_mask) if same_mask else ("", "")
+    seen = Look(title, common, one.hue, None, *masks, sides, double=one.double, short=one.short)
     return replace(first, look=seen, params=shared, shape=shape, rows=tuple(rows))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from blocks.core import Look
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
 from composer.draw.scene import About
-from composer.draw.style.looks import Look
 from composer.draw.wording import counted
 
 
@@ -24,7 +24,7 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
     facts = tuple(dict.fromkeys([*words, *mixtures])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(telling), None) or next(others, looks[0] if looks else Look(""))
-    seen = Look(title, facts, first.hue, first.icon, first.mask, double=any(one.double for one in looks))
+    seen = Look(title, facts, first.hue, first.icon, first.mask, first.known_mask, double=any(one.double for one in looks))
     return Leaf(about, seen, params)
 
 

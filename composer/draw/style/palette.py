@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
-Hue: TypeAlias = Literal["io", "embed", "pos", "norm", "attn", "cross", "ffn", "moe", "rec", "merge", "loss"]
-"""What a block is, as far as colors tell."""
+from blocks.core.look import Hue
 
 
 @dataclass(frozen=True, slots=True)

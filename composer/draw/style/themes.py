@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from blocks.core.look import Hue
 from composer.draw.scene import Happened, Style
-from composer.draw.style.palette import DARK, LIGHT, Hue, Palette
+from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.typography import Role
 
 WIDTHS: dict[Style, float] = {

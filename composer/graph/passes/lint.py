@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from blocks.embedding.embedding import Embedding
 from blocks.masks.mask import Mask
-from blocks.positions.learned import LearnedPositions
 from composer.diagnostics import Diagnostic
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import FieldValue, Known, PartValue, Pending
@@ -48,16 +46,17 @@ def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagn
     if typed.program.recipe.checkpoints is not None:
         return
     for block in blocks:
-        if isinstance(block.part, Embedding) and block.part.vocab > LARGE and block.part.vocab % MULTIPLE:
-            rounded = -(-block.part.vocab // TILE) * TILE
-            message = f"a vocabulary of {block.part.vocab}, no multiple of {MULTIPLE}, slows the output layer down on a GPU"
+        name = block.part.vocab_field
+        if name and (vocab := getattr(block.part, name)) > LARGE and vocab % MULTIPLE:
+            rounded = -(-vocab // TILE) * TILE
+            message = f"a vocabulary of {vocab}, no multiple of {MULTIPLE}, slows the output layer down on a GPU"
             hint = f"{rounded} is the next multiple of {TILE}; ids beyond the last word are never used"
-            yield _at(dict(block.node.fields)["vocab"], "vocabulary", message, hint)
+            yield _at(dict(block.node.fields)[name], "vocabulary", message, hint)
 
 
 def _windows(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
     """A window that is never left."""
-    lengths = [block.part.max_length for block in blocks if isinstance(block.part, LearnedPositions)]
+    lengths = [getattr(block.part, name) for block in blocks if (name := block.part.length_field)]
     declared = typed.program.params.get("context")
     context = declared if isinstance(declared, int) and not isinstance(declared, bool) else min(lengths, default=None)
     if context is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from composer.graph.describe import number
+from blocks.core import number
 from composer.language.expressions.evaluator import as_float, evaluate
 from composer.language.expressions.parser import parse_expression
+from composer.language.recipe.keys import TABLE
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
 from composer.language.yaml.writer import YamlData, data_of
 
-SIZES = ("interleave", "reshape", "permute_rotary", "head_dim", "rotary_dim", "offset")
+SIZES = frozenset(key.name for key in TABLE if key.content == "size")
 """What is a number in a rule of `checkpoints`."""
 
 

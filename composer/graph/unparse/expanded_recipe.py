@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never
 
-from blocks.core import Builtin, Part, fields, ports
+from blocks.core import Builtin, Part, fields, number, ports
 from blocks.masks.mask import Mask
-from blocks.primitives.state import State
-from composer.graph.describe import mask, number
-from composer.graph.ir import FieldValue, Graph, PartValue, SlotNode, Tie, Wire
+from composer.graph.describe import mask
+from composer.graph.ir import FieldValue, Graph, PartValue, Ref, SlotNode, Tie, Wire
 from composer.graph.parameters import in_file_order
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
@@ -19,7 +18,8 @@ from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference, references
 from composer.graph.unparse.fold_passes import Unlike, fold
 from composer.language.recipe.ast import InputDecl
-from composer.language.recipe.keys import LANGUAGE
+from composer.language.recipe.keys import KEYS, LANGUAGE, Key, Place
+from composer.language.yaml.nodes import YamlScalar
 from composer.language.yaml.writer import Remark, YamlData, write
 from composer.memo import Memo
 
@@ -27,25 +27,55 @@ INPUT = "input"
 
 
 def unparse(typed: TypedProgram) -> str:
-    """The text of a recipe that means the same, with the values that its params had."""
-    recipe = typed.program.recipe
-    names = {name: name for name in typed.root.inputs}
-    text: dict[str, YamlData] = {"recipe": recipe.name, "language": str(LANGUAGE)}
-    text |= {key: value for key, value in (("doc", recipe.doc), ("paper", recipe.paper), ("task", recipe.task)) if value}
-    if lengths := _lengths(typed):
-        text["params"] = {name: number(length) for name, length in lengths.items()}
-    text["inputs"] = {item.name: _input(item, typed) for item in typed.program.inputs}
-    text["graph"] = {name: node for name, node in _nodes(typed.root, names).items() if name not in typed.program.losses.values()}
-    text["outputs"] = {name: reference(ref, typed.root, names) for name, ref in typed.root.graph.outputs}
-    if typed.program.positions:
-        text["positions"] = {axis: reference(ref, typed.root, names) for axis, ref in typed.program.positions}
-    if losses := typed.program.losses:
-        text["losses"] = {name: _node(typed.root[node], typed.root, names) for name, node in losses.items()}
-    if typed.program.init:
-        text["init"] = {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init}
-    if recipe.checkpoints is not None:
-        text["checkpoints"] = {entry.key.text: published(entry.value, typed.program.params) for entry in recipe.checkpoints}
-    return write(text)
+    """Return the text of a recipe that means the same, with the values that its params had."""
+    values = {key.name: _written(key, typed) for key in KEYS["recipe"].values()}
+    return write({name: value for name, value in values.items() if value is not None})
+
+
+def _written(key: Key, typed: TypedProgram) -> YamlData | None:
+    """Return what is written under a key of the recipe; None where the key is left out."""
+    match key.writer:
+        case "verbatim":
+            said = typed.program.recipe.root.get(key.name)
+            return " ".join(said.text.split()) or None if isinstance(said, YamlScalar) else None
+        case "computed":
+            return WRITERS[key.name](typed)
+        case "resolved":
+            return None
+
+
+def _graph(typed: TypedProgram) -> YamlData:
+    losses = typed.program.losses.values()
+    return {name: node for name, node in _nodes(typed.root, _names(typed)).items() if name not in losses}
+
+
+def _names(typed: TypedProgram) -> EdgeNames:
+    return {name: name for name in typed.root.inputs}
+
+
+def _references(refs: Iterable[tuple[str, Ref]], typed: TypedProgram) -> dict[str, YamlData]:
+    return {name: reference(ref, typed.root, _names(typed)) for name, ref in refs}
+
+
+def _checkpoints(typed: TypedProgram) -> YamlData | None:
+    found = typed.program.recipe.checkpoints
+    return None if found is None else {entry.key.text: published(entry.value, typed.program.params) for entry in found}
+
+
+WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
+    "language": lambda typed: str(LANGUAGE),
+    "params": lambda typed: {name: number(length) for name, length in _lengths(typed).items()} or None,
+    "inputs": lambda typed: {item.name: _input(item, typed) for item in typed.program.inputs},
+    "graph": _graph,
+    "outputs": lambda typed: _references(typed.root.graph.outputs, typed),
+    "positions": lambda typed: _references(typed.program.positions, typed) or None,
+    "losses": lambda typed: (
+        {name: _node(typed.root[node], typed.root, _names(typed)) for name, node in typed.program.losses.items()} or None
+    ),
+    "init": lambda typed: {pattern: {how: number(value)} for pattern, how, value, _ in typed.program.init} or None,
+    "checkpoints": _checkpoints,
+}
+"""What is written under each key of a recipe whose value is computed."""
 
 
 def _lengths(typed: TypedProgram) -> dict[str, int]:
@@ -72,20 +102,25 @@ def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
     match node:
         case TypedBlock():
             text = _block(node, around, names)
-            if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and isinstance(node.part, State):
-                text["next"] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
+            if (renewal := around.by_name.get(node.name + SUFFIX)) is not None and node.part.renewed_by:
+                text[node.part.renewed_by] = reference(renewal.node.wires[0].refs[0], around, names)  # type: ignore[union-attr]  # a block
+            return text | _in_order("node", _options(node))
         case TypedGroup():
-            text = _group(node, around, names)
+            return _in_order("group", _group(node, around, names) | _options(node))
         case TypedScan():
-            text = _scan(node, around, names)
+            return _in_order("scan", _scan(node, around, names) | _options(node))
         case TypedRepeat():
-            text = _repeat(node, around, names)
+            return _in_order("repeat", _repeat(node, around, names) | _options(node))
         case _:
             assert_never(node)
-    return text | _settings(node)
 
 
-def _settings(node: TypedNode) -> dict[str, YamlData]:
+def _in_order(place: Place, text: dict[str, YamlData]) -> dict[str, YamlData]:
+    """What is written for a node, in the order of the keys of its place."""
+    return {name: text[name] for name in KEYS[place] if name in text}
+
+
+def _options(node: TypedNode) -> dict[str, YamlData]:
     """What every node may say of itself."""
     text: dict[str, YamlData] = {}
     if node.node.dropped:

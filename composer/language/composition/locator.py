@@ -12,12 +12,9 @@ from composer.language.composition.override_syntax import Assignment, Unsettable
 from composer.language.expressions.ast import Number, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.definitions import with_definitions
-from composer.language.recipe.keys import COMMON, GROUP, LONG_PARAM, REPEAT, SCAN, TOP
+from composer.language.recipe.keys import KEYS, keys_of, kind_of_node
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
-
-BY_PATTERN = ("init", "checkpoints")
-"""Keys whose names may hold dots, so that all of the path that is left is one name."""
 
 
 class Locator:
@@ -48,7 +45,7 @@ class Locator:
         first, *rest = path
         params, graph = mapping(self.root.get("params")), mapping(self.root.get("graph"))
         meanings = [name for name, known in (("params", params), ("graph", graph)) if first.text in known]
-        if first.text in TOP and first.text not in meanings:
+        if first.text in KEYS["recipe"] and first.text not in meanings:
             yield first
             yield from self._under(first, rest)
             return
@@ -56,8 +53,8 @@ class Locator:
             both = f"`{first.text}` is a param and a node"
             raise Unsettable(Diagnostic("ambiguous", both, first.span, hint=f"write params.{first.text} or graph.{first.text}"))
         if not meanings:
-            names = [*(entry.key.text for entry in (*params, *graph)), *TOP]
-            raise Unsettable(unknown("unknown-path", first.span, "param or node", first.text, names))
+            known = [*(entry.key.text for entry in (*params, *graph)), *keys_of("recipe")]
+            raise Unsettable(unknown("unknown-path", first.span, "param or node", first.text, known))
         yield YamlScalar(meanings[-1], first.span)
         yield from self._under(YamlScalar(meanings[-1], first.span), list(path))
 
@@ -72,24 +69,28 @@ class Locator:
         value = (root or self.root).get(key.text)
         if not rest:
             return
-        if key.text == "blocks":
-            name, *more = rest
-            self._must_know(name, mapping(value), "block defined here", "unknown-path")
-            yield name
-            if more:
-                yield more[0]
-                yield from self._under(more[0], more[1:], mapping(mapping(value).get(name.text)))
-            return
-        if key.text == "graph":
-            yield from self._in_graph(rest, value)
-        elif key.text == "params":
-            yield from self._in_params(rest, mapping(value))
-        elif key.text == "losses":
-            yield from self._in_losses(rest, mapping(value))
-        elif key.text in BY_PATTERN:
-            yield YamlScalar(".".join(step.text for step in rest), _joined(rest))
-        else:
-            yield from self._in_names(rest, value, key.text)
+        known = KEYS["recipe"].get(key.text)
+        match known.content if known is not None else "value":
+            case "blocks":
+                yield from self._in_blocks(rest, mapping(value))
+            case "graph":
+                yield from self._in_graph(rest, value)
+            case "params":
+                yield from self._in_params(rest, mapping(value))
+            case "losses":
+                yield from self._in_losses(rest, mapping(value))
+            case "initializers" | "checkpoints":  # a pattern may hold dots: all of the path that is left is one name
+                yield YamlScalar(".".join(step.text for step in rest), _joined(rest))
+            case _:
+                yield from self._in_names(rest, value, key.text)
+
+    def _in_blocks(self, rest: list[YamlScalar], blocks: YamlMapping) -> Iterator[YamlScalar]:
+        name, *more = rest
+        self._must_know(name, blocks, "block defined here", "unknown-path")
+        yield name
+        if more:
+            yield more[0]
+            yield from self._under(more[0], more[1:], mapping(blocks.get(name.text)))
 
     def _in_params(self, rest: list[YamlScalar], params: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
@@ -98,13 +99,15 @@ class Locator:
         if not more:
             return
         param = params.get(name.text)
-        if more[0].text in LONG_PARAM:
+        if more[0].text in KEYS["param"]:
             yield from more
         elif isinstance(param, YamlMapping) and _text(param.get("type")) == "block":
             yield YamlScalar("default", more[0].span)
             yield from self._in_node(more, param.get("default"), None)
         else:
-            raise Unsettable(unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, LONG_PARAM))
+            raise Unsettable(
+                unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, keys_of("param"))
+            )
 
     def _in_losses(self, rest: list[YamlScalar], losses: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
@@ -147,7 +150,7 @@ class Locator:
                 yield from self._in_node(more, inside.get(key.text), held)
             else:
                 yield from more
-        elif key.text in _keys(inside):
+        elif key.text in KEYS[kind_of_node(inside) or "group"]:
             yield key
             yield from self._in_names(more, inside.get(key.text), key.text)
         elif key.text in mapping(inside.get("graph")):
@@ -158,8 +161,8 @@ class Locator:
 
     def _unknown_in_node(self, key: YamlScalar, node: YamlMapping, part: type[Part] | None) -> Diagnostic:
         if part is not None:
-            return unknown("unknown-field", key.span, f"field of {part.kind}", key.text, [*fields(part), *COMMON])
-        known = [*(entry.key.text for entry in mapping(node.get("graph"))), *_keys(node)]
+            return unknown("unknown-field", key.span, f"field of {part.kind}", key.text, [*fields(part), *keys_of("node")])
+        known = [*(entry.key.text for entry in mapping(node.get("graph"))), *keys_of(kind_of_node(node) or "group")]
         return unknown("unknown-path", key.span, "node or key here", key.text, known)
 
     def _in_names(self, rest: list[YamlScalar], value: YamlNode | None, what: str) -> Iterator[YamlScalar]:
@@ -206,12 +209,6 @@ class Locator:
             )
         if kind == "str" and (number or flag):
             raise Unsettable(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is none", value.span))
-
-
-def _keys(node: YamlMapping) -> tuple[str, ...]:
-    if "type" in node:
-        return COMMON
-    return REPEAT if "repeat" in node else SCAN if "scan" in node else GROUP
 
 
 def _calls(path: RefPath) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias, get_args
+from typing import TypeAlias, assert_never, get_args
 
 from blocks.core import Library, Part, fields, ports
 from blocks.core.fields import BooleanMap, FieldForm, SlotOf
@@ -12,6 +12,7 @@ from composer.language.expressions.ast import Binary, If, RefPath, Unary
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ParamType
 from composer.language.recipe.definitions import with_definitions
+from composer.language.recipe.keys import KEYS, NODE_KINDS, Content, Place, kind_of_node
 from composer.language.suggestions import near
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
@@ -46,15 +47,27 @@ class Merger:
 
     def top(self, base: YamlMapping, change: YamlMapping) -> YamlMapping:
         """Two whole recipes."""
-        places: dict[str, MergeStep] = {
-            "params": self._named(self.param),
-            "blocks": self._named(self.block),
-            "graph": self.graph,
-            "inputs": self._named(self.input),
-            "init": self._named(_replaced),
-            "losses": self._named(self.node),
-        }
-        return self._mapping(base, change, lambda key: places.get(key, self.plain))
+        return self._mapping(base, change, lambda key: self._by_content(_content("recipe", key)))
+
+    def _by_content(self, content: Content) -> MergeStep:
+        """How what a key holds is merged, wherever it stands."""
+        match content:
+            case "params":
+                return self._named(self.param)
+            case "blocks":
+                return self._named(self.block)
+            case "graph":
+                return self.graph
+            case "inputs":
+                return self._named(self.input)
+            case "initializers":
+                return self._named(_replaced)
+            case "losses":
+                return self._named(self.node)
+            case "text" | "value" | "checkpoints" | "size" | "edges" | "default":  # of the last two a node and a param decide
+                return self.plain
+            case _:
+                assert_never(content)
 
     def graph(self, base: YamlNode, change: YamlNode) -> YamlNode:
         """Two graphs, node by node."""
@@ -71,22 +84,21 @@ class Merger:
             base = YamlMapping((YamlEntry(YamlScalar("type", base.span), base),), base.span)
         if _differ(base, change):
             return change
-        part = self.part(base)
-        return self._mapping(base, change, lambda key: self._place(part, key))
+        part, place = self.part(base), kind_of_node(base) or "group"
+        return self._mapping(base, change, lambda key: self._in_node(part, place, key))
 
     def part(self, node: YamlMapping) -> type[Part] | None:
         """The block that a node names, where it names one."""
         kind = _kind(node)
         return self.library[kind] if kind in self.library else None  # noqa: SIM401  # a library is no dict
 
-    def _place(self, part: type[Part] | None, key: str) -> MergeStep:
-        if key == "graph":
-            return self.graph
-        if key == "in":
+    def _in_node(self, part: type[Part] | None, place: Place, key: str) -> MergeStep:
+        content = _content(place, key)
+        if content == "edges":
             return lambda base, change: self._edges(base, change, part)
-        if key in ("each", "outputs", "tie"):
-            return self.plain
-        return self.field(fields(part)[key].form) if part is not None and key in fields(part) else self.plain
+        if part is not None and key in fields(part) and key not in KEYS[place]:
+            return self.field(fields(part)[key].form)
+        return self._by_content(content)
 
     def field(self, form: FieldForm) -> MergeStep:
         """How a field of this form is merged."""
@@ -112,7 +124,9 @@ class Merger:
         if not isinstance(change, YamlMapping) or _is_block(change):
             change = YamlMapping((YamlEntry(YamlScalar("default", change.span), change),), change.span)
         holds_block = _text(base, "type") == "block"
-        return self._mapping(base, change, lambda key: self.node if key == "default" and holds_block else self.plain)
+        return self._mapping(
+            base, change, lambda key: self.node if holds_block and _content("param", key) == "default" else self.plain
+        )
 
     def type_of(self, default: YamlNode) -> str:
         """The type of a short param: that of its default; nothing where another param decides it."""
@@ -192,6 +206,11 @@ def is_deleted(node: YamlNode) -> bool:
     return isinstance(node, YamlScalar) and node.plain and node.text == DELETED
 
 
+def _content(place: Place, key: str) -> Content:
+    known = KEYS[place].get(key)
+    return known.content if known is not None else "value"
+
+
 def _replaced(_: YamlNode, change: YamlNode) -> YamlNode:
     """One initializer takes the place of another."""
     return change
@@ -226,8 +245,7 @@ def _differ(base: YamlMapping, change: YamlMapping) -> bool:
     kind = _kind(change)
     if kind:
         return kind != _kind(base)
-    kinds = {key for key in ("graph", "repeat", "scan") if key in change}
-    return bool(kinds) and "type" in base
+    return "type" in base and any(key in change for key in NODE_KINDS if key != "type")
 
 
 def _is_block(change: YamlMapping) -> bool:

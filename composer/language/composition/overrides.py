@@ -9,7 +9,7 @@ from composer.diagnostics import Diagnostic, Source
 from composer.language.composition.locator import Locator, mapping
 from composer.language.composition.merge import merge
 from composer.language.composition.override_syntax import Unsettable, read_assignment
-from composer.language.expressions.free_names import used
+from composer.language.recipe.free_names import names_read
 from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping
 
 
@@ -26,13 +26,13 @@ def assign(document: Document, arguments: Iterable[str], library: Library, *, na
         except Unsettable as error:
             diagnostics.append(error.diagnostic)
     if root is not None and document.root is not None:
-        root = _without_unused(root, used(document.root), diagnostics)
+        root = _without_unused(root, names_read(document.root), diagnostics)
     return Document(document.source, root, tuple(diagnostics), document.clashes)
 
 
 def _without_unused(root: YamlMapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> YamlMapping:
     """The recipe without the params that only what was replaced made use of."""
-    params, now = mapping(root.get("params")), used(root)
+    params, now = mapping(root.get("params")), names_read(root)
     idle = [entry.key for entry in params if entry.key.text in before and entry.key.text not in now]
     if not idle:
         return root

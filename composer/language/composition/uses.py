@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from composer.diagnostics import Diagnostic, Label, Source, Span
-from composer.language.expressions.free_names import identifiers
+from composer.language.recipe.free_names import identifiers
+from composer.language.recipe.keys import KEYS, is_text
 from composer.language.yaml.nodes import Clashes, YamlEntry, YamlMapping, YamlNode, YamlScalar
 
-KEPT = ("doc", "paper", "params", "blocks", "inputs", "graph", "outputs", "init")
-"""What of a recipe makes the block; its task, its losses and its checkpoints are its own."""
-LENDS = ("recipe", "language", *KEPT, "task", "checkpoints", "losses")
-"""What a file may say that others use."""
 _NOWHERE = Source("", "")
 
 
@@ -31,7 +28,7 @@ class Used:
 
 def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[Used], list[Diagnostic]]:
     """The blocks that a file lends, and what keeps it from lending any."""
-    strange = next((entry.key for entry in root if entry.key.text not in LENDS), None)
+    strange = next((entry.key for entry in root if not _may_be_used(entry.key.text)), None)
     if strange is not None:
         message = f"{file.text} has `{strange.text}`, which no block has"
         return [], [Diagnostic("not-used", message, file.span, labels=(Label(strange.span, "here"),))]
@@ -39,7 +36,7 @@ def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[Used], list[Dia
     lent = [Used(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
     name = root.get("recipe")
     if "graph" in root and isinstance(name, YamlScalar):
-        entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEPT)
+        entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEYS["block"])
         lent.append(Used(YamlEntry(name, Lent(entries, root.span)), file))
     if not lent:
         hint = "a file of blocks has `blocks:`, and a recipe has its name and a graph"
@@ -69,11 +66,16 @@ def taken_in(own: YamlEntry | None, used: Sequence[Used], place: Span) -> tuple[
     return YamlEntry(key, YamlMapping(entries, own.value.span if own is not None else place)), clashes, wrong
 
 
+def _may_be_used(key: str) -> bool:
+    """Whether a file that others use may have a key; what no block has, such as a task, is the file's own."""
+    return key in KEYS["recipe"] and not KEYS["recipe"][key].whole_model
+
+
 def _kept(entry: YamlEntry, root: YamlMapping) -> YamlEntry:
     """A part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs, which
     only the inputs of a whole model have."""
     if entry.key.text == "params":
-        others = [each.value for each in root if each.key.text in KEPT and each.key.text not in ("doc", "paper")]
+        others = [each.value for each in root if each.key.text in KEYS["block"] and not is_text(each.key.text)]
         return _only(entry, identifiers(others))
     if entry.key.text == "inputs" and isinstance(entry.value, YamlMapping):
         inputs = tuple(YamlEntry(each.key, _without_default(each.value)) for each in entry.value)

@@ -10,12 +10,13 @@ from composer.language.expressions.ast import Expression, If, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ExpressionValue
 from composer.language.recipe.keys import WORDS
+from composer.language.recipe.schema_fragments import NAME_PATTERN
 from composer.language.suggestions import near
 from composer.language.unknown_names import quoted, unknown
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
+NAME = re.compile(NAME_PATTERN, re.ASCII)
 LETTERS = "letters, digits and underscores, a letter first, at most 64"
 
 

@@ -9,7 +9,7 @@ from blocks.core import Library
 from composer.language.patterns import Unbalanced, parsed
 from composer.language.recipe.ast import InitRule, InputDecl, Param, ParamType
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.keys import LONG_INPUT, LONG_PARAM, VALUE_WORDS
+from composer.language.recipe.keys import VALUE_WORDS, keys_of
 from composer.language.recipe.type_syntax import type_of
 from composer.language.unknown_names import quoted
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
@@ -45,7 +45,7 @@ def _is_block(node: YamlMapping, library: Library) -> bool:
 
 
 def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Param | None:
-    reader.keys(node, LONG_PARAM, "a param")
+    reader.keys(node, keys_of("param"), "a param")
     type_: Any = None
     if kind := reader.scalar(node.get("type"), "the type of a param is one word"):
         if kind.text in TYPES:
@@ -107,7 +107,7 @@ def _input(reader: BaseParser, entry: YamlEntry) -> InputDecl | None:
     if not reader.declares(name, "an input"):
         return None
     if isinstance(value, YamlMapping):
-        reader.keys(value, LONG_INPUT, "an input")
+        reader.keys(value, keys_of("input"), "an input")
         default = reader.expression(value.get("default"))
         given = value.get("type")
         if given is None:

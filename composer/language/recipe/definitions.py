@@ -11,8 +11,8 @@ from composer.language.recipe.ast import Definition, GraphBody
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.declarations import init, params, ports
 from composer.language.recipe.defined_block import defined, is_defined
-from composer.language.recipe.graphs import Graphs
-from composer.language.recipe.keys import BLOCK, VALUE_WORDS
+from composer.language.recipe.graphs import GraphParser
+from composer.language.recipe.keys import VALUE_WORDS, keys_of
 from composer.language.yaml.nodes import Clashes, YamlEntry, YamlMapping, YamlNode
 
 BLOCKS = 500
@@ -21,7 +21,7 @@ NESTED = 20
 """How deep definitions may stand in one another's `blocks`."""
 
 
-class Definer:
+class DefinitionParser:
     """Reads the definitions of one recipe, and counts them."""
 
     def __init__(self, reader: BaseParser, clashes: Clashes) -> None:
@@ -46,7 +46,7 @@ class Definer:
             inside, known = self.under(declared.root.get("blocks"), library, declared.part, depth + 1)
             graph = declared.root.get("graph")
             assert graph is not None
-            body = Graphs(self.reader, known, self.clashes).body(graph, declared.root.entry("outputs"))
+            body = GraphParser(self.reader, known, self.clashes).body(graph, declared.root.entry("outputs"))
             found += [replace(declared, body=body, library=known), *inside]
         return found, library
 
@@ -89,7 +89,7 @@ def _declared(reader: BaseParser, entry: YamlEntry, library: Library, outer: typ
     if depth > NESTED:
         reader.error("too-deep", entry.key.span, f"blocks are defined more than {NESTED} deep inside one another")
         return None
-    reader.keys(root, BLOCK, "a block")
+    reader.keys(root, keys_of("block"), "a block")
     if "graph" not in root:
         hint = "write `graph:` with the block's nodes below it"
         reader.error("missing-key", entry.key.span, f"the block `{name}` needs a graph", hint=hint)

@@ -28,14 +28,17 @@ from composer.language.recipe.ast import (
 )
 from composer.language.recipe.base_parser import BaseParser, start
 from composer.language.recipe.defined_block import is_defined
-from composer.language.recipe.keys import COMMON, GROUP, REPEAT, SCAN, VALUE_WORDS
-from composer.language.recipe.node_options import outputs, settings
+from composer.language.recipe.keys import KEYS, NODE_KINDS, VALUE_WORDS, keys_of, kind_of_node
+from composer.language.recipe.node_options import node_options, outputs
 from composer.language.suggestions import near
 from composer.language.unknown_names import missing_field, unknown_block
 from composer.language.yaml.nodes import Clashes, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
+OPTIONS = tuple(key for key in keys_of("node") if key != "type")
+"""What a block may say beside its own fields."""
 
-class Graphs:
+
+class GraphParser:
     """Reads graphs in which the blocks of one library may be named."""
 
     def __init__(self, reader: BaseParser, library: Library, clashes: Clashes | None = None) -> None:
@@ -44,7 +47,7 @@ class Graphs:
     def body(self, node: YamlNode, returned: YamlEntry | None = None) -> GraphBody:
         """The nodes of a graph, and what it returns."""
         nodes = [
-            NodeDecl(entry.key.text, entry.key.span, self.what(entry.value))
+            NodeDecl(entry.key.text, entry.key.span, self.content(entry.value))
             for entry in self.reader.entries(node, "graph")
             if self.reader.declares(entry.key, "a node")
         ]
@@ -52,7 +55,7 @@ class Graphs:
             self.reader.error("empty-graph", node.span, "a graph needs at least one node")
         return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
-    def what(self, node: YamlNode) -> NodeContent | None:
+    def content(self, node: YamlNode) -> NodeContent | None:
         """What a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
         match node:
             case YamlScalar():
@@ -61,16 +64,23 @@ class Graphs:
             case YamlList():
                 self.reader.error("node-form", node.span, "a node is a block, not a list", hint="write {type: …}")
                 return None
-        for key, read in (("repeat", self._repeat), ("scan", self._scan), ("type", self.use), ("graph", self._group)):
-            if key in node:
-                return read(node)
-        if not self.reader.holds_refused(node):
-            self._no_type(node)
-        return None
+        match kind_of_node(node):
+            case "repeat":
+                return self._repeat(node)
+            case "scan":
+                return self._scan(node)
+            case "node":
+                return self.use(node)
+            case "group":
+                return self._group(node)
+            case None:
+                if not self.reader.holds_refused(node):
+                    self._no_type(node)
+                return None
 
     def _no_type(self, node: YamlMapping) -> None:
         place, hint = start(node), "write {type: …}, {graph: …} or {repeat: …, graph: …}"
-        misspelled = ((entry.key, near(entry.key.text, ("type", "graph", "repeat", "scan"))) for entry in node)
+        misspelled = ((entry.key, near(entry.key.text, NODE_KINDS)) for entry in node)
         if found := next(((key, meant) for key, meant in misspelled if meant), None):
             place, hint = found[0].span, f"did you mean {found[1][0]}?"
         elif node.entries and (first := node.entries[0].key.text) in self.library:
@@ -80,13 +90,13 @@ class Graphs:
     # -- nodes with a graph of their own
 
     def _group(self, node: YamlMapping) -> GroupDecl:
-        self.reader.keys(node, GROUP, "a group", also=("repeat", "scan", "type"))
+        self.reader.keys(node, keys_of("group"), "a group", also=[key for key in NODE_KINDS if key != "graph"])
         graph = node.get("graph")
         assert graph is not None
-        return GroupDecl(self.body(graph, node.entry("outputs")), settings(self.reader, node), node.span)
+        return GroupDecl(self.body(graph, node.entry("outputs")), node_options(self.reader, node), node.span)
 
     def _repeat(self, node: YamlMapping) -> RepeatDecl | None:
-        self.reader.keys(node, REPEAT, "a repeat")
+        self.reader.keys(node, keys_of("repeat"), "a repeat")
         count, graph = self.reader.expression(node.get("repeat")), node.get("graph")
         if graph is None:
             self.reader.error("missing-key", start(node), "a repeat needs a graph", hint="graph: with what each pass does")
@@ -106,20 +116,20 @@ class Graphs:
             index.span if index else count.span,
             each,
             self.body(graph, node.entry("outputs")),
-            settings(self.reader, node),
+            node_options(self.reader, node),
             node.span,
             self.reader.expression(node.get("share")),
         )
 
     def _scan(self, node: YamlMapping) -> ScanDecl | None:
-        self.reader.keys(node, SCAN, "a scan")
+        self.reader.keys(node, keys_of("scan"), "a scan")
         axis, graph = self.reader.scalar(node.get("scan"), "the axis of a scan is one name"), node.get("graph")
         if graph is None:
             self.reader.error("missing-key", start(node), "a scan needs a graph", hint="graph: with what each step does")
         if axis is None or graph is None:
             return None
         body = self.body(graph, node.entry("outputs"))
-        return ScanDecl(axis.text, axis.span, body, settings(self.reader, node), node.span)
+        return ScanDecl(axis.text, axis.span, body, node_options(self.reader, node), node.span)
 
     # -- blocks
 
@@ -134,22 +144,22 @@ class Graphs:
         part = self.library[kind.text]
         written = tuple(self._fields(node, part))
         self._missing(node, part, kind)
-        return UseDecl(part, kind.span, written, settings(self.reader, node, part), node.span)
+        return UseDecl(part, kind.span, written, node_options(self.reader, node, part), node.span)
 
     def _fields(self, node: YamlMapping, part: type[Part]) -> Iterator[FieldEntry]:
         known = fields(part)
-        for key, value in ((entry.key, entry.value) for entry in node if entry.key.text not in COMMON):
+        for key, value in ((entry.key, entry.value) for entry in node if entry.key.text not in KEYS["node"]):
             if key.text in known:
                 yield FieldEntry(key.text, key.span, self._written(value, part, key.text))
             else:
-                names = [*known, *(COMMON[1:] if is_node(part) else ())]
-                self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, names)
+                offered = [*known, *(OPTIONS if is_node(part) else ())]
+                self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, offered)
 
     def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
         """Reports the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
         known = fields(part)
-        strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in COMMON]
-        meant = {offered[0] for name in strange if (offered := near(name, [*known, *COMMON[1:]]))}
+        strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
+        meant = {offered[0] for name in strange if (offered := near(name, [*known, *OPTIONS]))}
         missing = [name for name, field in known.items() if field.required and name not in node and name not in meant]
         if missing and not self.reader.holds_refused(node):
             self.reader.diagnostics.append(missing_field(kind.span, kind.text, missing))
@@ -184,6 +194,6 @@ class Graphs:
                 written = self.reader.expression(node)
                 return MaskValue(written.expression, node.span) if written else None
             case SlotOf():
-                what = self.what(node)
+                what = self.content(node)
                 return SlotValue(what, node.span) if what else None
         return self.reader.expression(node, name)

@@ -1,25 +1,220 @@
-"""The keys of recipes by where they stand, and the words that are no names."""
+"""Every key of the language: where it stands, what it holds, what reads it, what writes it, and what it means.
+
+Whatever lists keys asks here: which keys are known and which one a misspelled word may mean, how `extends` and overrides merge
+two values of a key, what `uses` takes from a file, what `arco expand` writes and in which order, and the JSON schema. A new key
+is a row of `TABLE` beside the function that reads it and, where its value is computed, the one that writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.lexer import KEYWORDS
+from composer.language.recipe.ast import ParamType
+from composer.language.recipe.schema_fragments import (
+    BOOLEAN,
+    EDGES,
+    EXPRESSION,
+    NAME,
+    OBJECT,
+    PUBLISHED_VALUE,
+    SIZE,
+    STRING,
+    STRING_OR_LIST,
+    STRINGS,
+    TEXT,
+    Schema,
+    either,
+    list_of,
+    mapping,
+    one_of,
+    ref,
+)
+from composer.language.tasks import TASKS
+from composer.language.wording import BOOLEANS
 
 LANGUAGE = 1
 """The version of the language."""
-TOP = (
-    *("recipe", "language", "doc", "paper", "task", "params", "blocks"),
-    *("inputs", "graph", "outputs", "positions", "losses", "init", "checkpoints"),
-)
-COMPOSED = ("extends", "uses")
-"""Keys of a whole recipe that are worked out before the others are read."""
-BLOCK = ("doc", "paper", "params", "blocks", "inputs", "graph", "outputs", "init")
-LONG_PARAM = ("default", "type", "required", "min", "max", "of", "doc")
-LONG_INPUT = ("type", "default", "doc")
-COMMON = ("type", "in", "when", "tie", "trainable")
-"""Of a node that is a block, beside the block's own fields."""
-GROUP = ("graph", "in", "outputs", "when", "tie", "trainable")
-REPEAT = ("repeat", "as", "each", "share", "graph", "in", "outputs", "when", "tie", "trainable")
-SCAN = ("scan", "graph", "in", "outputs", "when", "tie", "trainable")
 
-WORDS = frozenset({"input", "none", "true", "false", "and", "or", "not", "if", "else"})
+Place: TypeAlias = Literal[
+    "composition", "recipe", "block", "node", "group", "repeat", "scan", "loss", "param", "input",
+    "checkpoint", "config", "config param", "config constant", "rule", "rotary permutation",
+]  # fmt: skip
+"""Where keys stand; those of `composition` stand beside a recipe's own, and are worked out before the others are read."""
+Content: TypeAlias = Literal[
+    "text", "value", "params", "blocks", "inputs", "graph", "losses", "initializers", "checkpoints", "edges", "default", "size"
+]
+"""What a key holds, which decides how two values of it are merged and where a path leads on below it: `text` names nothing of
+the recipe, `value` is merged as far as it consists of mappings, and the others have forms of their own."""
+Writer: TypeAlias = Literal["verbatim", "computed", "resolved"]
+"""What of a key is written out by `expand`: its text as it stands, what its own function computes, or nothing, since what it says
+has been carried out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Key:
+    """A key of the language, in every place where it means the same."""
+
+    name: str
+    places: tuple[Place, ...]
+    doc: str
+    """What it means, in the words of the language page."""
+    content: Content
+    schema: Schema
+    """What may be written for it, as JSON Schema."""
+    parser: str
+    """The function that reads it, by its path inside the package."""
+    writer: Writer
+    required: bool = False
+    """Whether it must be there; a recipe over another one, and a file of blocks, need less."""
+    whole_model: bool = False
+    """Whether it says what only a whole model can have, so that no recipe with it can be used as a block."""
+
+
+_RECIPE: tuple[Place, ...] = ("recipe",)
+_DEFINED: tuple[Place, ...] = ("recipe", "block")
+_REGION: tuple[Place, ...] = ("group", "repeat", "scan")
+_NODE: tuple[Place, ...] = ("node", "group", "repeat", "scan")
+_PARSER, _DECLARED, _GRAPHS = "language.recipe.parser.parse", "language.recipe.declarations", "language.recipe.graphs.GraphParser"
+_OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.extend"
+_RULES, _CONFIG = "weights.rules.RuleReader.rules", "weights.config_syntax.ConfigReader.config"
+
+# fmt: off
+TABLE: tuple[Key, ...] = (
+    # a recipe, and a block that one defines
+    Key("recipe", _RECIPE, "the name: letters, digits and underscores, a letter first", "text", NAME, _PARSER, "verbatim",
+        required=True),
+    Key("language", _RECIPE, "the version of the language, `1`", "text", one_of([LANGUAGE, str(LANGUAGE)]), _PARSER, "computed"),
+    Key("doc", _DEFINED, "a paragraph for people", "text", TEXT, _PARSER, "verbatim"),
+    Key("paper", _DEFINED, "where the architecture was published", "text", TEXT, _PARSER, "verbatim"),
+    Key("task", _RECIPE, "what the model is for: the names of its inputs and outputs, and its loss", "text",
+        one_of(sorted(TASKS)), _PARSER, "verbatim"),
+    Key("extends", ("composition",), "another recipe that this one changes", "text", STRING, _COMPOSED, "resolved"),
+    Key("uses", ("composition",), "files, or recipes of the zoo, whose blocks become block types here", "text",
+        STRING_OR_LIST, _COMPOSED, "resolved"),
+    Key("params", _DEFINED, "hyperparameters and their defaults", "params", mapping(ref("param")), f"{_DECLARED}.params",
+        "computed"),
+    Key("blocks", _DEFINED, "blocks made of other blocks", "blocks", ref("blocks"),
+        "language.recipe.definitions.DefinitionParser.under", "resolved"),
+    Key("inputs", _RECIPE, "the model's typed inputs, in the order in which they are passed", "inputs",
+        mapping(either(STRING, ref("input"))), f"{_DECLARED}.inputs", "computed", required=True),
+    Key("inputs", ("block",), "its ports, each with its type", "inputs", mapping(either(STRING, ref("input"))),
+        f"{_DECLARED}.ports", "resolved"),
+    Key("graph", _RECIPE, "the nodes, by name", "graph", OBJECT, f"{_GRAPHS}.body", "computed", required=True),
+    Key("graph", ("block",), "the nodes, by name", "graph", ref("open_graph"), f"{_GRAPHS}.body", "resolved", required=True),
+    Key("outputs", _DEFINED, "name → reference; without it, the last node under its own name", "value", mapping(STRING),
+        f"{_OPTIONS}.outputs", "computed"),
+    Key("positions", _RECIPE, "axis → an int node that holds its positions, where they are not simply counted", "value",
+        mapping(STRING), f"{_OPTIONS}.named_references", "computed", whole_model=True),
+    Key("losses", _RECIPE, "what is trained beside the task's loss, by name", "losses", mapping(ref("loss")),
+        "language.recipe.losses.losses", "computed"),
+    Key("init", _DEFINED, "pattern over the names of parameters → initializer", "initializers", mapping(ref("initializer")),
+        f"{_DECLARED}.init", "computed"),
+    Key("checkpoints", _RECIPE, "how the parameters map to published checkpoints", "checkpoints",
+        {"type": ["object", "null"]}, _RULES, "computed"),
+
+    # what a recipe declares by name
+    Key("default", ("param",), "the value unless another is set", "default", either(EXPRESSION, OBJECT), f"{_DECLARED}.params",
+        "resolved"),
+    Key("type", ("param",), "what it holds", "value", one_of(get_args(ParamType)), f"{_DECLARED}.params", "resolved"),
+    Key("required", ("param",), "whether it has no default and must be set", "value", BOOLEAN, f"{_DECLARED}.params", "resolved"),
+    Key("min", ("param",), "the least value", "value", EXPRESSION, f"{_DECLARED}.params", "resolved"),
+    Key("max", ("param",), "the largest value", "value", EXPRESSION, f"{_DECLARED}.params", "resolved"),
+    Key("of", ("param",), "what a choice is among", "value", list_of(TEXT), f"{_DECLARED}.params", "resolved"),
+    Key("doc", ("param",), "a line for people", "text", TEXT, f"{_DECLARED}.params", "resolved"),
+    Key("type", ("input",), "such as `int[batch, time]`", "value", STRING, f"{_DECLARED}.inputs", "computed", required=True),
+    Key("default", ("input",), "the value where none is passed", "value", EXPRESSION, f"{_DECLARED}.inputs", "computed"),
+    Key("doc", ("input",), "a line for people", "text", TEXT, f"{_DECLARED}.inputs", "resolved"),
+
+    # nodes
+    Key("type", ("node",), "the block", "value", STRING, f"{_GRAPHS}.use", "computed", required=True),
+    Key("repeat", ("repeat",), "how many times the graph is passed through", "value", EXPRESSION, f"{_GRAPHS}.content",
+        "computed", required=True),
+    Key("as", ("repeat",), "the name of the index, `layer` unless written", "value", STRING, f"{_GRAPHS}.content", "resolved"),
+    Key("each", ("repeat",), "values that change from pass to pass", "value", OBJECT, f"{_GRAPHS}.content", "computed"),
+    Key("share", ("repeat",), "whether all passes have one set of weights", "value", EXPRESSION, f"{_GRAPHS}.content",
+        "computed"),
+    Key("scan", ("scan",), "the axis along which it goes, step by step", "value", TEXT, f"{_GRAPHS}.content", "computed",
+        required=True),
+    Key("in", _NODE, "what flows in: one reference for the first port, a list, or a mapping from port to reference", "edges",
+        EDGES, f"{_OPTIONS}.node_options", "computed"),
+    Key("graph", _REGION, "the nodes inside, by name", "graph", ref("graph"), f"{_GRAPHS}.body", "computed", required=True),
+    Key("outputs", _REGION, "what it returns; without it, its last node", "value", OBJECT, f"{_OPTIONS}.outputs", "computed"),
+    Key("when", _NODE, "the node is there only where this holds", "value", EXPRESSION, f"{_OPTIONS}.node_options", "computed"),
+    Key("tie", _NODE, "another node whose parameters these are, or own names, each with another parameter", "value",
+        either(STRING, mapping(STRING)), f"{_OPTIONS}.node_options", "computed"),
+    Key("trainable", _NODE, "whether training changes it", "value", EXPRESSION, f"{_OPTIONS}.node_options", "computed"),
+    Key("type", ("loss",), "the loss; without it, it is of the numbers that it reads", "value", STRING,
+        "language.recipe.losses.losses", "computed"),
+    Key("in", ("loss",), "what is judged", "edges", EDGES, "language.recipe.losses.losses", "computed"),
+
+    # a published model type under `checkpoints`
+    Key("strip_prefix", ("checkpoint",), "a prefix that some files have", "value", STRING, _RULES, "computed"),
+    Key("config", ("checkpoint",), "what each key of the published `config.json` means", "value", ref("config"), _CONFIG,
+        "resolved"),
+    Key("rules", ("checkpoint",), "our names, each with the published one", "value", mapping(either(STRING, ref("rule"))),
+        _RULES, "computed", required=True),
+    Key("legacy_names", ("checkpoint",), "the last words of names as older files have them, each with that of newer ones",
+        "value", mapping(STRING), _RULES, "computed"),
+    Key("ignore", ("checkpoint",), "published tensors that say nothing", "value", STRINGS, _RULES, "computed"),
+    Key("copies", ("checkpoint",), "published tensors that repeat another", "value", mapping(STRING), _RULES, "computed"),
+    Key("params", ("config",), "paths of the recipe, each with the key that sets it", "value",
+        mapping(either(STRING_OR_LIST, ref("config_param"))), _CONFIG, "resolved"),
+    Key("constants", ("config",), "keys, each with what it must hold", "value",
+        mapping(either(PUBLISHED_VALUE, list_of(PUBLISHED_VALUE), ref("config_constant"))), _CONFIG, "resolved"),
+    Key("ignore", ("config",), "keys that do not change what is computed", "value", STRINGS, _CONFIG, "resolved"),
+    Key("from", ("config param",), "the key, or several that agree", "value", STRING_OR_LIST, _CONFIG, "resolved"),
+    Key("count", ("config param",), "the key whose entries are counted", "value", STRING_OR_LIST, _CONFIG, "resolved"),
+    Key("values", ("config param",), "published words, each with ours", "value", mapping(PUBLISHED_VALUE), _CONFIG, "resolved"),
+    Key("default", ("config param",), "what holds without the key", "value", PUBLISHED_VALUE, _CONFIG, "resolved"),
+    Key("optional", ("config param",), "whether the recipe's own value holds without the key", "value", BOOLEAN, _CONFIG,
+        "resolved"),
+    Key("each", ("config constant",), "what each item of the list is", "value", EXPRESSION, _CONFIG, "resolved", required=True),
+    Key("count", ("config constant",), "how many items the list has", "value", EXPRESSION, _CONFIG, "resolved", required=True),
+    Key("from", ("rule",), "the published name", "value", STRING, _RULES, "computed", required=True),
+    Key("reshape", ("rule",), "the axes of the published tensor", "size", list_of(SIZE), _RULES, "computed"),
+    Key("transpose", ("rule",), "whether it is stored as `[in, out]`", "value", BOOLEAN, _RULES, "computed"),
+    Key("split", ("rule",), "how many of ours it holds", "value", TEXT, _RULES, "computed"),
+    Key("concat", ("rule",), "of how many that are joined it is one", "value", TEXT, _RULES, "computed"),
+    Key("axis", ("rule",), "the axis of ours along which it is cut or joined", "value", TEXT, _RULES, "computed"),
+    Key("interleave", ("rule",), "in how many groups a part of each piece lies", "size", SIZE, _RULES, "computed"),
+    Key("stack", ("rule",), "the index of what stands along our first axis", "value", STRING, _RULES, "computed"),
+    Key("permute_rotary", ("rule",), "the rows of each head that stand in pairs, ours in halves", "size",
+        either(SIZE, ref("rotary_permutation")), _RULES, "computed"),
+    Key("offset", ("rule",), "what it is more than ours", "size", SIZE, _RULES, "computed"),
+    Key("head_dim", ("rotary permutation",), "the rows of a head", "size", SIZE, _RULES, "computed", required=True),
+    Key("rotary_dim", ("rotary permutation",), "those that turn", "size", SIZE, _RULES, "computed"),
+    Key("of", ("rotary permutation",), "the pieces that are permuted", "value", STRINGS, _RULES, "computed"),
+    Key("ours", ("rotary permutation",), "our layout", "value", STRING, _RULES, "computed"),
+)
+# fmt: on
+KEYS: Mapping[Place, dict[str, Key]] = {
+    place: {key.name: key for key in TABLE if place in key.places} for place in get_args(Place)
+}
+"""The keys of each place, in the order in which they are written."""
+NodeKind: TypeAlias = Literal["repeat", "scan", "node", "group"]
+NODE_KINDS: Mapping[str, NodeKind] = {"repeat": "repeat", "scan": "scan", "type": "node", "graph": "group"}
+"""The key that makes a node one of a kind; of several the first decides."""
+
+WORDS = frozenset({"input", "none", *BOOLEANS, *KEYWORDS})
 """Words that name no node."""
 VALUE_WORDS = WORDS | FUNCTIONS.keys()
 """Words that name no value."""
+
+
+def is_text(key: str) -> bool:
+    """Return whether what a recipe has under a key names nothing else in it."""
+    return key in KEYS["recipe"] and KEYS["recipe"][key].content == "text"
+
+
+def kind_of_node(keys: Container[str]) -> NodeKind | None:
+    """Return which kind of node has these keys; None where none of them says so."""
+    return next((place for key, place in NODE_KINDS.items() if key in keys), None)
+
+
+def keys_of(place: Place) -> tuple[str, ...]:
+    """Return the keys of a place."""
+    return tuple(KEYS[place])

@@ -9,11 +9,15 @@ from blocks.core import Part, fields, ports
 from blocks.losses.loss import Loss
 from composer.language.recipe.ast import LossDecl, UseDecl
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.graphs import Graphs
+from composer.language.recipe.graphs import GraphParser
+from composer.language.recipe.keys import keys_of
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
+UNTYPED = "scalar"
+"""The loss that one without a type is."""
 
-def losses(graphs: Graphs, node: YamlNode | None, task: str) -> Iterator[LossDecl]:
+
+def losses(graphs: GraphParser, node: YamlNode | None, task: str) -> Iterator[LossDecl]:
     """The losses under a key, of a model for some task."""
     reader = graphs.reader
     for name, value in ((entry.key, entry.value) for entry in reader.entries(node, "losses")):
@@ -27,12 +31,10 @@ def losses(graphs: Graphs, node: YamlNode | None, task: str) -> Iterator[LossDec
         yield LossDecl(name.text, name.span, _loss(graphs, name, value) if isinstance(value, YamlMapping) else None)
 
 
-def _loss(graphs: Graphs, name: YamlScalar, node: YamlMapping) -> UseDecl | None:
+def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl | None:
     """A loss as the use of its block that it stands for."""
     reader, library = graphs.reader, graphs.library
-    kind = (
-        reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else YamlScalar("scalar", node.span)
-    )
+    kind = reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else YamlScalar(UNTYPED, node.span)
     if kind is None:
         return None
     known = list(library.of(Loss))
@@ -48,9 +50,9 @@ def _loss(graphs: Graphs, name: YamlScalar, node: YamlMapping) -> UseDecl | None
     if "input" in ports(part) and "input" not in edges:
         reader.error("missing-key", name.span, f"the loss `{name.text}` is given nothing to judge", hint="in: node")
         return None
-    keys = {"type", "in", *ports(part), *fields(part)}
+    keys = {*keys_of("loss"), *ports(part), *fields(part)}
     strange = [each for each in node if each.key.text not in keys]
-    reader.keys(strange, tuple(fields(part)), f"the loss {kind.text}", also=("type", "in", *ports(part)))
+    reader.keys(strange, tuple(fields(part)), f"the loss {kind.text}", also=(*keys_of("loss"), *ports(part)))
     given = YamlEntry(YamlScalar("in", node.span), YamlMapping(tuple(edges.values()), node.span))
     own = (each for each in node if each.key.text in fields(part))
     use = graphs.use(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span))

@@ -13,7 +13,7 @@ from composer.language.recipe.keys import WORDS
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 
-def settings(reader: BaseParser, node: YamlMapping, part: type[Part] | None = None) -> NodeOptions:
+def node_options(reader: BaseParser, node: YamlMapping, part: type[Part] | None = None) -> NodeOptions:
     """Those of a node of `part`; without one, of a node with a graph of its own."""
     edges, before = node.entry("in"), len(reader.diagnostics)
     read = tuple(_edges(reader, edges.value, part)) if edges else ()

@@ -6,9 +6,9 @@ from blocks.core import Library
 from composer.language.recipe.ast import GraphBody, ParsedRecipe
 from composer.language.recipe.base_parser import LETTERS, NAME, BaseParser, start
 from composer.language.recipe.declarations import init, inputs, params
-from composer.language.recipe.definitions import Definer
-from composer.language.recipe.graphs import Graphs
-from composer.language.recipe.keys import COMPOSED, LANGUAGE, TOP
+from composer.language.recipe.definitions import DefinitionParser
+from composer.language.recipe.graphs import GraphParser
+from composer.language.recipe.keys import KEYS, LANGUAGE, keys_of
 from composer.language.recipe.losses import losses
 from composer.language.recipe.node_options import named_references
 from composer.language.recipe.recursion_check import mistakes
@@ -31,8 +31,8 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
     if root is None:
         return None
     reader = BaseParser(list(document.diagnostics))
-    reader.keys(root, TOP, "a recipe", also=COMPOSED)
-    definer = Definer(reader, document.clashes)
+    reader.keys(root, keys_of("recipe"), "a recipe", also=keys_of("composition"))
+    definer = DefinitionParser(reader, document.clashes)
     definitions, library = definer.under(root.get("blocks"), library)
     reader.diagnostics.extend(endless := mistakes(definitions))
     for key, (message, hint) in NEEDED.items():
@@ -40,7 +40,7 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
             reader.error("missing-key", start(root), message, hint=hint)
     _language(reader, root.get("language"))
     name, task = _name(reader, root.get("recipe")), _task(reader, root.get("task"))
-    graphs, graph, checkpoints = Graphs(reader, library, document.clashes), root.get("graph"), root.get("checkpoints")
+    graphs, graph, checkpoints = GraphParser(reader, library, document.clashes), root.get("graph"), root.get("checkpoints")
     reader.entries(checkpoints, "checkpoints")  # each rule is read where it is used
     misformed = any(isinstance(root.get(key), YamlScalar | YamlList) for key in ("params", "inputs", "graph", "blocks"))
     return ParsedRecipe(
@@ -93,4 +93,4 @@ def _task(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
 
 def _misspelled(root: YamlMapping, key: str) -> bool:
     """Whether a key that is not there is meant by another, which has been reported."""
-    return any(near(entry.key.text, TOP)[:1] == [key] for entry in root if entry.key.text not in TOP)
+    return any(near(entry.key.text, keys_of("recipe"))[:1] == [key] for entry in root if entry.key.text not in KEYS["recipe"])

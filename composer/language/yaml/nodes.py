@@ -52,7 +52,7 @@ class YamlMapping:
     def __iter__(self) -> Iterator[YamlEntry]:
         return iter(self.entries)
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: object) -> bool:
         return any(entry.key.text == key for entry in self.entries)
 
     def entry(self, key: str) -> YamlEntry | None:

@@ -12,31 +12,13 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from blocks.core import Activation, Block, Part, fields
+from blocks.core import Activation, Block, Part, declares, fields
 from blocks.core.fields import SlotOf
 from blocks.core.lazy import F, nn, torch
 from composer.errors import ComposerError
 from composer.lower.emit.constructor_trees import literal
 from composer.memo import Same
 
-DECLARATION = frozenset(
-    {
-        "weights",
-        "buffers",
-        "counted",
-        "per_call",
-        "cost",
-        "check",
-        "warn",
-        "output_types",
-        "constants",
-        "mixed_axes",
-        "visits",
-        "build",
-        "inline",
-    }
-)
-"""Methods of every part that declare, and have no place in a model; a family may have more of its own."""
 HEADER = '''
 
 class Module(nn.Module):
@@ -226,13 +208,13 @@ def _strings(weights: Any) -> set[str]:
 
 def _methods(part: type[Part]) -> Iterator[Any]:
     """The methods that run, its own before inherited ones."""
-    seen = {*DECLARATION, *part.declares}
+    seen: set[str] = set()
     for owner in part.__mro__:
         if owner is Part or not issubclass(owner, Part):
             break
         for name, value in vars(owner).items():
             runs = isinstance(value, types.FunctionType) and value.__module__ == owner.__module__
-            if runs and name not in seen and not name.startswith(("__", "model_")):
+            if runs and name not in seen and not declares(part, name) and not name.startswith(("__", "model_")):
                 seen.add(name)
                 yield value
 

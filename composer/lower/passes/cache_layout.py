@@ -8,7 +8,6 @@ from typing import Any, assert_never
 
 from blocks.core import Part, is_node
 from blocks.masks.plans import Plan, kept
-from blocks.primitives.state import State
 from composer.graph.dims import Dim
 from composer.graph.task_signature import growing
 from composer.graph.type_patterns import pattern
@@ -107,7 +106,7 @@ class _Keepers:
         held |= {name: replace(names[name], whole=True) for name in whole}
         if along(block, self.axis) and self.axis not in block.part.mixed_axes(block.sizes):
             held |= {name: CacheSlot(None, True) for name in type(block.part).carry}
-        if held or isinstance(block.part, State):
+        if held or block.part.renewed_by:
             yield CachedNode(path, (), held)
         for name in type(block.part).model_fields:
             part = getattr(block.part, name)

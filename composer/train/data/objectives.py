@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -25,17 +25,13 @@ from composer.train.losses import IGNORED, Batch
 START, END, MASK = "<start>", "<end>", "<mask>"
 GAPS = tuple(f"<{number}>" for number in range(100))
 """The marks of gaps; T5 has as many."""
-MARKS: Mapping[str, tuple[str, ...]] = {
-    "causal_lm": (),
-    "masked_lm": (MASK,),
-    "denoising": (START, END, *GAPS),
-    "seq2seq_lm": (START, END),
-}
-"""For each task that learns from a text, the tokens that it needs beside those of the text."""
 
 
 class Objective(Protocol):
     """What a model is asked about a text."""
+
+    windows: ClassVar[bool]
+    """Whether a text is cut into windows of the sequence length, or read in pieces that it has itself."""
 
     def tokenize(self, text: str, *, path: StrPath) -> TextData:
         """The text as tokens."""
@@ -62,6 +58,7 @@ class Objective(Protocol):
 class NextToken:
     """Each token is asked for after those before it."""
 
+    windows: ClassVar[bool] = True
     tokenizer: Tokenizer
 
     def tokenize(self, text: str, *, path: StrPath) -> TextData:
@@ -84,6 +81,7 @@ class NextToken:
 class Windows:
     """Stretches of text that are spoiled one by one, by `spoil`, of what is to be put back."""
 
+    windows: ClassVar[bool] = True
     tokenizer: MarkedTokenizer
     spoil: Callable[[MarkedTokenizer, Tensor, torch.Generator], Batch]
 
@@ -138,6 +136,7 @@ def take_out_spans(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch
 class Translation:
     """Lines of two texts with a tab between: the second is asked for, given the first."""
 
+    windows: ClassVar[bool] = False
     tokenizer: MarkedTokenizer
 
     def tokenize(self, text: str, *, path: StrPath) -> TextData:
@@ -227,12 +226,31 @@ def together(rows: Sequence[Ids], filling: int) -> Tensor:
     return whole
 
 
+@dataclass(frozen=True, slots=True)
+class TextTask:
+    """How a task learns from a text."""
+
+    objective: Callable[[Any], Objective]
+    """What it is asked, given the tokenizer: a `MarkedTokenizer` where there are marks."""
+    marks: tuple[str, ...] = ()
+    """The tokens that it needs beside those of the text."""
+
+
+TEXT_TASKS: Mapping[str, TextTask] = {
+    "causal_lm": TextTask(NextToken),
+    "masked_lm": TextTask(lambda tokenizer: Windows(tokenizer, hide_words), (MASK,)),
+    "denoising": TextTask(lambda tokenizer: Windows(tokenizer, take_out_spans), (START, END, *GAPS)),
+    "seq2seq_lm": TextTask(Translation, (START, END)),
+}
+"""The tasks that learn from a text."""
+
+
 def marked(tokenizer: Tokenizer, task: str) -> Tokenizer:
     """The tokenizer with the marks that a task needs.
 
     Raises: TrainingError for a task that learns from something other than a text.
     """
-    marks = MARKS[learnable(task)]
+    marks = TEXT_TASKS[learnable(task)].marks
     return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
 
 
@@ -241,25 +259,18 @@ def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
 
     Raises: TrainingError for a task that learns from something other than a text, and for a tokenizer without its marks.
     """
-    marks = MARKS[learnable(task)]
-    if not marks:
-        return NextToken(tokenizer)
-    if not isinstance(tokenizer, MarkedTokenizer) or not set(marks) <= set(tokenizer.marks):
+    row = TEXT_TASKS[learnable(task)]
+    if row.marks and not (isinstance(tokenizer, MarkedTokenizer) and set(row.marks) <= set(tokenizer.marks)):
         raise TrainingError(
             f"the tokenizer has no marks for {task}", hint=f"composer.train.marked(tokenizer, {task!r}) adds them"
         )
-    match task:
-        case "masked_lm":
-            return Windows(tokenizer, hide_words)
-        case "denoising":
-            return Windows(tokenizer, take_out_spans)
-    return Translation(tokenizer)
+    return row.objective(tokenizer)
 
 
 def learnable(task: str | None) -> str:
     """The task, where it learns from a text."""
-    if task is None or task not in MARKS:
-        *first, last = MARKS
+    if task is None or task not in TEXT_TASKS:
+        *first, last = TEXT_TASKS
         known = f"{', '.join(first)} or {last}"
         raise TrainingError(f"training on a text takes a recipe for {known}; this one is {task or 'without a task'}")
     return task

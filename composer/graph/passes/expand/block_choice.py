@@ -12,7 +12,7 @@ from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
 from composer.language.expressions.ast import If, RefPath
 from composer.language.recipe.ast import BlockChoice, NodeContent, ParsedRecipe, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.graphs import Graphs
+from composer.language.recipe.graphs import GraphParser
 from composer.language.unknown_names import missing_field, unknown_block
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.memo import Memo
@@ -85,7 +85,7 @@ class Choices:
         return self.choose(what, scope, depth + 1)
 
     def _parsed(self, node: YamlNode, library: Library) -> NodeContent | None:
-        return self.parsed.get((node, library), lambda: Graphs(BaseParser(self.report.diagnostics), library).what(node))
+        return self.parsed.get((node, library), lambda: GraphParser(BaseParser(self.report.diagnostics), library).content(node))
 
     def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Raises for what is written where a block is wanted."""

@@ -6,7 +6,6 @@ from functools import partial
 
 from blocks.core import Part, fields, is_node
 from blocks.core.fields import NodeName
-from blocks.primitives.state import State
 from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Scope, Site
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
@@ -76,8 +75,8 @@ class Uses:
                 default = self.fields.default_slot(field, node, node.name_span)
                 if default is not None:
                     node.fields[name] = default
-        if issubclass(what.part, State) and not node.broken and not node.dropped:
-            self._renewal(node, written["next"], scope)
+        if what.part.renewed_by and not node.broken and not node.dropped:
+            self._renewal(node, written[what.part.renewed_by], scope)
 
     def _renewal(self, state: NodeBuilder, entry: FieldEntry, scope: Scope) -> None:
         """The node of what a state becomes, beside it."""

@@ -15,7 +15,7 @@ from composer.graph.passes.expand.expansion import Expansion, Writer
 from composer.graph.passes.expand.field_values import Fields
 from composer.language.recipe.ast import BlockChoice, FieldEntry, GraphBody, MaskValue, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
-from composer.language.recipe.graphs import Graphs
+from composer.language.recipe.graphs import GraphParser
 from composer.language.yaml.reader import read
 
 
@@ -25,7 +25,7 @@ def expansion(part: type[Part]) -> GraphBody:
     document = read(Declaration(f"<{part.kind}>", part.graph))
     assert document.root is not None, document.diagnostics
     reader = BaseParser(list(document.diagnostics))
-    body = Graphs(reader, standard()).body(document.root)
+    body = GraphParser(reader, standard()).body(document.root)
     assert not reader.diagnostics, reader.diagnostics
     return body
 

@@ -15,11 +15,11 @@ from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Exten
 from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labels
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
-from composer.language.expressions.free_names import IDENTIFIER
 from composer.language.expressions.parser import ExpressionError, names, parse_expression
 from composer.language.recipe.ast import (
     ExpressionValue,
 )
+from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.keys import VALUE_WORDS
 from composer.language.suggestions import near
 from composer.language.yaml.nodes import YamlScalar

@@ -13,9 +13,9 @@ from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
 from composer.language.expressions.ast import Expression, RefPath, Value
 from composer.language.expressions.evaluator import as_int, as_real, evaluate_word
-from composer.language.expressions.free_names import used
 from composer.language.expressions.parser import ExpressionError, names
 from composer.language.recipe.ast import ExpressionValue, Param, ParamType
+from composer.language.recipe.free_names import names_read
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 CONTEXT = "context"
@@ -148,7 +148,7 @@ class Params:
         """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
         if not self.params:
             return
-        read = used(root)
+        read = names_read(root)
         for param in self.params:
             if param.name not in read and param.name != CONTEXT:
                 message = f"nothing uses `{param.name}`"

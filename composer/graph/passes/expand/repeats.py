@@ -23,7 +23,6 @@ from composer.graph.passes.expand.expansion import Expansion, Writer
 from composer.graph.passes.expand.node_options import settle
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.expressions.evaluator import as_int
-from composer.language.expressions.free_names import identifiers
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.expressions.parser import names
 from composer.language.recipe.ast import (
@@ -33,6 +32,7 @@ from composer.language.recipe.ast import (
     NodeOptions,
     RepeatDecl,
 )
+from composer.language.recipe.free_names import identifiers
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 from composer.memo import Memo, Same
 

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from blocks.core import BlockError, Part, fields
-from blocks.primitives.combine import Concat
 from composer.diagnostics import Declaration
 from composer.graph.ir import BlockNode, Program
 from composer.graph.passes.check_causality import Writing
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.infer.axis_lengths import demand, hold, lengths
 from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
-from composer.graph.passes.infer.broadcast import concatenate, expand_axes
+from composer.graph.passes.infer.broadcast import expand_axes
 from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
 from composer.graph.passes.infer.type_errors import Surroundings
 from composer.graph.type_patterns import Mismatch, fill, pattern
@@ -118,9 +117,6 @@ class BlockTyper:
             if type(part).broadcasts and several:
                 out, expansions = expand_axes(several)
                 return {"y": out}, expansions
-            if isinstance(part, Concat) and several:
-                out, sizes["dim"] = concatenate(several, part.axis)
-                return {"y": out}, ()
         except Mismatch as wrong:
             here.at_port(node, "xs", "type-mismatch", f"{here.kind(node)} {wrong.message}", index=wrong.index)
             raise StopExpansion from None

@@ -53,28 +53,6 @@ def _index(axis: Axis, widest: TensorType) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def concatenate(inputs: Sequence[TensorType], axis: str) -> tuple[TensorType, int]:
-    """The type of the inputs one after the other along an axis, and the index of that axis.
-
-    Raises:
-        Mismatch: where the other axes differ, or there is no such axis.
-    """
-    first = inputs[0]
-    named = [i for i, one in enumerate(first.axes) if one.name == axis or str(one.size) == axis]
-    if (axis != "last" and len(named) != 1) or not first.axes:
-        raise Mismatch(f"has no axis {axis} in {first}")
-    index = len(first.axes) - 1 if axis == "last" else named[0]
-    for position, other in enumerate(inputs[1:], start=1):
-        along = f"cannot join {first} and {other} along {_called(index, len(first.axes))}"
-        if len(other.axes) != len(first.axes):
-            raise Mismatch(f"{along}: one has {len(first.axes)} axes and the other {len(other.axes)}", position)
-        for i, (a, b) in enumerate(zip(first.sizes, other.sizes, strict=True)):
-            if i != index and a != b:
-                raise Mismatch(f"{along}: {_called(i, len(first.axes))} is {a} in one and {b} in the other", position)
-    total = sum((one.axes[index].size for one in inputs[1:]), first.axes[index].size)
-    return TensorType(first.dtype, (*first.axes[:index], Axis(first.axes[index].name, total), *first.axes[index + 1 :])), index
-
-
 def _called(index: int, count: int) -> str:
     """An axis by its place, since its name may come from the block that made it."""
     return "the last axis" if index == count - 1 else f"axis {index + 1}"

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, assert_never
 
 from blocks.core import Part
 from blocks.losses.loss import Loss
-from blocks.primitives.state import State
 from composer.graph.anatomy import TYPED, with_wires
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
@@ -82,7 +81,7 @@ def _alone(node: TypedNode) -> bool:
     """Whether a node is like no other: a state and what becomes of it belong together, and a loss is the model's."""
     if not isinstance(node, TypedBlock):
         return False
-    return is_renewal(node) or isinstance(node.part, State | Loss)
+    return is_renewal(node) or isinstance(node.part, Loss) or bool(node.part.renewed_by)
 
 
 def settings(value: Any) -> Hashable:

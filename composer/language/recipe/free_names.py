@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from composer.diagnostics import Span
 from composer.language.expressions.ast import Number, RefPath
+from composer.language.recipe.keys import is_text
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -38,6 +39,6 @@ def identifiers(pieces: Iterable[object]) -> frozenset[str]:
     return frozenset(found)
 
 
-def used(root: YamlMapping) -> frozenset[str]:
-    """Every name that any value of a recipe, or of a block in one, may read."""
-    return identifiers(entry.value for entry in root if entry.key.text not in ("recipe", "doc", "paper"))
+def names_read(root: YamlMapping) -> frozenset[str]:
+    """Return every name that any value of a recipe, or of a block in one, may read."""
+    return identifiers(entry.value for entry in root if not is_text(entry.key.text))

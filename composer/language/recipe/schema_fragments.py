@@ -1,0 +1,64 @@
+"""Pieces of JSON Schema that say what may stand under a key of a recipe.
+
+A schema sees YAML as an editor reads it, which gives numbers and booleans types of their own: so what a recipe reads as one text
+may be any of several types here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+Schema: TypeAlias = dict[str, Any]
+
+NAME_PATTERN = "[A-Za-z][A-Za-z0-9_]{0,63}"
+"""What can be the name of a recipe, a node, a param …"""
+STRING: Schema = {"type": "string"}
+TEXT: Schema = {"type": ["string", "number"]}
+BOOLEAN: Schema = {"type": "boolean"}
+EXPRESSION: Schema = {"type": ["string", "number", "boolean"]}
+"""A number, a boolean, a string or an expression."""
+PUBLISHED_VALUE: Schema = {"type": ["string", "number", "boolean", "null"]}
+"""What a published `config.json` has under a key."""
+STRINGS: Schema = {"type": "array", "items": STRING}
+STRING_OR_LIST: Schema = {"anyOf": [STRING, STRINGS]}
+OBJECT: Schema = {"type": "object"}
+NAME: Schema = {**STRING, "pattern": f"^{NAME_PATTERN}$"}
+
+
+def ref(definition: str) -> Schema:
+    """Return a reference to one of the schema's definitions."""
+    return {"$ref": f"#/$defs/{definition}"}
+
+
+def one_of(words: Iterable[object]) -> Schema:
+    """Return what is one of some words."""
+    return {"enum": list(words)}
+
+
+def list_of(item: Schema) -> Schema:
+    """Return a list of items of one kind."""
+    return {"type": "array", "items": item}
+
+
+def mapping(value: Schema) -> Schema:
+    """Return a mapping from names of the author's own choice to values of one kind."""
+    return {"type": "object", "additionalProperties": value}
+
+
+def either(*ways: Schema) -> Schema:
+    """Return what may be written in one of several ways."""
+    return {"anyOf": list(ways)}
+
+
+EDGES: Schema = either(STRING, STRINGS, mapping(STRING_OR_LIST))
+"""One reference for the first port, a list, or a mapping from port to reference."""
+INITIALIZER: Schema = {
+    "type": "object",
+    "properties": dict.fromkeys(("normal", "uniform", "constant"), EXPRESSION),
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+SIZE: Schema = TEXT
+"""A number, or an expression of the recipe's params."""
