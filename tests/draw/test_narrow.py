@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blocks.core import SideLook
-from blocks.core.look import SideLook
 from composer.draw.diagram import Leaf
 from composer.draw.layout.boxes import PAD
 from composer.draw.layout.narrow import fit_to_width, lines
-from composer.draw.scene import FONTS
 from composer.draw.style.text_metrics import text_width
 from composer.draw.style.typography import FONTS, Typography
 from tests.draw.flows import flow, leaf
