@@ -39,36 +39,38 @@ Projection = Literal["q", "k", "v", "out"]
 
 
 class MultiHead(Block):
-    """What attention to the sequence itself and to another one have in common: everything but their ports."""
+    """Multi-head attention without its ports, which self-attention and cross-attention declare."""
 
     heads: PositiveInt
-    """How many heads look, each at its own part of the channels."""
+    """Number of query heads; `num_attention_heads` in transformers."""
     kv_heads: PositiveInt = derived("heads")
-    """How many heads of keys and values there are; each serves heads / kv_heads query heads."""
+    """Number of key/value heads, each shared by heads / kv_heads query heads: fewer than `heads` is grouped-query attention
+    (GQA), 1 is multi-query attention (MQA). `num_key_value_heads` in transformers.
+    """
     head_dim: PositiveInt = derived("dim // heads")
-    """Width of a query and of a key."""
+    """Channels of a query and of a key in each head."""
     value_dim: PositiveInt = derived("head_dim")
-    """Width of a value."""
+    """Channels of a value in each head."""
     mask: Mask = Full()
-    """Who may look at whom."""
+    """Which keys each query may see."""
     bias: bool | dict[Projection, bool] = False
-    """Whether the projections add a learned vector."""
+    """Whether the projections have a bias."""
     scale: PositiveFloat = derived("1 / sqrt(head_dim)")
-    """Factor of the scores: the default keeps their variance at that of queries and keys."""
+    """Factor of the scores; the default keeps their variance independent of `head_dim`."""
     positions: Positions | None = None
-    """What turns queries and keys by their positions, such as `rotary`."""
+    """Positional encoding applied to queries and keys, such as `rotary` (RoPE)."""
     qk_norm: Norm | None = None
-    """Norm of each query and of each key over its channels, before they are turned."""
+    """Norm of each head's queries and keys, before the positional encoding (QK-norm)."""
     out: Block | Builtin | None = Builtin()
-    """What brings the joined heads back to the width of the input: a linear map; `none` leaves them joined."""
+    """Output projection, by default a linear map back to the input's width; `none` leaves the heads concatenated."""
     softcap: PositiveFloat | None = None
-    """Scores stay within ± this: `softcap · tanh(scores / softcap)`, as in Gemma 2."""
+    """Logit soft-capping: scores become `softcap · tanh(scores / softcap)`, as in Gemma 2."""
     sinks: bool = False
-    """Whether each head has a learned score that takes part in the softmax and gives nothing, as in GPT-OSS."""
+    """Whether each head has a learned attention sink, a logit that takes part in the softmax and has no value, as in GPT-OSS."""
     output_gate: Activation | None = None
-    """Gates the joined heads by a learned map of the input: `sigmoid` is that of Qwen3-Next."""
+    """Activation of a gate on the concatenated heads, a learned linear map of the input; `sigmoid` in Qwen3-Next."""
     dropout: Probability = 0.0
-    """Probability that a weight is zero, in training."""
+    """Dropout probability of the attention weights, in training."""
 
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
     outputs = {
@@ -257,12 +259,12 @@ def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tenso
 
 
 class Attention(MultiHead, kind="attention"):
-    """Each head asks with a query at every position, compares it with the keys it may see, and takes their values:
-    `y = out(concat over heads of softmax(scale · q kᵀ) v)`, with q, k, v linear in x.
+    """Multi-head attention (MHA, GQA, MQA): `y = out(concat over heads of softmax(scale · q kᵀ) v)`, with q, k, v linear in x.
 
-    With a `memory`, keys and values come from there; with `k` and `v`, from another attention, whole and after its
-    positions. `bias` is added to the scores. Of what can be read beside y, `scores` are before the mask, and `weights` are
-    what the values are multiplied with; reading either rules out the fused kernels.
+    It is self-attention unless a `memory` is wired, from which keys and values are then computed (cross-attention). Wired `k`
+    and `v` replace them with those of another attention, taken after its positional encoding (KV sharing across layers). `bias`
+    is added to the scores, as for ALiBi or T5. Of the optional outputs, `scores` are the scores before the mask, and `weights`
+    those that the values are multiplied by; reading either rules out the fused kernels.
     """
 
     inputs = {
@@ -278,7 +280,7 @@ class Attention(MultiHead, kind="attention"):
 
 
 class CrossAttention(MultiHead, kind="cross_attention"):
-    """Attention whose keys and values come from a `memory`, such as the output of an encoder."""
+    """Multi-head cross-attention, with keys and values computed from a `memory`, such as the output of an encoder."""
 
     inputs = {
         "x": "float[batch, time, dim]",

@@ -1,4 +1,4 @@
-"""Routers where each position chooses its experts."""
+"""Token-choice routing: each position selects its experts."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ ALWAYS_ONE = "the weight of a position's one expert is always 1, from which the 
 
 
 class TopK(Router, kind="top_k_router"):
-    """Each position visits the `top_k` experts with the highest scores s, the softmax or sigmoid of `gate(x)`, weighed by
-    `scaling · s / Σ s`, the sum being over those it visits.
+    """Top-k routing, in which each position selects the `top_k` experts with the highest scores: `w = scaling · s / Σ s`, with
+    scores s the softmax or sigmoid of `gate(x)` and the sum over the selected experts.
 
-    Mixtral's router; with `normalize: false` that of Switch and DeepSeek-MoE, with `scoring: sigmoid` that of DeepSeek-V3 but
-    for its groups. Scores are in float32 also under bfloat16.
+    This is Mixtral's router; `normalize: false` makes it that of Switch and DeepSeek-MoE, `scoring: sigmoid` that of
+    DeepSeek-V3 except for its expert groups. Scores are computed in float32, also under bfloat16.
     """
 
     top_k: PositiveInt
-    """How many experts a position visits."""
+    """Number of experts per position; `num_experts_per_tok` in transformers."""
     scoring: Literal["softmax", "sigmoid"] = "softmax"
-    """What makes scores of the map: `softmax` lets experts compete, `sigmoid` judges each alone."""
+    """How the router's logits become scores: by a `softmax` over the experts, or by a `sigmoid` of each logit."""
     normalize: bool = True
-    """Whether the weights of a position are divided by their sum."""
+    """Whether the weights of a position are divided by their sum; `norm_topk_prob` in transformers."""
     scaling: PositiveFloat = 1.0
-    """A factor of the weights."""
+    """Constant factor of the weights; `routed_scaling_factor` in transformers."""
 
     corrected: ClassVar[bool] = True
     paper = Paper("Mixtral of Experts", "arXiv:2401.04088")
@@ -52,14 +52,16 @@ class TopK(Router, kind="top_k_router"):
 
 
 class NoisyTopK(Router, kind="noisy_top_k_router"):
-    """Each position visits the `top_k` experts with the highest `gate(x) + ε · softplus(noise(x))`, ε drawn from a normal
-    distribution in training and 0 otherwise, weighed by the softmax over those it visits.
+    """Noisy top-k gating, in which training adds learned noise to the logits: `gate(x) + ε · softplus(noise(x))`, with ε
+    standard normal in training and 0 otherwise.
 
-    The noise lets experts be tried that are nearly chosen. The paper starts both maps at zero and has losses of its own.
+    Each position selects the `top_k` experts with the highest logits, weighted by the softmax over these. The noise spreads the
+    load, since experts that narrowly miss are selected at times. The paper initializes both maps with zeros and adds losses of
+    its own.
     """
 
     top_k: PositiveInt
-    """How many experts a position visits."""
+    """Number of experts per position."""
 
     maps: ClassVar[tuple[str, ...]] = ("gate", "noise")
     paper = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")

@@ -9,12 +9,12 @@ from blocks.core import Block, BlockError, Sizes, torch
 
 
 class Loss(Block):
-    """Says in one number how far the model is from what is wanted. Several inputs are judged one by one."""
+    """A scalar to minimize; with several inputs, each has its loss."""
 
     weight: float = 1.0
-    """The factor of the number."""
+    """Constant factor of the loss."""
     reduction: Literal["mean", "sum"] = "mean"
-    """What becomes of several inputs: the `mean` of their numbers, or the `sum`."""
+    """How the losses of several inputs are combined."""
 
     outputs = {"y": "float[]"}
 
@@ -30,7 +30,7 @@ class Loss(Block):
 
 
 class ScalarLoss(Loss, kind="scalar"):
-    """Numbers that other nodes give, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
+    """A loss that another node already computes, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
     inputs = {"input*": "float[]"}
 

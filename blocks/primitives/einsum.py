@@ -1,4 +1,4 @@
-"""Sums of products over axes by their names."""
+"""Einstein summation over named axes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from blocks.primitives.stack_split import of_port
 
 
 class Einsum(Block, kind="einsum"):
-    """Multiply along equal names, and sum over those that the output does not have:
-    `batch query dim, batch key dim -> batch query key`.
+    """Einstein summation over named axes: `batch query dim, batch key dim -> batch query key` multiplies along equal names and
+    sums over those that the output lacks.
 
-    There are one or two inputs, with a name for each of their axes; no name stands twice in one of them. Names are given here,
-    whatever the axes were called before.
+    There are one or two inputs, with a name for each of their axes; a name occurs once in an input. Names are local to the
+    pattern, whatever the wired axes are called.
     """
 
     pattern: str
-    """The axes of each input, with a comma between two, `->`, and those of the output."""
+    """The axes of each input, separated by a comma, then `->` and the axes of the output."""
 
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}

@@ -1,4 +1,4 @@
-"""Axes in another order, put together or taken apart, by their names."""
+"""Reordering, splitting and merging axes by name."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from blocks.core import Block, BlockError, Paper, PositiveInt, Sizes, torch
 
 
 class Rearrange(Block, kind="rearrange"):
-    """The same numbers on other axes: `batch time (heads dim) -> batch heads time dim`.
+    """Transpose, split and merge axes in the notation of einops: `batch time (heads dim) -> batch heads time dim`.
 
-    On the left stands a name for each axis of the input, in order; an axis in brackets is taken apart into the ones that are
-    named there, the first of which is the slowest. On the right stand the same names; those in brackets are put together, and
-    the axis that they make is called by the last of them.
+    The left side names each axis of the input, in order; parentheses split an axis into the ones that they name, the first of
+    which varies slowest. The right side has the same names; parentheses merge axes into one, which takes the name of the last.
     """
 
     pattern: str
-    """The names before and after `->`; they are given here, whatever the axes were called before."""
+    """The axes before and after `->`; names are local to the pattern, whatever the wired axes are called."""
     sizes: tuple[PositiveInt, ...] = ()
-    """How long the new axes are, in the order of the pattern: of each bracket on the left all but the last."""
+    """Sizes of the new axes in the order of the pattern: for each split, of all but its last axis."""
 
     paper = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
     inputs = {"x": "float[...]"}

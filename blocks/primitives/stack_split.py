@@ -1,4 +1,4 @@
-"""Several streams on an axis of their own, and an axis cut into several streams."""
+"""Stacking inputs on a new axis, and splitting an axis into several outputs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from blocks.primitives.axes import axis_index
 
 
 class Stack(Block, kind="stack"):
-    """The inputs side by side on a new axis, called `inputs`; all have the same axes."""
+    """Stack the inputs along a new axis, called `inputs`; all inputs must have the same axes."""
 
     axis: AxisRef = "last"
-    """The axis before which the new one stands, or `last`: the new one is the last."""
+    """The axis before which the new one is inserted; `last` appends it."""
 
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -44,14 +44,14 @@ def of_port(given: Any) -> tuple[Any, ...]:
 
 
 class Split(Block, kind="split"):
-    """An axis cut into pieces, each an output with a name of its own: `name.a`, `name.b`."""
+    """Split an axis into pieces, each an output with a name of its own: `name.a`, `name.b`."""
 
     into: tuple[str, ...]
-    """The names of the pieces, in their order."""
+    """Names of the pieces, in order."""
     axis: AxisRef = "last"
-    """The axis that is cut: its name, or `last`."""
+    """The axis to split: its name, or `last`."""
     sizes: tuple[PositiveInt, ...] = ()
-    """How long each piece is; without it, all are of the same length."""
+    """Size of each piece; without it, all are equal."""
 
     inputs = {"x": "float[...]"}
     named_by = "into"
