@@ -147,7 +147,7 @@ def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _weights(part: type[Part]) -> Mapping[str, Weight]:
-    """Return the parameters of a block with default fields; the sizes that it asks for are 1, since only their names are shown."""
+    """Return the parameters of a block with default fields; sizes that it asks for are 1, since only their names are shown."""
     if not callable(part.weights):
         return part.weights
     plain: dict[str, Any] = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}

@@ -130,7 +130,7 @@ class MultiHead(Block):
         source, time = sizes.get("source"), sizes.get("time")
         if "memory" not in wired and not {"k", "v"} <= wired and source != time:
             raise BlockError(
-                f"keys and values do not agree in number: {time} are made from x, and what else is given has {source}",
+                f"keys and values differ in number: {time} are computed from x, and the wired port has {source}",
                 hint="wire `memory`, or both `k` and `v`",
                 code="type-mismatch",
             )
@@ -146,9 +146,9 @@ class MultiHead(Block):
         if "memory" in wired and any((one := term.structure()) and one.causal for term in self.mask.conjuncts()):
             warnings.append(
                 BlockError(
-                    "causal compares positions of two different sequences here",
+                    "in cross-attention, `causal` compares positions of two different sequences",
                     field="mask",
-                    hint="a query that reads a memory may usually see all of it: `mask: full`",
+                    hint="queries usually see the whole memory: `mask: full`",
                     code="causal-memory",
                 )
             )
@@ -156,9 +156,9 @@ class MultiHead(Block):
         if head_dim is not None and head_dim % 8:
             warnings.append(
                 BlockError(
-                    f"a head has {head_dim} channels, no multiple of 8",
+                    f"a head has {head_dim} channels, which is not a multiple of 8",
                     field="heads" if self.head_dim is None else "head_dim",
-                    hint="fast kernels want multiples of 8",
+                    hint="GPU kernels are fastest at multiples of 8",
                     code="head-size",
                 )
             )

@@ -28,7 +28,9 @@ class ExpertChoice(Router, kind="expert_choice_router"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         experts = sizes.get("experts")  # the holder asks again, with its experts
         if isinstance(experts, int) and self.capacity_factor > experts:
-            raise BlockError(f"a position cannot visit {self.capacity_factor} of {experts} experts", field="capacity_factor")
+            raise BlockError(
+                f"a position cannot be assigned to {self.capacity_factor} of {experts} experts", field="capacity_factor"
+            )
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too

@@ -54,9 +54,7 @@ class MixtureOfExperts(Block, kind="moe"):
                 "a graph cannot be an expert", field="expert", hint="write one block, such as gated_ffn", code="slot-family"
             )
         if "correction" in wired and not self.router.corrected:
-            raise BlockError(
-                "chooses experts by no scores that could be corrected", port="correction", hint="router: top_k_router"
-            )
+            raise BlockError("needs a router whose scores can be corrected", port="correction", hint="router: top_k_router")
         try:
             self.router.check({**sizes, "experts": self.experts}, wired)
         except BlockError as error:

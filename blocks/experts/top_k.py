@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from blocks.core import BlockError, F, Paper, PositiveFloat, PositiveInt, Sizes, torch
 from blocks.experts.router import Router, token_choice
 
-ALWAYS_ONE = "the weight of a position's one expert is always 1, from which the router cannot learn"
+ALWAYS_ONE = "the normalized weight of a single expert is always 1, so the router receives no gradient"
 
 
 class TopK(Router, kind="top_k_router"):
@@ -36,7 +36,9 @@ class TopK(Router, kind="top_k_router"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_top_k(self.top_k, sizes)
         if self.top_k == 1 and self.normalize:
-            raise BlockError(ALWAYS_ONE, field="top_k", hint="`normalize: false` weighs it by its score, as switch_router does")
+            raise BlockError(
+                ALWAYS_ONE, field="top_k", hint="`normalize: false` weights the expert by its score, as switch_router does"
+            )
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
@@ -72,7 +74,7 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_top_k(self.top_k, sizes)
         if self.top_k == 1:
-            raise BlockError(ALWAYS_ONE, field="top_k", hint="let two be visited, or take switch_router")
+            raise BlockError(ALWAYS_ONE, field="top_k", hint="use `top_k: 2` or more, or switch_router")
 
     def route(self: Any, moe: Any, x: torch.Tensor, correction: torch.Tensor | None) -> Any:
         logits = moe.gate(x)  # [B, T, E]
@@ -88,4 +90,4 @@ def check_top_k(visited: int, sizes: Sizes) -> None:
     """Raise `BlockError` where a position would visit more experts than there are."""
     experts = sizes.get("experts")  # the holder asks again, with its experts
     if isinstance(experts, int) and visited > experts:
-        raise BlockError(f"a position cannot visit {visited} of {experts} experts", field="top_k")
+        raise BlockError(f"a position cannot be assigned to {visited} of {experts} experts", field="top_k")

@@ -28,7 +28,7 @@ class CrossEntropy(Loss, kind="cross_entropy"):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if not one.axes or one.sizes[:-1] != inputs["target"].sizes:
-                message = f"takes scores of classes for every target of {inputs['target']}, not {one}"
+                message = f"takes logits over classes for each target of {inputs['target']}, not {one}"
                 raise BlockError(message, port="input", index=index, code="type-mismatch")
         if self.shift and not inputs["target"].axes:
             raise BlockError("a single target has no axis along which it could be shifted", field="shift")

@@ -18,7 +18,10 @@ class ElementwiseLoss(Loss):
         for index, one in enumerate(inputs["input"]):
             if one.sizes != inputs["target"].sizes:
                 raise BlockError(
-                    f"takes {inputs['target']}, as its target is, not {one}", port="input", index=index, code="type-mismatch"
+                    f"takes {inputs['target']}, the type of its target, not {one}",
+                    port="input",
+                    index=index,
+                    code="type-mismatch",
                 )
         return {}
 

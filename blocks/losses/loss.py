@@ -37,7 +37,7 @@ class ScalarLoss(Loss, kind="scalar"):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if one.axes:
-                raise BlockError(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
+                raise BlockError(f"takes scalars, not {one}", port="input", index=index, code="type-mismatch")
         return {}
 
     def forward(self: Any, *input: torch.Tensor) -> Any:

@@ -38,9 +38,9 @@ class Rotary(Positions, kind="rotary"):
         turned = int(sizes["head_dim"] * self.partial_rotary_factor)
         if turned % 2 or turned == 0:
             raise BlockError(
-                f"{turned} of {sizes['head_dim']} channels in a head cannot turn in pairs",
+                f"{turned} of {sizes['head_dim']} channels in a head cannot be rotated in pairs",
                 field="partial_rotary_factor",
-                hint="an even number of channels must turn",
+                hint="the number of rotated channels must be even and above 0",
             )
 
     def prepare(self: Any, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -50,9 +50,9 @@ class Llama3Scaling(Scaling, kind="llama3"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if self.high_freq_factor <= self.low_freq_factor:
             raise BlockError(
-                f"frequencies are slow below {self.low_freq_factor:g} turns and fast above {self.high_freq_factor:g}",
+                f"high_freq_factor {self.high_freq_factor:g} is not above low_freq_factor {self.low_freq_factor:g}",
                 field="high_freq_factor",
-                hint="the high factor must be larger than the low one",
+                hint="frequencies are divided below the low factor and unchanged above the high one",
             )
 
     def scale(self, frequencies: torch.Tensor) -> torch.Tensor:

@@ -38,7 +38,7 @@ def reject_positions(sizes: Sizes, wired: frozenset[str]) -> None:
     check_leading_axes(sizes)
     if "position_ids" in wired and "memory_position_ids" not in wired and sizes["source"] == sizes["time"]:
         raise BlockError(
-            "the queries stand where `position_ids` says, and the keys are counted from 0", hint="wire `memory_position_ids` too"
+            "queries have the positions of `position_ids`, but keys count from 0", hint="wire `memory_position_ids` too"
         )
 
 
@@ -98,13 +98,15 @@ class T5Bias(ScoreBias, kind="t5_bias"):
         reject_positions(sizes, wired)
         parts = 4 if self.bidirectional else 2
         if self.buckets % parts:
-            where = "of each direction" if self.bidirectional else "of all"
-            raise BlockError(f"{self.buckets} buckets have no half {where}", field="buckets", hint=f"a multiple of {parts}")
+            where = "for each direction" if self.bidirectional else "for near and far distances"
+            raise BlockError(
+                f"{self.buckets} buckets cannot be split in half {where}", field="buckets", hint=f"use a multiple of {parts}"
+            )
         if self.max_distance <= self.buckets // parts:
             raise BlockError(
-                f"up to a distance of {self.buckets // parts} every distance has a bucket of its own",
+                f"distances below {self.buckets // parts} have a bucket each, so max_distance {self.max_distance} is too small",
                 field="max_distance",
-                hint="a larger max_distance, or fewer buckets",
+                hint="set a larger max_distance, or fewer buckets",
             )
 
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor, memory_position_ids: torch.Tensor) -> torch.Tensor:

@@ -33,7 +33,7 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
         check_leading_axes(sizes)
         dim = sizes["dim"]
         if isinstance(dim, int) and dim % 2:
-            raise BlockError(f"{dim} channels are no pairs of a sine and a cosine", hint="give the stream an even width")
+            raise BlockError(f"{dim} channels cannot be split into pairs of a sine and a cosine", hint="use an even width")
 
     def forward(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         dtype = torch.promote_types(x.dtype, torch.float32)

@@ -79,11 +79,11 @@ def operands(pattern: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     sound = arrow and len(terms) <= 2 and all(terms) and all(re.fullmatch(r"[A-Za-z_]\w*", n) for n in (*sum(terms, ()), *out))
     if not sound:
         raise BlockError(
-            "a pattern is the axes of one input or two, with a comma between, `->`, and the axes of the output",
+            "a pattern lists the axes of one or two inputs, separated by a comma, then `->` and the axes of the output",
             field="pattern",
             hint="pattern: batch query dim, batch key dim -> batch query key",
         )
     for names in (*terms, out):
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise BlockError(f"`{twice}` stands twice in `{' '.join(names)}`", field="pattern")
+            raise BlockError(f"`{twice}` occurs twice in `{' '.join(names)}`", field="pattern")
     return terms, out

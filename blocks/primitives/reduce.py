@@ -55,7 +55,9 @@ class Select(Reduction, kind="select"):
         count = sizes["..."][axis_index(sizes["..."], self.axis)].size
         if isinstance(count, int) and not -count <= self.index < count:
             raise BlockError(
-                f"there is no place {self.index} in an axis of {count}", field="index", hint=f"places run from 0 to {count - 1}"
+                f"index {self.index} is out of range for an axis of {count}",
+                field="index",
+                hint=f"indices run from 0 to {count - 1}",
             )
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:

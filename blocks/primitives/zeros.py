@@ -23,7 +23,7 @@ class Zeros(Block, kind="zeros"):
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if not sizes["..."]:
-            raise BlockError("is given one number, which has no batch", port="x")
+            raise BlockError("takes a tensor with a batch axis, not a scalar", port="x")
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"batch": sizes["..."][0].size}

@@ -54,12 +54,16 @@ class Recurrent(Block):
         states, wanted = sizes.get("states"), self.layers * self.directions()
         if states is not None and states != wanted:
             each = "each layer and direction" if self.bidirectional else "each layer"
-            raise BlockError(f"{wanted} states are wanted, one for {each}, not {states}", code="type-mismatch")
+            raise BlockError(f"takes {wanted} states, one for {each}, not {states}", code="type-mismatch")
 
     def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[BlockError]:
         if self.dropout and self.layers == 1:
-            hint = "for what leaves the layer, write a `dropout` after it"
-            return [BlockError("dropout stands between layers, and here is one", field="dropout", hint=hint, code="no-effect")]
+            hint = "for dropout on the output, add a `dropout` node after it"
+            return [
+                BlockError(
+                    "dropout is applied between layers, and there is only one", field="dropout", hint=hint, code="no-effect"
+                )
+            ]
         return ()
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:

@@ -54,13 +54,11 @@ class Residual(Block, kind="residual"):
         if self.placement == "pre":
             return
         if self.norm is None:
-            raise BlockError(
-                f"placement {self.placement} moves a norm, and there is none", field="placement", hint="write `norm`"
-            )
+            raise BlockError(f"placement {self.placement} needs a norm, and none is set", field="placement", hint="set `norm`")
         for name in ("branch_norm", "post_norm"):
             if getattr(self, name) is not None:
                 raise BlockError(
-                    f"{name} is written beside placement {self.placement}, which says where the one norm goes",
+                    f"{name} cannot be combined with placement {self.placement}, which places the only norm",
                     field=name,
                     hint=f"leave out `placement` or `{name}`",
                 )

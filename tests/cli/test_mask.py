@@ -105,7 +105,7 @@ def test_a_wrong_mask_is_reported_at_its_place(words: tuple[str, ...], message: 
         (("valid(m)", "--data", "m"), "arco mask: --data m: write NAME=NUMBERS"),
         (("valid(m)", "--data", "m=1,yes"), "arco mask: --data m=1,yes: write NAME=NUMBERS"),
         (("causal", "--data", "m=1"), "arco mask: nothing in the mask reads `m`"),
-        (("valid(m)", "--data", "m=1", "--data", "input=1"), "arco mask: --data: `input` is a word of the language"),
+        (("valid(m)", "--data", "m=1", "--data", "input=1"), "arco mask: --data: `input` is reserved"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

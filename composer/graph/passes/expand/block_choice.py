@@ -82,8 +82,8 @@ class Choices:
         self.depth += 1
         try:
             if self.depth > DEPTH:
-                message = f"more than {DEPTH} names lead from one to the next here"
-                self.report.error("too-deep", span, message, hint="does a block hold itself?")
+                message = f"more than {DEPTH} params refer to one another here"
+                self.report.error("too-deep", span, message, hint="does a block contain itself?")
                 raise StopExpansion
             return self.choose(what, scope)
         finally:
@@ -95,7 +95,7 @@ class Choices:
     def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Raises for what is written where a block is wanted."""
         if set_here is None:
-            self.report.error("slot-form", span, "a block is wanted here", hint="name one, or write {type: …}")
+            self.report.error("slot-form", span, "a block is expected here", hint="name one, or write {type: …}")
         else:
             self.report.error("slot-form", span, message, labels=(Label(set_here, "set here"),))
         raise StopExpansion

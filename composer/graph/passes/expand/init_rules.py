@@ -15,7 +15,7 @@ from composer.language.recipe.ast import ExpressionValue, InitRule
 
 Start = tuple[str, str, float, Span]
 """A pattern over names of parameters, the initializer and its number, and where that is written."""
-WANTED = {"normal": "a standard deviation", "uniform": "half a width"}
+WANTED = {"normal": "a standard deviation", "uniform": "the bound of a uniform distribution"}
 
 
 def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[Start]:
