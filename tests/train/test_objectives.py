@@ -94,7 +94,11 @@ def test_held_out_windows_are_the_same_each_time(task, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("one\ttwo\nthree\n", "line 2 is not a pair of texts"), ("\tx\n", "line 1 is not a pair"), ("a\tb\tc\n", "line 1 is not a pair")],
+    [
+        ("one\ttwo\nthree\n", "line 2 is not a pair of texts"),
+        ("\tx\n", "line 1 is not a pair"),
+        ("a\tb\tc\n", "line 1 is not a pair"),
+    ],
 )
 def test_a_line_that_is_no_pair_is_refused(text, message, tmp_path):
     """With its number."""

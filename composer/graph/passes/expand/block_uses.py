@@ -42,7 +42,7 @@ class Uses:
         settle(node, what.settings, scope, site, self.expander.values)
         if part.position_inputs and site.home.shut:
             message = f"{part.kind} needs positions, which a block in this slot is not passed"
-            hint = "make it a node of its own, before or after this block"
+            hint = "move it to a node of its own, before or after this block"
             self.report.error("slot-form", what.type_span, message, hint=hint)
             raise StopExpansion
         if is_defined(part):
@@ -84,7 +84,7 @@ class Uses:
         written = entry.value
         assert isinstance(written, ExpressionValue)
         if state.home.sealed:
-            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="make it a node of its own")
+            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="move it to a node of its own")
             raise StopExpansion
         node = self.expander.new(Site(state.name + SUFFIX, state.home, written.span, ""), state.span)
         node.part, node.read = Renewal, True

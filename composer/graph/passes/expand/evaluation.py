@@ -180,7 +180,7 @@ def convert(value: Value, form: Any, name: str, span: Span, expression: Expressi
     for limit, wrong, words in _bounds(form, number):
         if wrong:
             note = f"{shown}" if expression is not None and names(expression) else ""
-            raise ExpressionError(Diagnostic("out-of-range", f"`{name}` is {words} {limit}, not {shown}", span, note=note))
+            raise ExpressionError(Diagnostic("out-of-range", f"`{name}` must be {words} {limit}, not {shown}", span, note=note))
     return number
 
 

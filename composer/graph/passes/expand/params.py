@@ -139,7 +139,7 @@ class Params:
                 continue
             limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
             if wrong(binding.value, limit):
-                message = f"{param.name} is {words} {limit}, not {binding.value}"
+                message = f"{param.name} must be {words} {limit}, not {binding.value}"
                 labels = (Label(bound.span, "declared here"),)
                 self.report.error("out-of-range", binding.span, message, labels=labels)
                 raise StopExpansion

@@ -20,7 +20,7 @@ def fetch(
         return refs
     assert home.holder is not None, "a reference leads to a graph that is not around it"
     if home.sealed:
-        hint = "make it a node of its own to wire it freely"
+        hint = "move it to a node of its own to wire it freely"
         report.error("slot-edge", span, "a block in this slot sees only the input that the block around it passes", hint=hint)
         raise StopExpansion
     outer = fetch(home.holder.home, owner, refs, many, label, span, report)
