@@ -288,7 +288,7 @@ class RuleReader(Forms):
             self.diagnostics.append(no.diagnostic)
             return 1
         if size < 1:
-            self.error("checkpoints-form", node.span, f"{what} is {size}; it is at least 1")
+            self.error("checkpoints-form", node.span, f"{what} is {size}; it must be at least 1")
         return max(1, size)
 
     def _value(self, node: YamlNode, what: str) -> Any:

@@ -25,7 +25,7 @@ def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -
         if number is None:
             continue
         if number < 0 and rule.how in WANTED:
-            values.report.error("out-of-range", rule.value.span, f"{WANTED[rule.how]} is at least 0, not {number:g}")
+            values.report.error("out-of-range", rule.value.span, f"{WANTED[rule.how]} must be at least 0, not {number:g}")
         yield rule.pattern, rule.how, number, rule.span
 
 
