@@ -82,7 +82,7 @@ def form_text(form: FieldForm) -> str:
     """What may be written for a field, in words."""
     match form:
         case Integer():
-            return f"whole number{_bounds(form)}"
+            return f"integer{_bounds(form)}"
         case Real():
             return f"number{_bounds(form)}"
         case Boolean():
@@ -92,7 +92,7 @@ def form_text(form: FieldForm) -> str:
         case OneOf(of=words):
             return _quoted(words)
         case String():
-            return "text"
+            return "string"
         case AxisName():
             return "an axis by its name, or `last`"
         case NodeName():
@@ -120,7 +120,7 @@ def _default(field: Field) -> str:
         return f"`{field.derived}`"
     match field.default:
         case Builtin():
-            return "its own"
+            return "built in"
         case Part() as part:
             return f"`{type(part).kind}`"
         case None:
@@ -131,23 +131,23 @@ def _default(field: Field) -> str:
 
 
 def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
-    """Ports, what a part is made of, and what it learns and remembers."""
-    yield "in", _typed(part.inputs)
-    yield "out", _typed(part.outputs)
+    """Return the ports, expansion, parameters, buffers and cache slots of a part, each with its title."""
+    yield "inputs", _typed(part.inputs)
+    yield "outputs", _typed(part.outputs)
     yield "reads", _typed(part.node_refs)
     if part.graph:
-        yield "made of", ["other blocks, which take its place in the graph"]
-    title = "learns, as it is by default" if callable(part.weights) else "learns"
+        yield "expands into", ["other blocks, which take its place in the graph"]
+    title = "parameters with default fields" if callable(part.weights) else "parameters"
     yield title, [_weight(name, weight) for name, weight in _weights(part).items()]
-    yield "keeps from call to call", [_weight(name, buffer) for name, buffer in _buffers(part).items()]
+    yield "buffers", [_weight(name, buffer) for name, buffer in _buffers(part).items()]
     if part.cache_slots and part.kind:
-        yield "remembers while a text is written", _typed(part.cache_slots)
+        yield "cached while decoding", _typed(part.cache_slots)
     if part.carry and part.kind:
-        yield "carries on while a text is written", _typed(part.carry)
+        yield "carried from call to call while decoding", _typed(part.carry)
 
 
 def _weights(part: type[Part]) -> Mapping[str, Weight]:
-    """What a block learns where everything has its default; sizes that it asks for are 1, since only their names are shown."""
+    """Return the parameters of a block with default fields; sizes that it asks for are 1, since only their names are shown."""
     if not callable(part.weights):
         return part.weights
     plain: dict[str, Any] = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}

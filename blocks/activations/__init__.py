@@ -1,1 +1,1 @@
-"""Curves applied to each number alone."""
+"""Activation functions, applied to each element."""

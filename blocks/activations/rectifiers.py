@@ -1,4 +1,4 @@
-"""Rectifiers: curves that are flat on the left and grow on the right."""
+"""Rectifiers: ReLU and its relatives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from blocks.core import Activation, F, Paper, torch
 
 
 class Relu(Activation, kind="relu"):
-    """The positive part: `y = max(x, 0)`."""
+    """Rectified linear unit (ReLU): `y = max(x, 0)`."""
 
     title = "ReLU"
     gated_title = "ReGLU"
@@ -23,7 +23,7 @@ class Relu(Activation, kind="relu"):
 
 
 class ReluSquared(Activation, kind="relu_squared"):
-    """The square of the positive part: `y = max(x, 0)²`."""
+    """Squared ReLU (ReLU²): `y = max(x, 0)²`."""
 
     title = "ReLU²"
     paper = Paper("Primer: Searching for Efficient Transformers for Language Modeling", "arXiv:2109.08668")
@@ -36,7 +36,7 @@ class ReluSquared(Activation, kind="relu_squared"):
 
 
 class Softplus(Activation, kind="softplus"):
-    """A smooth positive part: `y = log(1 + eˣ)`."""
+    """Softplus, a smooth approximation of ReLU: `y = log(1 + eˣ)`."""
 
     paper = Paper("Incorporating Second-Order Functional Knowledge for Better Option Pricing", "NIPS 2000")
 

@@ -1,4 +1,4 @@
-"""Curves of the form x · g(x), where g rises from 0 to 1: GELU, SiLU and what approximates them."""
+"""Self-gated activations x · g(x), where g rises from 0 to 1: GELU, SiLU and approximations of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GELU = Paper("Gaussian Error Linear Units (GELUs)", "arXiv:1606.08415")
 
 
 class Gelu(Activation, kind="gelu"):
-    """A number times the probability that a standard normal one is smaller: `y = x Φ(x)`."""
+    """Gaussian error linear unit (GELU): `y = x Φ(x)`, with Φ the standard normal distribution function."""
 
     title = "GELU"
     gated_title = "GeGLU"
@@ -26,7 +26,10 @@ class Gelu(Activation, kind="gelu"):
 
 
 class GeluTanh(Activation, kind="gelu_tanh"):
-    """GELU as GPT-2 approximates it: `y = x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`."""
+    """GELU, tanh approximation as in GPT-2: `y = x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
+
+    Transformers calls it `gelu_new` or `gelu_pytorch_tanh`.
+    """
 
     title = "GELU (tanh)"
     gated_title = "GeGLU"
@@ -41,7 +44,7 @@ class GeluTanh(Activation, kind="gelu_tanh"):
 
 
 class QuickGelu(Activation, kind="quick_gelu"):
-    """GELU as CLIP approximates it: `y = x σ(1.702 x)`."""
+    """GELU, sigmoid approximation as in CLIP: `y = x σ(1.702 x)`."""
 
     title = "QuickGELU"
     paper = _GELU
@@ -54,7 +57,7 @@ class QuickGelu(Activation, kind="quick_gelu"):
 
 
 class Silu(Activation, kind="silu"):
-    """A number times its own sigmoid: `y = x σ(x)`; also called Swish."""
+    """Sigmoid linear unit (SiLU, Swish): `y = x σ(x)`."""
 
     title = "SiLU"
     gated_title = "SwiGLU"
@@ -70,15 +73,16 @@ class Silu(Activation, kind="silu"):
 
 
 class ClampedSilu(Activation, kind="clamped_silu"):
-    """SiLU with a slope, of a number cut off above: `y = z σ(α z)` with `z = min(x, limit)`.
+    """SiLU with a clamped input and a slope, as in GPT-OSS: `y = z σ(α z)` with `z = min(x, limit)`.
 
-    GPT-OSS also clamps the half that is gated, to ± limit, and adds one to it; that is for the block around to do.
+    GPT-OSS also clamps the linear half of its SwiGLU to ± limit and adds 1 to it; the block around this activation has to do
+    that.
     """
 
     alpha: PositiveFloat = 1.702
-    """Slope of the gate: 1 is SiLU, 1.702 comes close to GELU."""
+    """Slope α inside the sigmoid: 1 gives SiLU, 1.702 approximates GELU."""
     limit: PositiveFloat = 7.0
-    """The largest number that goes in."""
+    """Upper bound of the input."""
 
     title = "clamped SiLU"
     paper = Paper("gpt-oss-120b & gpt-oss-20b Model Card", "arXiv:2508.10925")

@@ -1,4 +1,4 @@
-"""Squashing curves: the whole line goes into an interval."""
+"""Activations with a bounded range: sigmoid and tanh."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from blocks.core import Activation, torch
 
 
 class Sigmoid(Activation, kind="sigmoid"):
-    """The logistic curve, into (0, 1): `y = 1 / (1 + e⁻ˣ)`."""
+    """Sigmoid (logistic function), with values in (0, 1): `y = 1 / (1 + e⁻ˣ)`."""
 
     gated_title = "GLU"
 
@@ -21,7 +21,7 @@ class Sigmoid(Activation, kind="sigmoid"):
 
 
 class Tanh(Activation, kind="tanh"):
-    """The hyperbolic tangent, into (-1, 1)."""
+    """Hyperbolic tangent, with values in (-1, 1): `y = tanh(x)`."""
 
     def curve(self, x: float) -> float:
         return math.tanh(x)

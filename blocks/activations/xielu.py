@@ -1,4 +1,4 @@
-"""xIELU, a curve with two learned numbers."""
+"""xIELU, an activation with two learned parameters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from blocks.core import Activation, F, Init, Paper, Tensor, torch
 
 
 class Xielu(Activation, kind="xielu"):
-    """The integral of a line on the right and of an ELU on the left, both with a learned slope:
+    """xIELU, an activation with two learned slopes: `y = αₚ x² + x/2` for `x > 0`, else `y = αₙ (eˣ - 1 - x) + x/2`, where
+    `αₚ > 0` and `αₙ > 1/2`.
 
-    `y = αₚ x² + x/2` for `x > 0`, else `y = αₙ (eˣ - 1 - x) + x/2`, where `αₚ > 0` and `αₙ > 1/2`.
-
-    The weights hold what softplus turns into `αₚ` and `αₙ - 1/2`; both `α` start at 0.8.
+    It is the integral of a linear function on the right and of an ELU on the left. The parameters are stored before a softplus,
+    `αₚ = softplus(alpha_p)` and `αₙ = 1/2 + softplus(alpha_n)`; both α start at 0.8.
     """
 
     title = "xIELU"

@@ -1,1 +1,1 @@
-"""Attention: queries that look at keys, and take values."""
+"""Attention: multi-head self- and cross-attention, additive attention, and scaled dot-product attention without projections."""

@@ -1,4 +1,4 @@
-"""Attention whose scores come from a small network."""
+"""Additive attention."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from blocks.core import Block, BlockView, Cost, LinearWeights, Look, Paper, Posi
 
 
 class AdditiveAttention(Block, kind="additive_attention"):
-    """One query takes a mean of a memory, each position by the weight that a small network gives it:
-    `y = Σₛ softmaxₛ(v · tanh(q(query) + k(memoryₛ))) memoryₛ`, with q, k and v linear.
+    """Additive (Bahdanau) attention of one query to a memory: `y = Σₛ softmaxₛ(v · tanh(q(query) + k(memoryₛ))) memoryₛ`, with
+    linear maps q, k and v.
 
-    Positions where `valid` is false have no weight. The paper's query is the state of the decoder before the current word.
+    Positions where `valid` is false get weight zero. In the paper, the query is the decoder's state before the current token.
     """
 
     hidden: PositiveInt
-    """Width inside the network."""
+    """Hidden width of the scoring network."""
 
     paper = Paper("Neural Machine Translation by Jointly Learning to Align and Translate", "arXiv:1409.0473")
     inputs = {"query": "float[batch, dim]", "memory": "float[batch, source, memory_dim]", "valid?": "bool[batch, source]"}

@@ -43,36 +43,38 @@ Projection = Literal["q", "k", "v", "out"]
 
 
 class MultiHead(Block):
-    """What attention to the sequence itself and to another one have in common: everything but their ports."""
+    """Multi-head attention without its ports, which self-attention and cross-attention declare."""
 
     heads: PositiveInt
-    """How many heads look, each at its own part of the channels."""
+    """Number of query heads; `num_attention_heads` in transformers."""
     kv_heads: PositiveInt = derived("heads")
-    """How many heads of keys and values there are; each serves heads / kv_heads query heads."""
+    """Number of key/value heads, each shared by heads / kv_heads query heads: fewer than `heads` is grouped-query attention
+    (GQA), 1 is multi-query attention (MQA). `num_key_value_heads` in transformers.
+    """
     head_dim: PositiveInt = derived("dim // heads")
-    """Width of a query and of a key."""
+    """Channels of a query and of a key in each head."""
     value_dim: PositiveInt = derived("head_dim")
-    """Width of a value."""
+    """Channels of a value in each head."""
     mask: Mask = Full()
-    """Who may look at whom."""
+    """Which keys each query may see."""
     bias: bool | dict[Projection, bool] = False
-    """Whether the projections add a learned vector."""
+    """Whether the projections have a bias."""
     scale: PositiveFloat = derived("1 / sqrt(head_dim)")
-    """Factor of the scores: the default keeps their variance at that of queries and keys."""
+    """Factor of the scores; the default keeps their variance independent of `head_dim`."""
     positions: Positions | None = None
-    """What turns queries and keys by their positions, such as `rotary`."""
+    """Positional encoding applied to queries and keys, such as `rotary` (RoPE)."""
     qk_norm: Norm | None = None
-    """Norm of each query and of each key over its channels, before they are turned."""
+    """Norm of each head's queries and keys, before the positional encoding (QK-norm)."""
     out: Block | Builtin | None = Builtin()
-    """What brings the joined heads back to the width of the input: a linear map; `none` leaves them joined."""
+    """Output projection, by default a linear map back to the input's width; `none` leaves the heads concatenated."""
     softcap: PositiveFloat | None = None
-    """Scores stay within ± this: `softcap · tanh(scores / softcap)`, as in Gemma 2."""
+    """Logit soft-capping: scores become `softcap · tanh(scores / softcap)`, as in Gemma 2."""
     sinks: bool = False
-    """Whether each head has a learned score that takes part in the softmax and gives nothing, as in GPT-OSS."""
+    """Whether each head has a learned attention sink, a logit that takes part in the softmax and has no value, as in GPT-OSS."""
     output_gate: Activation | None = None
-    """Gates the joined heads by a learned map of the input: `sigmoid` is that of Qwen3-Next."""
+    """Activation of a gate on the concatenated heads, a learned linear map of the input; `sigmoid` in Qwen3-Next."""
     dropout: Probability = 0.0
-    """Probability that a weight is zero, in training."""
+    """Dropout probability of the attention weights, in training."""
 
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
     outputs = {
@@ -132,7 +134,7 @@ class MultiHead(Block):
         source, time = sizes.get("source"), sizes.get("time")
         if "memory" not in wired and not {"k", "v"} <= wired and source != time:
             raise BlockError(
-                f"keys and values do not agree in number: {time} are made from x, and what else is given has {source}",
+                f"keys and values differ in number: {time} are computed from x, and the wired port has {source}",
                 hint="wire `memory`, or both `k` and `v`",
                 code="type-mismatch",
             )
@@ -148,9 +150,9 @@ class MultiHead(Block):
         if "memory" in wired and any((one := term.structure()) and one.causal for term in self.mask.conjuncts()):
             warnings.append(
                 BlockError(
-                    "causal compares positions of two different sequences here",
+                    "in cross-attention, `causal` compares positions of two different sequences",
                     field="mask",
-                    hint="a query that reads a memory may usually see all of it: `mask: full`",
+                    hint="queries usually see the whole memory: `mask: full`",
                     code="causal-memory",
                 )
             )
@@ -158,9 +160,9 @@ class MultiHead(Block):
         if head_dim is not None and head_dim % 8:
             warnings.append(
                 BlockError(
-                    f"a head has {head_dim} channels, no multiple of 8",
+                    f"a head has {head_dim} channels, which is not a multiple of 8",
                     field="heads" if self.head_dim is None else "head_dim",
-                    hint="fast kernels want multiples of 8",
+                    hint="GPU kernels are fastest at multiples of 8",
                     code="head-size",
                 )
             )
@@ -267,12 +269,12 @@ def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tenso
 
 
 class Attention(MultiHead, kind="attention"):
-    """Each head asks with a query at every position, compares it with the keys it may see, and takes their values:
-    `y = out(concat over heads of softmax(scale · q kᵀ) v)`, with q, k, v linear in x.
+    """Multi-head attention (MHA, GQA, MQA): `y = out(concat over heads of softmax(scale · q kᵀ) v)`, with q, k, v linear in x.
 
-    With a `memory`, keys and values come from there; with `k` and `v`, from another attention, whole and after its
-    positions. `bias` is added to the scores. Of what can be read beside y, `scores` are before the mask, and `weights` are
-    what the values are multiplied with; reading either rules out the fused kernels.
+    It is self-attention unless a `memory` is wired, from which keys and values are then computed (cross-attention). Wired `k`
+    and `v` replace them with those of another attention, taken after its positional encoding (KV sharing across layers). `bias`
+    is added to the scores, as for ALiBi or T5. Of the optional outputs, `scores` are the scores before the mask, and `weights`
+    those that the values are multiplied by; reading either rules out the fused kernels.
     """
 
     inputs = {
@@ -288,7 +290,7 @@ class Attention(MultiHead, kind="attention"):
 
 
 class CrossAttention(MultiHead, kind="cross_attention"):
-    """Attention whose keys and values come from a `memory`, such as the output of an encoder."""
+    """Multi-head cross-attention, with keys and values computed from a `memory`, such as the output of an encoder."""
 
     inputs = {
         "x": "float[batch, time, dim]",

@@ -28,7 +28,7 @@ def check_head_counts(heads: int, kv_heads: int | None) -> None:
     """Raise `BlockError` where query heads cannot share the key heads evenly."""
     if kv_heads is not None and heads % kv_heads:
         raise BlockError(
-            f"{heads} query heads cannot share {kv_heads} key heads",
+            f"{heads} query heads cannot share {kv_heads} key/value heads evenly",
             field="kv_heads",
             hint=nearest_divisors(heads, kv_heads),
             code="indivisible",

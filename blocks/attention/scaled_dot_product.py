@@ -1,4 +1,4 @@
-"""Attention without projections: the primitive that others are written from."""
+"""Scaled dot-product attention without projections, a primitive to build other attention from."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ from blocks.positions.positions import check_leading_axes
 
 
 class ScaledDotProduct(Block, kind="scaled_dot_product"):
-    """Queries look at keys and take values: `y = softmax(scale · q kᵀ) v` for each head's part of the channels.
+    """Scaled dot-product attention (SDPA) without projections: `y = softmax(scale · q kᵀ) v` for each head.
 
-    There is nothing to learn. Keys and values that share query heads are narrower than the queries, by kv_heads / heads.
+    It has no parameters. With fewer key/value heads than query heads (GQA), keys are narrower than the queries by a factor of
+    kv_heads / heads.
     """
 
     heads: PositiveInt
-    """How many parts the channels of the queries have."""
+    """Number of query heads, into which the channels of `q` are split."""
     kv_heads: PositiveInt = derived("heads")
-    """How many parts the channels of keys and values have; each serves heads / kv_heads query heads."""
+    """Number of key/value heads, into which the channels of `k` and `v` are split; each is shared by heads / kv_heads query
+    heads.
+    """
     mask: Mask = Full()
-    """Who may look at whom."""
+    """Which keys each query may see."""
     scale: PositiveFloat = derived("1 / sqrt(query_dim / heads)")
     """Factor of the scores."""
 

@@ -1,1 +1,1 @@
-"""Vectors for ids."""
+"""Embeddings of token ids and image patches, classification tokens, and pooling of sequences."""

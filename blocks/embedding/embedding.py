@@ -1,4 +1,4 @@
-"""A learned vector for each id."""
+"""Token embedding."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from blocks.core import (
 
 
 class Embedding(Block, kind="embedding"):
-    """A learned vector for each id: `y = scale · weight[ids]`."""
+    """Embedding table with a learned vector per id, such as a token embedding: `y = scale · weight[ids]`."""
 
     vocab: PositiveInt
-    """How many ids there are."""
+    """Vocabulary size: ids run from 0 to vocab − 1. `num_embeddings` in torch."""
     dim: PositiveInt
-    """Width of a vector."""
+    """Width of a vector; `embedding_dim` in torch."""
     scale: PositiveFloat = 1.0
-    """A fixed factor: √dim in the Transformer of 2017 and in Gemma."""
+    """Constant factor: √dim in the original Transformer and in Gemma."""
     padding_idx: NonNegativeInt | None = None
-    """An id whose vector is zero and stays zero."""
+    """Id of the padding token, whose vector is zero and receives no gradient."""
 
     paper = Paper("A Neural Probabilistic Language Model", "JMLR 3 (2003)")
     inputs = {"ids": "int[...]"}

@@ -1,4 +1,4 @@
-"""An image as a sequence of vectors."""
+"""Patch embedding of images."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from blocks.core import (
 
 
 class PatchEmbedding(Block, kind="patch_embedding"):
-    """An affine map of each square of pixels, row by row from the top left: `y = patches(image) Wᵀ + b`.
+    """Patch embedding of an image (ViT), a linear map of each square patch in row-major order: `y = patches(image) Wᵀ + b`.
 
-    It is a convolution whose stride is its kernel. Pixels at the right and at the bottom that fill no patch are left out.
+    It equals a convolution whose stride is its kernel size. Pixels at the right and bottom that do not fill a patch are
+    dropped.
     """
 
     patch_size: PositiveInt
     """Height and width of a patch, in pixels."""
     dim: PositiveInt
-    """Width of a vector."""
+    """Width of the vector of a patch; `embed_dim` in timm."""
     bias: bool = True
     """Whether `b` is added."""
 

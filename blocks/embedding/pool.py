@@ -1,4 +1,4 @@
-"""One vector for a whole sequence."""
+"""Pooling of a sequence into one vector."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from blocks.core import Block, BlockView, Look, Sizes, torch
 
 
 class Pool(Block, kind="pool"):
-    """One vector for each sequence: that of its first or last position, or the mean or the largest number of each channel.
+    """Pool each sequence into one vector: its first or last position, or the mean or maximum over positions.
 
-    Padding, where `valid` is false, does not count; a sequence is at least one position long.
+    Padding, where `valid` is false, is left out; each sequence needs at least one valid position.
     """
 
     mode: Literal["first", "last", "mean", "max"]
-    """Which: BERT reads the first, a classifier on a causal model the last."""
+    """`first` is BERT's classification token, `last` serves classifiers on causal models; `mean` and `max` are taken per
+    channel.
+    """
 
     inputs = {"x": "float[batch, time, dim]", "valid?": "bool[batch, time]"}
     outputs = {"y": "float[batch, dim]"}

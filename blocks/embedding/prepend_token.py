@@ -1,4 +1,4 @@
-"""A learned vector before a sequence."""
+"""A learned token before each sequence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blocks.core import Block, BlockView, Init, Look, Paper, Sizes, Tensor, torc
 
 
 class PrependToken(Block, kind="prepend_token"):
-    """Put a learned vector before the first position, the same for every sequence: what BERT and ViT classify by."""
+    """Prepend a learned vector to each sequence, such as the classification token ([CLS]) of BERT and ViT."""
 
     paper = Paper("BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", "arXiv:1810.04805")
     inputs = {"x": "float[batch, time, dim]"}

@@ -1,1 +1,1 @@
-"""Mixture of experts: many layers, of which each position visits a few."""
+"""Mixture of experts (MoE): the layer and its routers."""

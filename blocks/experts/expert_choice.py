@@ -1,4 +1,4 @@
-"""The router where experts choose."""
+"""Expert-choice routing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from blocks.experts.router import Router, Routes
 
 
 class ExpertChoice(Router, kind="expert_choice_router"):
-    """Each expert takes the positions of a sequence with the highest probabilities of `softmax(gate(x))` for it, as many as give
-    each position `capacity_factor` visits on average; what it makes of them is weighed by these probabilities.
+    """Expert-choice routing, in which each expert selects the positions with the highest `softmax(gate(x))` for it.
 
-    All experts do the same amount of work. Which positions are taken depends on the whole sequence, so a model that writes cannot
-    have it. The paper chooses among the positions of a whole batch.
+    An expert takes as many positions of a sequence as give each position `capacity_factor` experts on average, and its outputs
+    are weighted by these probabilities, so that the load is perfectly balanced. The choice depends on the whole sequence, later
+    positions included, which rules it out for autoregressive models. The paper selects among the positions of a whole batch.
     """
 
     capacity_factor: PositiveInt = 2
-    """How many experts a position visits on average."""
+    """Average number of experts per position, the paper's c."""
 
     paper = Paper("Mixture-of-Experts with Expert Choice Routing", "arXiv:2202.09368")
 
@@ -28,7 +28,9 @@ class ExpertChoice(Router, kind="expert_choice_router"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         experts = sizes.get("experts")  # the holder asks again, with its experts
         if isinstance(experts, int) and self.capacity_factor > experts:
-            raise BlockError(f"a position cannot visit {self.capacity_factor} of {experts} experts", field="capacity_factor")
+            raise BlockError(
+                f"a position cannot be assigned to {self.capacity_factor} of {experts} experts", field="capacity_factor"
+            )
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:
         return [sizes["time"]]  # an expert chooses among all positions of a sequence, the later ones too

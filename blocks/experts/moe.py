@@ -1,4 +1,4 @@
-"""The mixture of experts."""
+"""The mixture-of-experts layer."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ from blocks.experts.top_k import TopK
 
 
 class MixtureOfExperts(Block, kind="moe"):
-    """Each position visits a few of many layers of one kind: `y = Σ over visits w · expert(x) + shared(x)`, the router saying
-    which experts are visited and with which weights w.
+    """Mixture of experts (MoE), where each position is processed by a few of many experts: `y = Σ w · expert(x) + shared(x)`
+    over the experts that the router selects, with its weights w.
 
-    No position visits an expert that it was not sent to. The experts' parameters are stacked, `expert.up.weight` is
-    `[experts, hidden, dim]`; an activation that learns is one for all experts. Of what can be read beside y, `load_balancing` is
-    `experts · Σ f p` with f the share of positions that want an expert and p its mean probability, least where all are equal;
-    `router_z` is the mean square of the logarithm of `Σ exp` of the router's map; `load` is f. A `correction` is added to the
-    scores by which experts are chosen, and to no weight (*Auxiliary-Loss-Free Load Balancing*, arXiv:2408.15664).
+    Only the selected experts are computed for a position. Expert parameters are stacked: `expert.up.weight` is
+    `[experts, hidden, dim]`; a learned activation is shared by all experts. Of the optional outputs, `load_balancing` is the
+    auxiliary loss `experts · Σ f p` with f the fraction of positions that select an expert and p its mean probability, smallest
+    where both are uniform; `router_z` is the router z-loss, the mean square of the logsumexp of the router's logits; `load` is
+    f. A `correction` is added to the scores that select experts, not to the weights (*Auxiliary-Loss-Free Load Balancing*,
+    arXiv:2408.15664).
     """
 
     experts: PositiveInt
-    """How many experts there are."""
+    """Number of experts; `num_experts` or `num_local_experts` in transformers."""
     expert: Expert
-    """What each of them computes: one declaration for all, each with weights of its own."""
+    """The block that each expert is, with parameters of its own."""
     router: Router = TopK(top_k=2)
-    """Who visits whom."""
+    """Assigns positions to experts and weights their outputs."""
     shared: Block | None = None
-    """What every position visits besides."""
+    """Shared expert, which processes every position."""
 
     paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"
@@ -67,9 +68,7 @@ class MixtureOfExperts(Block, kind="moe"):
                 "a graph cannot be an expert", field="expert", hint="write one block, such as gated_ffn", code="slot-family"
             )
         if "correction" in wired and not self.router.corrected:
-            raise BlockError(
-                "chooses experts by no scores that could be corrected", port="correction", hint="router: top_k_router"
-            )
+            raise BlockError("needs a router whose scores can be corrected", port="correction", hint="router: top_k_router")
         try:
             self.router.check({**sizes, "experts": self.experts}, wired)
         except BlockError as error:

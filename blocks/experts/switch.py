@@ -9,17 +9,17 @@ from blocks.experts.router import Router, token_choice
 
 
 class Switch(Router, kind="switch_router"):
-    """Each position visits the one expert with the highest probability p of `softmax(gate(x))`, weighed by p, as long as fewer
-    than `capacity` positions of its sequence before it chose that expert; else none, which leaves zeros.
+    """Switch routing, top-1 with a capacity: `softmax(gate(x))` selects one expert for each position and weights its output.
 
-    The paper's capacity is a factor of the mean load over a whole batch; here it is a number of positions of each sequence, as in
+    An expert takes the first `capacity` positions of a sequence that select it; later ones are dropped, with output zero. The
+    paper's capacity is a factor of the mean load over a whole batch; here it is a number of positions of each sequence, as in
     transformers, so that no position depends on a later one or on another sequence.
     """
 
     capacity: PositiveInt
-    """How many positions of a sequence an expert takes."""
+    """Positions of a sequence that an expert takes at most; `expert_capacity` in transformers."""
     jitter: Probability = 0.0
-    """In training, what the choice is made from is multiplied by random numbers within this of 1; 0.01 in the paper."""
+    """In training, the router's input is multiplied by uniform noise between 1 − jitter and 1 + jitter; 0.01 in the paper."""
 
     paper = Paper(
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity", "arXiv:2101.03961"

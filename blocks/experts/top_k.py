@@ -1,4 +1,4 @@
-"""Routers where each position chooses its experts."""
+"""Token-choice routing: each position selects its experts."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any, ClassVar, Literal
 from blocks.core import BlockError, F, Paper, PositiveFloat, PositiveInt, Sizes, torch
 from blocks.experts.router import Router, token_choice
 
-ALWAYS_ONE = "the weight of a position's one expert is always 1, from which the router cannot learn"
+ALWAYS_ONE = "the normalized weight of a single expert is always 1, so the router receives no gradient"
 
 
 class TopK(Router, kind="top_k_router"):
-    """Each position visits the `top_k` experts with the highest scores s, the softmax or sigmoid of `gate(x)`, weighed by
-    `scaling · s / Σ s`, the sum being over those it visits.
+    """Top-k routing, in which each position selects the `top_k` experts with the highest scores: `w = scaling · s / Σ s`, with
+    scores s the softmax or sigmoid of `gate(x)` and the sum over the selected experts.
 
-    Mixtral's router; with `normalize: false` that of Switch and DeepSeek-MoE, with `scoring: sigmoid` that of DeepSeek-V3 but
-    for its groups. Scores are in float32 also under bfloat16.
+    This is Mixtral's router; `normalize: false` makes it that of Switch and DeepSeek-MoE, `scoring: sigmoid` that of
+    DeepSeek-V3 except for its expert groups. Scores are computed in float32, also under bfloat16.
     """
 
     top_k: PositiveInt
-    """How many experts a position visits."""
+    """Number of experts per position; `num_experts_per_tok` in transformers."""
     scoring: Literal["softmax", "sigmoid"] = "softmax"
-    """What makes scores of the map: `softmax` lets experts compete, `sigmoid` judges each alone."""
+    """How the router's logits become scores: by a `softmax` over the experts, or by a `sigmoid` of each logit."""
     normalize: bool = True
-    """Whether the weights of a position are divided by their sum."""
+    """Whether the weights of a position are divided by their sum; `norm_topk_prob` in transformers."""
     scaling: PositiveFloat = 1.0
-    """A factor of the weights."""
+    """Constant factor of the weights; `routed_scaling_factor` in transformers."""
 
     corrected: ClassVar[bool] = True
     paper = Paper("Mixtral of Experts", "arXiv:2401.04088")
@@ -36,7 +36,9 @@ class TopK(Router, kind="top_k_router"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_top_k(self.top_k, sizes)
         if self.top_k == 1 and self.normalize:
-            raise BlockError(ALWAYS_ONE, field="top_k", hint="`normalize: false` weighs it by its score, as switch_router does")
+            raise BlockError(
+                ALWAYS_ONE, field="top_k", hint="`normalize: false` weights the expert by its score, as switch_router does"
+            )
 
     def facts(self) -> tuple[str, ...]:
         return (self.scoring, f"top-{self.top_k}")
@@ -55,14 +57,16 @@ class TopK(Router, kind="top_k_router"):
 
 
 class NoisyTopK(Router, kind="noisy_top_k_router"):
-    """Each position visits the `top_k` experts with the highest `gate(x) + ε · softplus(noise(x))`, ε drawn from a normal
-    distribution in training and 0 otherwise, weighed by the softmax over those it visits.
+    """Noisy top-k gating, in which training adds learned noise to the logits: `gate(x) + ε · softplus(noise(x))`, with ε
+    standard normal in training and 0 otherwise.
 
-    The noise lets experts be tried that are nearly chosen. The paper starts both maps at zero and has losses of its own.
+    Each position selects the `top_k` experts with the highest logits, weighted by the softmax over these. The noise spreads the
+    load, since experts that narrowly miss are selected at times. The paper initializes both maps with zeros and adds losses of
+    its own.
     """
 
     top_k: PositiveInt
-    """How many experts a position visits."""
+    """Number of experts per position."""
 
     maps: ClassVar[tuple[str, ...]] = ("gate", "noise")
     paper = Paper("Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", "arXiv:1701.06538")
@@ -73,7 +77,7 @@ class NoisyTopK(Router, kind="noisy_top_k_router"):
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         check_top_k(self.top_k, sizes)
         if self.top_k == 1:
-            raise BlockError(ALWAYS_ONE, field="top_k", hint="let two be visited, or take switch_router")
+            raise BlockError(ALWAYS_ONE, field="top_k", hint="use `top_k: 2` or more, or switch_router")
 
     def facts(self) -> tuple[str, ...]:
         return ("noisy", f"top-{self.top_k}")
@@ -92,4 +96,4 @@ def check_top_k(visited: int, sizes: Sizes) -> None:
     """Raise `BlockError` where a position would visit more experts than there are."""
     experts = sizes.get("experts")  # the holder asks again, with its experts
     if isinstance(experts, int) and visited > experts:
-        raise BlockError(f"a position cannot visit {visited} of {experts} experts", field="top_k")
+        raise BlockError(f"a position cannot be assigned to {visited} of {experts} experts", field="top_k")

@@ -1,1 +1,1 @@
-"""Layers that work on each position on its own."""
+"""Position-wise feed-forward networks (FFN, MLP)."""

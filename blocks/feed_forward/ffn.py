@@ -1,4 +1,4 @@
-"""The feed-forward layer of the Transformer."""
+"""The feed-forward network of the Transformer."""
 
 from __future__ import annotations
 
@@ -31,16 +31,19 @@ from blocks.feed_forward.grouped_ffn import GroupedFeedForward
 
 
 class FeedForward(Expert, kind="ffn"):
-    """Widen, bend, narrow again; each position on its own: `y = down(activation(up(x)))`."""
+    """Position-wise feed-forward network (FFN, MLP): `y = down(activation(up(x)))`.
+
+    Published checkpoints call `up` and `down` `c_fc` and `c_proj` (GPT-2), `fc1` and `fc2`, or `wi` and `wo` (T5).
+    """
 
     hidden: PositiveInt = derived("4 * dim")
-    """Width inside the layer."""
+    """Hidden width; `intermediate_size` or `d_ff` in transformers."""
     activation: Activation = Gelu()
-    """The curve between the two maps."""
+    """Activation between the two projections."""
     bias: bool = True
-    """Whether both maps add a learned vector."""
+    """Whether the projections have a bias."""
     dropout: Probability = 0.0
-    """Probability of a zero inside the layer, after the activation; what leaves it is for `residual` to drop."""
+    """Dropout probability after the activation, in training; for dropout on the output, use that of `residual`."""
 
     grouped = GroupedFeedForward
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")

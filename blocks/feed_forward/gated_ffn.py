@@ -1,4 +1,4 @@
-"""The feed-forward layer with a gate."""
+"""The gated feed-forward network."""
 
 from __future__ import annotations
 
@@ -28,16 +28,14 @@ from blocks.feed_forward.grouped_ffn import GroupedGatedFeedForward
 
 
 class GatedFeedForward(Expert, kind="gated_ffn"):
-    """Widen twice, gate one half with the activation of the other, narrow again; each position on its own:
-    `y = down(activation(gate(x)) · up(x))`.
-    """
+    """Gated feed-forward network (gated MLP, GLU), SwiGLU by default: `y = down(activation(gate(x)) · up(x))`."""
 
     hidden: PositiveInt
-    """Width inside the layer."""
+    """Hidden width; `intermediate_size` in transformers."""
     activation: Activation = Silu()
-    """What gates: SiLU makes SwiGLU, GELU makes GeGLU, ReLU makes ReGLU."""
+    """Activation of the gate: `silu` gives SwiGLU, `gelu` GeGLU, `relu` ReGLU, `sigmoid` GLU."""
     bias: bool = False
-    """Whether all three maps add a learned vector."""
+    """Whether the projections have a bias."""
 
     grouped = GroupedGatedFeedForward
     paper = Paper("GLU Variants Improve Transformer", "arXiv:2002.05202")

@@ -1,4 +1,4 @@
-"""The loss of pairs that belong together."""
+"""Contrastive loss."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from blocks.losses.loss import Loss
 
 
 class Contrastive(Loss, kind="contrastive"):
-    """Each row of `a` is to find its own row of `b` among all rows of the batch, and the other way round: the mean of both
-    cross-entropies of the scores `scale · a bᵀ`.
+    """Symmetric contrastive loss (InfoNCE, as in CLIP): `y = (CE(s) + CE(sᵀ)) / 2` with logits `s = scale · a bᵀ`, where CE is
+    the cross-entropy of matching each row with its own among all rows of the batch.
 
-    Neither side is brought to length 1 here; CLIP does so with both before, and its `scale` is the exponential of what it learns.
+    Rows are not normalized here: CLIP applies `l2norm` to both inputs before, and its `scale` is the exponential of a learned
+    number.
     """
 
     paper = Paper("Learning Transferable Visual Models From Natural Language Supervision", "arXiv:2103.00020")

@@ -1,4 +1,4 @@
-"""Losses of choices among classes."""
+"""Cross-entropy of classes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from blocks.losses.loss import Loss
 
 
 class CrossEntropy(Loss, kind="cross_entropy"):
-    """The mean of `-log softmax(input)[target]` in nats over the targets that ask for something.
+    """Cross-entropy of class indices, in nats: `-log softmax(input)[target]`, averaged over the targets that are not ignored.
 
-    In float32 also under bfloat16; 0 where no target asks for anything. Where `valid` is false is padding, which neither asks
-    nor is asked for.
+    Computed in float32, also under bfloat16; 0 where all targets are ignored. Padding, where `valid` is false, counts neither
+    as a target nor, with `shift`, as the position that predicts one.
     """
 
     shift: NonNegativeInt = 0
-    """How many places further on along the last axis the target of a position stands: 1 asks for the next token."""
+    """How many positions later the target is, along the last axis: 1 for next-token prediction."""
     label_smoothing: Probability = 0.0
-    """The share of each target that is spread evenly over all classes."""
+    """Share of each target's probability that is spread evenly over all classes."""
     ignore_index: int = -100
-    """The target that asks for nothing."""
+    """Target that is left out of the mean."""
 
     inputs = {"input*": "float[..., classes]", "target": "int[...]", "valid?": "bool[...]"}
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if not one.axes or one.sizes[:-1] != inputs["target"].sizes:
-                message = f"takes scores of classes for every target of {inputs['target']}, not {one}"
+                message = f"takes logits over classes for each target of {inputs['target']}, not {one}"
                 raise BlockError(message, port="input", index=index, code="type-mismatch")
         if self.shift and not inputs["target"].axes:
             raise BlockError("a single target has no axis along which it could be shifted", field="shift")

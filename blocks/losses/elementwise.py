@@ -1,4 +1,4 @@
-"""Losses of numbers that are to be near others."""
+"""Elementwise losses: mean squared error and binary cross-entropy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ class ElementwiseLoss(Loss):
         for index, one in enumerate(inputs["input"]):
             if one.sizes != inputs["target"].sizes:
                 raise BlockError(
-                    f"takes {inputs['target']}, as its target is, not {one}", port="input", index=index, code="type-mismatch"
+                    f"takes {inputs['target']}, the type of its target, not {one}",
+                    port="input",
+                    index=index,
+                    code="type-mismatch",
                 )
         return {}
 
@@ -27,15 +30,18 @@ class ElementwiseLoss(Loss):
 
 
 class MeanSquare(ElementwiseLoss, kind="mse"):
-    """The mean square of the difference: `y = mean((input - target)²)`; in float32 also under bfloat16."""
+    """Mean squared error (MSE, L2 loss): `y = mean((input - target)²)`; in float32, also under bfloat16."""
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
         return self.together([F.mse_loss(wide(x), wide(target)) for x in input])
 
 
 class BinaryCrossEntropy(ElementwiseLoss, kind="binary_cross_entropy"):
-    """The mean of `-t log σ(x) - (1 - t) log(1 - σ(x))` over scores x and targets t from 0 to 1, in nats; the sigmoid σ is the
-    loss's own. In float32 also under bfloat16."""
+    """Binary cross-entropy with logits, in nats: `mean(-t log σ(x) - (1 - t) log(1 - σ(x)))` for logits x and targets t from 0
+    to 1.
+
+    Computed in float32, also under bfloat16; `F.binary_cross_entropy_with_logits` in torch.
+    """
 
     def forward(self: Any, *input: torch.Tensor, target: torch.Tensor) -> Any:
         return self.together([F.binary_cross_entropy_with_logits(wide(x), wide(target)) for x in input])

@@ -10,12 +10,12 @@ from blocks.core import Block, BlockError, BlockView, Look, Sizes, declaration, 
 
 
 class Loss(Block):
-    """Says in one number how far the model is from what is wanted. Several inputs are judged one by one."""
+    """A scalar to minimize; with several inputs, each has its loss."""
 
     weight: float = 1.0
-    """The factor of the number."""
+    """Constant factor of the loss."""
     reduction: Literal["mean", "sum"] = "mean"
-    """What becomes of several inputs: the `mean` of their numbers, or the `sum`."""
+    """How the losses of several inputs are combined."""
 
     of_means: ClassVar[bool] = False
     """Whether it judges numbers that are means already, so that it is a mean of as many things as they are."""
@@ -46,7 +46,7 @@ class Loss(Block):
 
 
 class ScalarLoss(Loss, kind="scalar"):
-    """Numbers that other nodes give, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
+    """A loss that another node already computes, such as `load_balancing` of a mixture of experts: `y = weight · mean(input)`."""
 
     of_means = True
     inputs = {"input*": "float[]"}
@@ -54,7 +54,7 @@ class ScalarLoss(Loss, kind="scalar"):
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         for index, one in enumerate(inputs["input"]):
             if one.axes:
-                raise BlockError(f"takes single numbers, not {one}", port="input", index=index, code="type-mismatch")
+                raise BlockError(f"takes scalars, not {one}", port="input", index=index, code="type-mismatch")
         return {}
 
     def look(self, view: BlockView) -> Look:

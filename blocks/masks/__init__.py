@@ -1,1 +1,1 @@
-"""Who may look at whom: predicates of a query position and a key position, and how attention executes them."""
+"""Attention masks: predicates of a query position and a key position, and their execution by attention kernels."""

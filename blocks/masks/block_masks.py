@@ -1,4 +1,4 @@
-"""Masks that cut the sequence into equal stretches, or step through it."""
+"""Masks of blocks and strides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from blocks.masks.mask import Mask, Structure
 
 
 class Chunk(Mask, kind="chunk"):
-    """A query sees its own chunk of the sequence: `⌊q / length⌋ = ⌊k / length⌋`."""
+    """Chunked (block-diagonal) attention, in which a query sees its own chunk of the sequence: `⌊q / length⌋ = ⌊k / length⌋`.
+
+    With `and causal` it is the chunked attention of Llama 4.
+    """
 
     length: PositiveInt
     """Positions in a chunk."""
@@ -26,12 +29,14 @@ class Chunk(Mask, kind="chunk"):
 
 
 class BlockWindow(Mask, kind="block_window"):
-    """A query sees its own block and those around it: `|⌊q / block⌋ − ⌊k / block⌋| ≤ radius`."""
+    """Block-wise sliding window, in which a query sees its own block and those next to it:
+    `|⌊q / block⌋ − ⌊k / block⌋| ≤ radius`.
+    """
 
     block: PositiveInt
     """Positions in a block."""
     radius: NonNegativeInt
-    """How many blocks a query sees to each side of its own."""
+    """Number of blocks that a query sees on each side of its own."""
 
     paper = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
     shrinks = {"block": 2, "radius": 1}
@@ -44,10 +49,10 @@ class BlockWindow(Mask, kind="block_window"):
 
 
 class Strided(Mask, kind="strided"):
-    """A query sees every `step`-th position, counted from its own: `step` divides `q − k`."""
+    """Strided attention, in which a query sees every `step`-th position from its own: `(q − k) mod step = 0`."""
 
     step: PositiveInt
-    """From one position that is seen to the next."""
+    """Distance between visible keys."""
 
     paper = Paper("Generating Long Sequences with Sparse Transformers", "arXiv:1904.10509")
     shrinks = {"step": 3}
@@ -60,12 +65,14 @@ class Strided(Mask, kind="strided"):
 
 
 class Dilated(Mask, kind="dilated"):
-    """A window with gaps: `|q − k| < width · step`, and `step` divides `q − k`; with `and causal`, `width` positions."""
+    """Dilated sliding window, in which a query sees every `step`-th key around it: `|q − k| < width · step` and
+    `(q − k) mod step = 0`; with `and causal`, `width` keys.
+    """
 
     width: PositiveInt
-    """How many positions back a query sees, its own included and the gaps left out."""
+    """Number of keys that a query sees on one side, its own position included."""
     step: PositiveInt
-    """From one position that is seen to the next."""
+    """Distance between visible keys, the dilation."""
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"width": 2, "step": 2}

@@ -1,4 +1,4 @@
-"""Masks that what flows through the model decides: padding, packed documents, prefixes."""
+"""Masks that depend on data: padding, packed documents, prefixes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from blocks.masks.mask import CELLS, Mask, Pair, Structure
 
 
 class Valid(Mask, kind="valid"):
-    """Only real tokens are seen, padding is not: `flags[k]`."""
+    """Padding mask, in which only real tokens are seen: `flags[k]`."""
 
     flags: NodeRef
-    """True for real tokens, false for padding."""
+    """True for real tokens, false for padding; `attention_mask` in transformers."""
 
     node_refs = {"flags": "bool[batch, key]"}
     spoken = False
@@ -24,10 +24,10 @@ class Valid(Mask, kind="valid"):
 
 
 class Documents(Mask, kind="documents"):
-    """Packed documents do not see each other: `ids[q] = ids[k]`."""
+    """Document mask for packed sequences, in which documents do not see each other: `ids[q] = ids[k]`."""
 
     ids: NodeRef
-    """A number for each position: equal within a document, different between the documents of a row."""
+    """Document id (segment id) of each position: equal within a document, different between the documents of a row."""
 
     node_refs = {"ids": "int[batch, key]"}
     one_sequence = True
@@ -41,10 +41,13 @@ class Documents(Mask, kind="documents"):
 
 
 class Prefix(Mask, kind="prefix"):
-    """All see the first `length` positions: `k < length`. A prefix language model is `causal or prefix(n)`."""
+    """Prefix that every query sees, as in a prefix language model: `k < length`.
+
+    A prefix language model has `causal or prefix(n)`.
+    """
 
     length: NonNegativeInt | NodeRef
-    """How long the prefix is: one number, or one for each row of the batch."""
+    """Length of the prefix: one number, or one for each row of the batch."""
 
     paper = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
     node_refs = {"length": "int[batch]"}
@@ -61,10 +64,13 @@ class Prefix(Mask, kind="prefix"):
 
 
 class GlobalTokens(Mask, kind="global_tokens"):
-    """Positions that the data picks see all and are seen by all, such as the words of a question: `flags[q]` or `flags[k]`."""
+    """Global attention of the positions that data marks, such as the tokens of a question: `flags[q]` or `flags[k]`.
+
+    They see all positions and are seen by all; `global_attention_mask` in transformers.
+    """
 
     flags: NodeRef
-    """True for the positions that are global."""
+    """True for global positions."""
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     node_refs = {"flags": "bool[batch, key]"}
@@ -79,9 +85,9 @@ class GlobalTokens(Mask, kind="global_tokens"):
 
 
 class Pairs(Mask, kind="pairs"):
-    """The data says of each pair whether it is seen: `pairs[q, k]`.
+    """Arbitrary mask given as data, with a flag for each pair of query and key: `pairs[q, k]`.
 
-    While a text is written, each call is given the rows of its own tokens; columns of keys that are still to come are not read.
+    While decoding, each call is given the rows of its own tokens; columns of keys that are still to come are not read.
     """
 
     pairs: NodeRef

@@ -1,4 +1,4 @@
-"""Masks that only the positions decide."""
+"""Masks that depend on positions only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blocks.masks.mask import EVERYTHING, Mask, Structure
 
 
 class Full(Mask, kind="full"):
-    """Every query sees every key."""
+    """Full (bidirectional) attention, in which every query sees every key."""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
         return True
@@ -20,7 +20,7 @@ class Full(Mask, kind="full"):
 
 
 class Causal(Mask, kind="causal"):
-    """A query sees the keys up to its own position: `k ≤ q`."""
+    """Causal (autoregressive) mask, in which a query sees the keys up to its own position: `k ≤ q`."""
 
     familiar = "causal"
 
@@ -32,10 +32,10 @@ class Causal(Mask, kind="causal"):
 
 
 class Lookahead(Mask, kind="lookahead"):
-    """A query also sees a few keys after its own position, such as a recognizer that may wait a little: `k ≤ q + count`."""
+    """Causal mask with lookahead, as in streaming speech recognition: `k ≤ q + count`."""
 
     count: NonNegativeInt
-    """How many positions ahead a query sees."""
+    """Number of later positions that a query sees."""
 
     paper = Paper("Transformer Transducer: A Streamable Speech Recognition Model", "arXiv:2002.02562")
     shrinks = {"count": 2}
@@ -51,13 +51,14 @@ class Lookahead(Mask, kind="lookahead"):
 
 
 class Window(Mask, kind="window"):
-    """A query sees the keys less than `width` away: `|q − k| < width`; with `and causal`, the `width` latest.
+    """Sliding window attention, in which a query sees the keys less than `width` away: `|q − k| < width`; with `and causal`,
+    the `width` latest.
 
     Mistral's 4096 is `causal and window(4096)`. Longformer's 512 is ± 256 inclusive: `local(256)`.
     """
 
     width: PositiveInt
-    """How many positions back a query sees, its own included."""
+    """Number of keys that a query sees on one side, its own position included; `sliding_window` in transformers."""
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"width": 3}
@@ -71,10 +72,13 @@ class Window(Mask, kind="window"):
 
 
 class Local(Mask, kind="local"):
-    """A query sees the keys at most `radius` away: `|q − k| ≤ radius`. ModernBERT's 128 is `local(64)`."""
+    """Local attention (symmetric sliding window), in which a query sees the keys at most `radius` away: `|q − k| ≤ radius`.
+
+    ModernBERT's window of 128 is `local(64)`.
+    """
 
     radius: NonNegativeInt
-    """How many positions a query sees to each side of its own."""
+    """Number of positions that a query sees on each side of its own."""
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"radius": 2}
@@ -90,10 +94,13 @@ class Local(Mask, kind="local"):
 
 
 class GlobalFirst(Mask, kind="global_first"):
-    """The first `count` positions see all and are seen by all, such as a classification token: `q < count` or `k < count`."""
+    """Global attention of the first `count` positions, such as a classification token: `q < count` or `k < count`.
+
+    They see all positions and are seen by all.
+    """
 
     count: PositiveInt
-    """How many positions are global."""
+    """Number of global positions."""
 
     paper = Paper("Longformer: The Long-Document Transformer", "arXiv:2004.05150")
     shrinks = {"count": 1}
@@ -106,13 +113,14 @@ class GlobalFirst(Mask, kind="global_first"):
 
 
 class GlobalLast(Mask, kind="global_last"):
-    """The last `count` positions see all and are seen by all: `q > last q − count` or `k > last k − count`.
+    """Global attention of the last `count` positions: `q > last q − count` or `k > last k − count`.
 
-    Which ones are the last is known once all are there, so a text cannot be written with it.
+    They see all positions and are seen by all. Which ones are last is known only once the sequence is complete, so a model with
+    this mask cannot generate.
     """
 
     count: PositiveInt
-    """How many positions are global."""
+    """Number of global positions."""
 
     needs_ends = True
     shrinks = {"count": 1}

@@ -1,4 +1,4 @@
-"""Masks that are drawn once, by a seed."""
+"""Random block attention."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from blocks.masks.mask import Mask
 
 
 class Random(Mask, kind="random"):
-    """The queries of a block see a few blocks of keys, drawn by the seed: `⌊k / block⌋` is one of the `count` that are drawn
-    for `⌊q / block⌋`.
+    """Random block attention (Big Bird), in which the queries of a block see a few randomly drawn blocks of keys:
+    `⌊k / block⌋ ∈ drawn(⌊q / block⌋)`.
 
-    For block b they are drawn among blocks 0 … b without repetition, all sets being equally likely (Floyd's algorithm on a
-    hash of seed, b and the number of the draw); where there are fewer than `count`, all of them. So a draw depends on nothing
-    that comes later: a longer text changes none, and a text can be written with it.
+    For block b, `count` blocks are drawn uniformly without replacement from blocks 0 … b (Floyd's algorithm on a hash of seed,
+    b and the number of the draw); where there are fewer, all of them are seen. No draw depends on later blocks: a longer
+    sequence changes none, and the mask can be used in generation.
 
-    Big Bird draws among all blocks of a text of fixed length, later ones too.
+    Big Bird draws among all blocks of a sequence of fixed length, later ones too.
     """
 
     count: Annotated[int, Ge(1), Le(32)]
-    """How many blocks of keys a query sees."""
+    """Number of blocks of keys that a query sees."""
     block: PositiveInt
     """Positions in a block."""
     seed: NonNegativeInt
-    """Which draw it is."""
+    """Seed of the random draw."""
 
     paper = Paper("Big Bird: Transformers for Longer Sequences", "arXiv:2007.14062")
     shrinks = {"count": 2, "block": 2}

@@ -1,1 +1,1 @@
-"""Norms: bring every position to a common scale."""
+"""Normalization layers."""

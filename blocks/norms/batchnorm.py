@@ -9,19 +9,19 @@ from blocks.core import ONES, ZEROS, BlockError, F, Norm, Paper, PositiveFloat, 
 
 
 class BatchNorm(Norm, kind="batchnorm"):
-    """Bring each channel to mean 0 and variance 1: `y = (x - mean) / √(variance + eps) · weight + bias`.
+    """Batch normalization (BatchNorm) of each channel: `y = (x - mean) / √(var + eps) · weight + bias`.
 
-    In training, mean and variance are those of the channel over all rows and positions of the batch, and move the running ones:
-    `running ← (1 - momentum) · running + momentum · batch`, the variance without bias. Otherwise they are the running ones, so
-    that rows do not see each other.
+    In training, mean and variance are taken over all rows and positions of the batch, and update the running statistics:
+    `running ← (1 - momentum) · running + momentum · batch`, with the unbiased variance. In evaluation the running statistics
+    are used, so that the rows of a batch do not depend on each other.
     """
 
     eps: PositiveFloat = 1e-5
-    """Keeps the quotient finite where all numbers are the same."""
+    """Added to the variance for numerical stability."""
     momentum: Probability = 0.1
-    """The weight of the latest batch in the running mean and variance."""
+    """Weight of the current batch in the running statistics, as in torch."""
     affine: bool = True
-    """Whether there is a learned gain and a learned shift."""
+    """Whether there is a learned gain (`weight`) and bias."""
 
     title = "BatchNorm"
     paper = Paper(

@@ -1,4 +1,4 @@
-"""Normalization of groups of channels."""
+"""Group normalization."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from blocks.core import ONES, ZEROS, BlockError, F, Norm, Paper, PositiveFloat, 
 
 
 class GroupNorm(Norm, kind="groupnorm"):
-    """Bring each group of channels, over all positions of a row together, to mean 0 and variance 1:
-    `y = (x - mean) / √(variance + eps) · weight + bias`.
+    """Group normalization (GroupNorm), over the channels of a group and all positions of a row:
+    `y = (x - mean) / √(var + eps) · weight + bias`.
 
-    With one group it is a layer norm of the whole row; with as many groups as channels, an instance norm.
+    One group normalizes each row as a whole; as many groups as channels is instance normalization.
     """
 
     groups: PositiveInt
-    """How many parts the channels have."""
+    """Number of groups of channels; `num_groups` in torch."""
     eps: PositiveFloat = 1e-5
-    """Keeps the quotient finite where all numbers are the same."""
+    """Added to the variance for numerical stability."""
     affine: bool = True
-    """Whether there is a learned gain and a learned shift."""
+    """Whether there is a learned gain (`weight`) and bias."""
 
     title = "GroupNorm"
     paper = Paper("Group Normalization", "arXiv:1803.08494")

@@ -8,16 +8,16 @@ from blocks.core import ONES, ZEROS, Call, Norm, Paper, PositiveFloat, Sizes, Te
 
 
 class LayerNorm(Norm, kind="layernorm"):
-    """Bring every position to mean 0 and variance 1: `y = (x - mean) / √(var + eps) · weight + bias`."""
+    """Layer normalization (LayerNorm) over the channels of each position: `y = (x - mean) / √(var + eps) · weight + bias`."""
 
     eps: PositiveFloat = 1e-5
-    """Keeps the quotient finite where all numbers are equal."""
+    """Added to the variance for numerical stability."""
     affine: bool = True
-    """Whether there are a learned gain and bias."""
+    """Whether there is a learned gain (`weight`), and with `bias` a learned bias; `elementwise_affine` in torch."""
     bias: bool = True
-    """Whether there is a learned bias beside the gain."""
+    """Whether there is a learned bias besides the gain."""
     eps_inside: bool = True
-    """Whether `eps` is added to the variance; otherwise to its root."""
+    """Whether `eps` is added to the variance, as in torch; otherwise to the standard deviation."""
 
     title = "LayerNorm"
     paper = Paper("Layer Normalization", "arXiv:1607.06450")

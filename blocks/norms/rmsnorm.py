@@ -8,16 +8,18 @@ from blocks.core import ONES, ZEROS, Call, F, Norm, Paper, PositiveFloat, Sizes,
 
 
 class RMSNorm(Norm, kind="rmsnorm"):
-    """Bring every position to a mean square of 1, leaving its mean alone: `y = x / √(mean(x²) + eps) · weight`."""
+    """Root mean square normalization (RMSNorm) over the channels of each position, without centering:
+    `y = x / √(mean(x²) + eps) · weight`.
+    """
 
     eps: PositiveFloat = 1e-6
-    """Keeps the quotient finite where all numbers are zero."""
+    """Added to the mean square for numerical stability."""
     affine: bool = True
-    """Whether there is a learned gain."""
+    """Whether there is a learned gain (`weight`); `elementwise_affine` in torch."""
     unit_offset: bool = False
-    """Whether the gain is `1 + weight`, so that weight decay pulls it to 1; Gemma's form."""
+    """Whether the gain is `1 + weight`, so that weight decay pulls it to 1, as in Gemma."""
     eps_inside: bool = True
-    """Whether `eps` is added to the mean square; otherwise to its root."""
+    """Whether `eps` is added to the mean square, as in torch; otherwise to its root."""
 
     title = "RMSNorm"
     paper = Paper("Root Mean Square Layer Normalization", "arXiv:1910.07467")

@@ -1,1 +1,1 @@
-"""Where a token stands: rotations of queries and keys, and what is added to the stream."""
+"""Positional encodings: rotary embeddings, vectors added to the input, and biases of the attention scores."""

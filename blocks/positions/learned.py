@@ -1,4 +1,4 @@
-"""A learned vector for each position."""
+"""Learned positional embeddings."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from blocks.positions.positions import check_leading_axes
 
 
 class LearnedPositions(Block, kind="learned_positions"):
-    """Add a learned vector for each position: `y = x + weight[at + offset]`.
+    """Learned absolute positional embeddings, added to the input: `y = x + weight[position_ids + offset]`.
 
-    A position from `max_length` on has no vector: it is refused when it comes, on a GPU by the kernel itself.
+    A position from `max_length` on has no vector and raises an error when the model runs, on a GPU inside the kernel.
     """
 
     max_length: PositiveInt
-    """How many positions there are."""
+    """Number of positions; `max_position_embeddings` in transformers."""
     offset: NonNegativeInt = 0
-    """Rows of the table before that of position 0: OPT has 2."""
+    """Rows of the table before that of position 0: 2 in OPT."""
 
     paper = Paper("Convolutional Sequence to Sequence Learning", "arXiv:1705.03122")
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}

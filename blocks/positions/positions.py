@@ -31,6 +31,4 @@ def check_leading_axes(sizes: Sizes) -> None:
     leading = [axis.size for axis in sizes.get("...", ())]
     if leading not in ([], [sizes.get("batch")]):
         shown = ", ".join(map(str, leading))
-        raise BlockError(
-            f"only the batch may stand before the axes of positions and of a bias, not [{shown}]", code="type-mismatch"
-        )
+        raise BlockError(f"positions and a bias of scores may have a batch axis in front, not [{shown}]", code="type-mismatch")

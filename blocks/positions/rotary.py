@@ -1,4 +1,4 @@
-"""Rotary positions."""
+"""Rotary position embedding."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from blocks.positions.scaling import Scaling
 
 
 class Rotary(Positions, kind="rotary"):
-    """Pairs of channels turn by an angle that grows with the position, so that scores depend on distances alone:
-    pair i at position p turns by `p · theta^(−2i / n)`, for n turned channels.
+    """Rotary position embedding (RoPE), which rotates pairs of query and key channels: `angle = p · theta^(−2i / n)` for pair i
+    at position p, with n rotated channels in each head.
 
-    Tables and turns are in float32, also under bfloat16, which holds whole numbers only up to 256.
+    Scores then depend on relative positions only. Angles and rotations are computed in float32, also under bfloat16, which
+    represents integers exactly only up to 256.
     """
 
     theta: PositiveFloat = 10000.0
-    """Base of the wavelengths, which run from 2π to 2π · theta positions."""
+    """Base of the wavelengths, which run from 2π to 2π · theta positions; `rope_theta` in transformers."""
     partial_rotary_factor: Annotated[float, annotated_types.Gt(0), annotated_types.Le(1)] = 1.0
-    """The part of each head's channels, the first ones, that turns; the others have no position."""
+    """Fraction of each head's channels, from the first on, that is rotated; the others carry no position."""
     layout: Literal["halves", "interleaved"] = "halves"
-    """Which channels pair up: i with i + n/2 (GPT-NeoX, Llama), or 2i with 2i + 1 (the paper, GPT-J)."""
+    """Which channels form a pair: i and i + n/2 (`halves`: GPT-NeoX, Llama), or 2i and 2i + 1 (`interleaved`: the paper,
+    GPT-J).
+    """
     scaling: Scaling | None = None
-    """How frequencies are slowed for contexts longer than those of training."""
+    """Scaling of the frequencies for contexts longer than in training; `rope_scaling` in transformers."""
 
     title = "RoPE"
     paper = Paper("RoFormer: Enhanced Transformer with Rotary Position Embedding", "arXiv:2104.09864")
@@ -36,9 +39,9 @@ class Rotary(Positions, kind="rotary"):
         turned = int(sizes["head_dim"] * self.partial_rotary_factor)
         if turned % 2 or turned == 0:
             raise BlockError(
-                f"{turned} of {sizes['head_dim']} channels in a head cannot turn in pairs",
+                f"{turned} of {sizes['head_dim']} channels in a head cannot be rotated in pairs",
                 field="partial_rotary_factor",
-                hint="an even number of channels must turn",
+                hint="the number of rotated channels must be even and above 0",
             )
 
     def look_beside(self) -> SideLook:

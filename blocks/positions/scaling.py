@@ -1,4 +1,4 @@
-"""How rotary frequencies are slowed for contexts longer than those of training."""
+"""Scaling of rotary frequencies for contexts longer than in training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from blocks.core import BlockError, Paper, Part, PositiveFloat, PositiveInt, Siz
 
 
 class Scaling(Part):
-    """Maps the frequencies of rotary positions, in radians per position, to slower ones."""
+    """Maps the frequencies of rotary position embeddings, in radians per position, to lower ones."""
 
     @declaration
     def fact(self) -> str:
@@ -22,7 +22,7 @@ class Scaling(Part):
 
 
 class LinearScaling(Scaling, kind="linear_scaling"):
-    """All frequencies by one factor, as if positions lay closer together; also called position interpolation."""
+    """Linear scaling of rotary frequencies (position interpolation): `frequency / factor`."""
 
     factor: PositiveFloat
     """How many times longer the context becomes."""
@@ -37,27 +37,30 @@ class LinearScaling(Scaling, kind="linear_scaling"):
 
 
 class Llama3Scaling(Scaling, kind="llama3"):
-    """Slow frequencies by a factor, leave fast ones, and blend in between: those that turn less than `low_freq_factor`
-    times within the original context are slow, those that turn more than `high_freq_factor` times are fast.
+    """Scaling of rotary frequencies in Llama 3.1: `frequency / factor` for low frequencies, high ones unchanged, and a linear
+    blend in between.
+
+    Low are frequencies with fewer than `low_freq_factor` full rotations within the original context, high those with more than
+    `high_freq_factor`.
     """
 
     factor: PositiveFloat = 8.0
     """How many times longer the context becomes."""
     low_freq_factor: PositiveFloat = 1.0
-    """Turns within the original context up to which a frequency is divided by the whole factor."""
+    """Rotations within the original context up to which a frequency is divided by the whole factor."""
     high_freq_factor: PositiveFloat = 4.0
-    """Turns within the original context from which a frequency stays as it is."""
+    """Rotations within the original context from which on a frequency is unchanged."""
     original_max_position_embeddings: PositiveInt = 8192
-    """Tokens of context in the first training."""
+    """Context length of pretraining, in tokens."""
 
     paper = Paper("The Llama 3 Herd of Models", "arXiv:2407.21783")
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if self.high_freq_factor <= self.low_freq_factor:
             raise BlockError(
-                f"frequencies are slow below {self.low_freq_factor:g} turns and fast above {self.high_freq_factor:g}",
+                f"high_freq_factor {self.high_freq_factor:g} is not above low_freq_factor {self.low_freq_factor:g}",
                 field="high_freq_factor",
-                hint="the high factor must be larger than the low one",
+                hint="frequencies are divided below the low factor and unchanged above the high one",
             )
 
     def fact(self) -> str:

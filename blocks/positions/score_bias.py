@@ -1,4 +1,4 @@
-"""Positions as numbers that are added to the scores of attention."""
+"""Positional biases of the attention scores: ALiBi and T5."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from blocks.positions.positions import check_leading_axes
 
 
 class ScoreBias(Block):
-    """What is added to the score that a query gives to a key, for every head, from where the two stand.
+    """A bias of the attention scores, per head, that depends on the positions of query and key.
 
-    The output is for the port `bias` of attention; one node may serve every layer. `x` says which positions ask, and `memory`,
-    where there is one, which are asked.
+    Its output is wired to the port `bias` of attention; one node can serve all layers. `x` has the positions of the queries and
+    `memory`, where it is wired, those of the keys.
     """
 
     heads: PositiveInt
-    """How many heads the attention has."""
+    """Number of heads of the attention."""
 
     inputs = {
         "x": "float[batch, time, dim]",
@@ -61,16 +61,18 @@ def reject_positions(sizes: Sizes, wired: frozenset[str]) -> None:
     check_leading_axes(sizes)
     if "position_ids" in wired and "memory_position_ids" not in wired and sizes["source"] == sizes["time"]:
         raise BlockError(
-            "the queries stand where `position_ids` says, and the keys are counted from 0", hint="wire `memory_position_ids` too"
+            "queries have the positions of `position_ids`, but keys count from 0", hint="wire `memory_position_ids` too"
         )
 
 
 class Alibi(ScoreBias, kind="alibi"):
-    """The further away a key is, the less it scores, each head by its own slope: `y = -slope · |at - memory_at|`.
+    """Attention with linear biases (ALiBi), a penalty that grows with distance:
+    `y = -slope · |position_ids - memory_position_ids|`, with a slope for each head.
 
-    The slopes of n heads are `2^(-8i / n)` for i = 1 … n. Where n is no power of two they are those of the power of two below
-    it, followed by every other one of those of twice as many heads, as in the paper's code. The paper is about causal
-    attention; here keys after the query score less, too.
+    Wire the output to the port `bias` of attention; one node can serve all layers. The slopes of n heads are `2^(-8i / n)` for
+    i = 1 … n. Where n is no power of two they are those of the power of two below it, followed by every other one of those of
+    twice as many heads, as in the paper's code. The paper is about causal attention; here keys after the query are penalized
+    too.
     """
 
     title = "ALiBi"
@@ -99,18 +101,19 @@ def slopes(heads: int) -> tuple[float, ...]:
 
 
 class T5Bias(ScoreBias, kind="t5_bias"):
-    """A learned number for every head and distance: `y = weight[bucket(memory_at - at)]`.
+    """Relative position bias of T5, a learned number for each head and bucket of distances:
+    `y = weight[bucket(memory_position_ids - position_ids)]`.
 
-    Half of the buckets hold one distance each; the others grow with the logarithm of the distance up to `max_distance`, and all
-    that is further away shares the last one.
+    Wire the output to the port `bias` of attention; one node can serve all layers. Half of the buckets hold one distance each;
+    the others grow logarithmically up to `max_distance`, and all larger distances share the last one.
     """
 
     buckets: PositiveInt = 32
-    """How many numbers a head learns."""
+    """Number of buckets; `relative_attention_num_buckets` in transformers."""
     max_distance: PositiveInt = 128
-    """Distance from which on all keys share a bucket."""
+    """Distance from which on all keys share a bucket; `relative_attention_max_distance` in transformers."""
     bidirectional: bool = True
-    """Whether keys after the query have half of the buckets; otherwise they count as those at the query itself."""
+    """Whether half of the buckets are for keys after the query; otherwise these share the bucket of distance 0."""
 
     title = "T5 bias"
     paper = Paper("Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", "arXiv:1910.10683")
@@ -120,13 +123,15 @@ class T5Bias(ScoreBias, kind="t5_bias"):
         reject_positions(sizes, wired)
         parts = 4 if self.bidirectional else 2
         if self.buckets % parts:
-            where = "of each direction" if self.bidirectional else "of all"
-            raise BlockError(f"{self.buckets} buckets have no half {where}", field="buckets", hint=f"a multiple of {parts}")
+            where = "for each direction" if self.bidirectional else "for near and far distances"
+            raise BlockError(
+                f"{self.buckets} buckets cannot be split in half {where}", field="buckets", hint=f"use a multiple of {parts}"
+            )
         if self.max_distance <= self.buckets // parts:
             raise BlockError(
-                f"up to a distance of {self.buckets // parts} every distance has a bucket of its own",
+                f"distances below {self.buckets // parts} have a bucket each, so max_distance {self.max_distance} is too small",
                 field="max_distance",
-                hint="a larger max_distance, or fewer buckets",
+                hint="set a larger max_distance, or fewer buckets",
             )
 
     def bias_facts(self, view: BlockView) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Sines and cosines of the position, added to the stream."""
+"""Sinusoidal positional encoding."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from blocks.positions.positions import check_leading_axes
 
 
 class SinusoidalPositions(Block, kind="sinusoidal_positions"):
-    """Add sines and cosines of the position, in waves from 2π to 2π · base positions long: `y = x + table[at]`, where
-    `table[p, 2i] = sin(p / base^(2i / dim))` and `table[p, 2i + 1]` is the cosine of the same.
+    """Sinusoidal positional encoding, added to the input: `y = x + table[position_ids]`, where
+    `table[p, 2i] = sin(p / base^(2i / dim))` and `table[p, 2i + 1]` is the cosine of the same angle.
 
-    There is nothing to learn, and no longest position. The table is made in float32, also under bfloat16.
+    It has no parameters and no maximum length. The table is computed in float32, also under bfloat16.
     """
 
     base: PositiveFloat = 10000.0
-    """The longest wave is 2π times this."""
+    """Base of the wavelengths, which run from 2π to 2π · base positions."""
     layout: Literal["interleaved", "halves"] = "interleaved"
-    """Where sines and cosines stand: in turn (the paper), or all sines and then all cosines (tensor2tensor, Marian)."""
+    """Order of sines and cosines: alternating (`interleaved`, the paper), or all sines and then all cosines (`halves`,
+    tensor2tensor and Marian).
+    """
     dropout: Probability = 0.0
-    """Probability of a zero in the sum."""
+    """Dropout probability of the sum, in training."""
 
     paper = Paper("Attention Is All You Need", "arXiv:1706.03762")
     inputs = {"x": "float[batch, time, dim]", "position_ids?": "int[..., time]"}
@@ -44,7 +46,7 @@ class SinusoidalPositions(Block, kind="sinusoidal_positions"):
         check_leading_axes(sizes)
         dim = sizes["dim"]
         if isinstance(dim, int) and dim % 2:
-            raise BlockError(f"{dim} channels are no pairs of a sine and a cosine", hint="give the stream an even width")
+            raise BlockError(f"{dim} channels cannot be split into pairs of a sine and a cosine", hint="use an even width")
 
     def look(self, view: BlockView) -> Look:
         side = SideLook("base", self.called(), () if self.base == 10000 else (f"base {grouped(self.base)}",))

@@ -1,1 +1,1 @@
-"""The smallest blocks, from which anything that has no block of its own is composed."""
+"""Primitive operations, to compose what has no block of its own."""

@@ -1,4 +1,4 @@
-"""Blocks that make one stream of several."""
+"""Operations that combine several inputs into one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blocks.primitives.stack_split import of_port
 
 
 class Add(Block, kind="add"):
-    """The sum of all inputs: `y = x₁ + x₂ + …`; axes match by name, and missing ones are expanded."""
+    """Sum of the inputs: `y = x₁ + x₂ + …`; axes are matched by name, and missing ones are broadcast."""
 
     title = "Sum"
     inputs = {"xs*": "float[...]"}
@@ -32,7 +32,9 @@ class Add(Block, kind="add"):
 
 
 class Multiply(Block, kind="multiply"):
-    """The product of all inputs, number by number: `y = x₁ · x₂ · …`; axes match by name, and missing ones are expanded."""
+    """Elementwise (Hadamard) product of the inputs: `y = x₁ · x₂ · …`; axes are matched by name, and missing ones are
+    broadcast.
+    """
 
     title = "Product"
     inputs = {"xs*": "float[...]"}
@@ -53,9 +55,9 @@ class Multiply(Block, kind="multiply"):
 
 
 class WeightedSum(Block, kind="weighted_sum"):
-    """The sum of all inputs, each by a learned factor: `y = w₁ x₁ + w₂ x₂ + …`.
+    """Weighted sum of the inputs, with learned weights: `y = w₁ x₁ + w₂ x₂ + …`.
 
-    The factors are free (no softmax holds them to a sum of one) and start at one over the number of inputs, which is the mean.
+    The weights are unconstrained (no softmax) and start at one over the number of inputs, which gives the mean.
     """
 
     inputs = {"xs*": "float[...]"}
@@ -73,10 +75,10 @@ class WeightedSum(Block, kind="weighted_sum"):
 
 
 class Concat(Block, kind="concat"):
-    """The inputs one after the other along one axis; all other axes agree."""
+    """Concatenate the inputs along one axis; all other axes must agree."""
 
     axis: str = "last"
-    """The axis that grows: its name, or `last`."""
+    """The axis to concatenate along: its name, or `last`."""
 
     title = "Concatenation"
     inputs = {"xs*": "float[...]"}

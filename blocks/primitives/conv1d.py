@@ -27,25 +27,25 @@ from blocks.core import (
 
 
 class Conv1d(Block, kind="conv1d"):
-    """At every `stride`-th position an affine map of the positions around it:
-    `y[t] = b + Σₖ W[k] x[t · stride + k · dilation - before]`, with zeros beyond both ends.
+    """One-dimensional convolution over positions: `y[t] = b + Σₖ W[k] x[t · stride + k · dilation - before]`, with zero padding
+    at both ends.
 
-    `before` is half of what the kernel spans, (kernel_size - 1) · dilation; with `causal` it is all of it, so that no position
-    sees a later one.
+    `before` is half of the kernel's span, (kernel_size - 1) · dilation; with `causal` it is the whole span, so that no position
+    sees a later one. The output has ⌈time / stride⌉ positions.
     """
 
     out: PositiveInt
-    """Width of the output."""
+    """Number of output channels; `out_channels` in torch."""
     kernel_size: PositiveInt
-    """How many positions are mapped to one."""
+    """Number of positions in the kernel."""
     stride: PositiveInt = 1
-    """How far the kernel moves from one position of the output to the next."""
+    """Step of the kernel between neighboring output positions."""
     dilation: PositiveInt = 1
-    """How far apart the positions of the kernel are."""
+    """Distance between neighboring positions of the kernel."""
     groups: PositiveInt = 1
-    """How many parts the channels have, each mapped by itself; as many as there are channels make it depthwise."""
+    """Groups of channels that are convolved separately; as many as there are channels is a depthwise convolution."""
     causal: bool = False
-    """Whether the kernel ends at its position."""
+    """Whether a position sees no later one: all padding is on the left."""
     bias: bool = True
     """Whether `b` is added."""
 

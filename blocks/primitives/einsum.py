@@ -1,4 +1,4 @@
-"""Sums of products over axes by their names."""
+"""Einstein summation over named axes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from blocks.primitives.stack_split import of_port
 
 
 class Einsum(Block, kind="einsum"):
-    """Multiply along equal names, and sum over those that the output does not have:
-    `batch query dim, batch key dim -> batch query key`.
+    """Einstein summation over named axes: `batch query dim, batch key dim -> batch query key` multiplies along equal names and
+    sums over those that the output lacks.
 
-    There are one or two inputs, with a name for each of their axes; no name stands twice in one of them. Names are given here,
-    whatever the axes were called before.
+    There are one or two inputs, with a name for each of their axes; a name occurs once in an input. Names are local to the
+    pattern, whatever the wired axes are called.
     """
 
     pattern: str
-    """The axes of each input, with a comma between two, `->`, and those of the output."""
+    """The axes of each input, separated by a comma, then `->` and the axes of the output."""
 
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -82,11 +82,11 @@ def operands(pattern: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     sound = arrow and len(terms) <= 2 and all(terms) and all(re.fullmatch(r"[A-Za-z_]\w*", n) for n in (*sum(terms, ()), *out))
     if not sound:
         raise BlockError(
-            "a pattern is the axes of one input or two, with a comma between, `->`, and the axes of the output",
+            "a pattern lists the axes of one or two inputs, separated by a comma, then `->` and the axes of the output",
             field="pattern",
             hint="pattern: batch query dim, batch key dim -> batch query key",
         )
     for names in (*terms, out):
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise BlockError(f"`{twice}` stands twice in `{' '.join(names)}`", field="pattern")
+            raise BlockError(f"`{twice}` occurs twice in `{' '.join(names)}`", field="pattern")
     return terms, out

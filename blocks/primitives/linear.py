@@ -1,4 +1,4 @@
-"""The affine map of the last axis."""
+"""The linear layer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from blocks.core import Block, BlockView, Call, Init, Look, PositiveInt, Sizes, 
 
 
 class Linear(Block, kind="linear"):
-    """An affine map of the last axis: `y = x Wᵀ + b`."""
+    """Linear (dense, fully connected) layer on the last axis: `y = x Wᵀ + b`."""
 
     out: PositiveInt
-    """Width of the output."""
+    """Output width; `out_features` in torch."""
     bias: bool = True
     """Whether `b` is added."""
 

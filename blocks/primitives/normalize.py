@@ -1,4 +1,4 @@
-"""Blocks that bring the numbers along one axis to a common scale."""
+"""Softmax and L2 normalization along an axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blocks.primitives.axes import axis_index
 
 
 class Softmax(Block, kind="softmax"):
-    """Positive numbers that sum to 1 along an axis: `yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)`; in float32 also under bfloat16."""
+    """Softmax along an axis: `yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)`; in float32, also under bfloat16."""
 
     axis: AxisRef = "last"
     """The axis that sums to 1: its name, or `last`."""
@@ -29,12 +29,15 @@ class Softmax(Block, kind="softmax"):
 
 
 class L2Norm(Block, kind="l2norm"):
-    """Vectors of length 1 along an axis: `y = x / max(‖x‖₂, eps)`."""
+    """L2 normalization, to vectors of unit length along an axis: `y = x / max(‖x‖₂, eps)`.
+
+    `F.normalize` in torch.
+    """
 
     axis: AxisRef = "last"
-    """The axis along which a vector runs: its name, or `last`."""
+    """The axis of the vectors: its name, or `last`."""
     eps: PositiveFloat = 1e-12
-    """The length from which on a vector is scaled to 1; a shorter one is divided by it."""
+    """Lower bound of the length that a vector is divided by."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}

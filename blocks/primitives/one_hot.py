@@ -1,4 +1,4 @@
-"""Ids as vectors."""
+"""One-hot encoding."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from blocks.core import ONES, Block, PositiveInt, Tensor, torch
 
 
 class OneHot(Block, kind="one_hot"):
-    """Each id as a vector with a one at its place and zeros elsewhere: `yᵢ = [i = id]`; zeros alone where the id is no class."""
+    """One-hot encoding of ids: `yᵢ = [i = id]`; all zeros where the id is no class."""
 
     classes: PositiveInt
-    """How many classes there are: the length of the vectors."""
+    """Number of classes, which is the width of the output."""
 
     inputs = {"ids": "int[...]"}
     outputs = {"y": "float[..., classes]"}

@@ -1,4 +1,4 @@
-"""A learned value that depends on no input."""
+"""A learned tensor that depends on no input."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from blocks.core import (
 
 
 class Parameter(Block, kind="parameter"):
-    """A learned value that depends on no input: latents, queries, a temperature."""
+    """Learned tensor that depends on no input (`nn.Parameter`), such as latents, queries or a temperature."""
 
     shape: tuple[PositiveInt, ...]
-    """Sizes of its axes, `[1, dim]`; `[]` is a single number."""
+    """Sizes of its axes, such as `[1, dim]`; `[]` is a scalar."""
     init: Literal["normal", "zeros", "ones"] = "normal"
-    """How it starts: drawn from a normal distribution of mean 0, all zeros or all ones."""
+    """Initial values: from a normal distribution of mean 0, all zeros or all ones."""
     std: PositiveFloat = 0.02
-    """Standard deviation, where it is drawn."""
+    """Standard deviation of `init: normal`."""
 
     outputs = {"y": "float[...]"}
 

@@ -1,4 +1,4 @@
-"""Blocks that treat each number alone: nothing, a fixed factor, dropout."""
+"""Elementwise operations: identity, multiplication by a constant, dropout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from blocks.core import Block, BlockView, Call, Look, Paper, Probability, Sizes,
 
 
 class Identity(Block, kind="identity"):
-    """What it is given: `y = x`."""
+    """Identity: `y = x`."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -24,10 +24,10 @@ class Identity(Block, kind="identity"):
 
 
 class Scale(Block, kind="scale"):
-    """A fixed factor: `y = by · x`."""
+    """Multiplication by a constant: `y = by · x`."""
 
     by: float
-    """The factor."""
+    """The constant."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -45,10 +45,10 @@ class Scale(Block, kind="scale"):
 
 
 class Dropout(Block, kind="dropout"):
-    """In training, each number is zero with probability `p`, and the others grow by `1 / (1 - p)`; else nothing."""
+    """Dropout, which in training zeroes each element with probability `p` and scales the others by `1 / (1 - p)`."""
 
     p: Probability
-    """Probability of a zero."""
+    """Probability that an element is zeroed."""
 
     paper = Paper("Dropout: A Simple Way to Prevent Neural Networks from Overfitting", "JMLR 15 (2014)")
     inputs = {"x": "float[...]"}

@@ -1,4 +1,4 @@
-"""Axes in another order, put together or taken apart, by their names."""
+"""Reordering, splitting and merging axes by name."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from blocks.core import Block, BlockError, BlockView, Look, Paper, PositiveInt, 
 
 
 class Rearrange(Block, kind="rearrange"):
-    """The same numbers on other axes: `batch time (heads dim) -> batch heads time dim`.
+    """Transpose, split and merge axes in the notation of einops: `batch time (heads dim) -> batch heads time dim`.
 
-    On the left stands a name for each axis of the input, in order; an axis in brackets is taken apart into the ones that are
-    named there, the first of which is the slowest. On the right stand the same names; those in brackets are put together, and
-    the axis that they make is called by the last of them.
+    The left side names each axis of the input, in order; parentheses split an axis into the ones that they name, the first of
+    which varies slowest. The right side has the same names; parentheses merge axes into one, which takes the name of the last.
     """
 
     pattern: str
-    """The names before and after `->`; they are given here, whatever the axes were called before."""
+    """The axes before and after `->`; names are local to the pattern, whatever the wired axes are called."""
     sizes: tuple[PositiveInt, ...] = ()
-    """How long the new axes are, in the order of the pattern: of each bracket on the left all but the last."""
+    """Sizes of the new axes in the order of the pattern: for each split, of all but its last axis."""
 
     paper = Paper("Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation", "ICLR 2022")
     inputs = {"x": "float[...]"}
@@ -33,23 +32,23 @@ class Rearrange(Block, kind="rearrange"):
         axes = sizes["..."]
         if len(left) != len(axes):
             shown = ", ".join(str(axis.size) for axis in axes)
-            raise BlockError(f"the pattern takes {len(left)} axes, and there are {len(axes)}: [{shown}]", field="pattern")
+            raise BlockError(f"the pattern takes {len(left)} axes, and the input has {len(axes)}: [{shown}]", field="pattern")
         before, after = [name for group in left for name in group], [name for group in right for name in group]
         if twice := next((name for name in before if before.count(name) > 1), None):
             raise BlockError(f"two axes are called `{twice}`", field="pattern")
         if sorted(before) != sorted(after):
             odd = sorted(set(before) ^ set(after)) or sorted(name for name in after if after.count(name) > 1)
-            raise BlockError(f"`{odd[0]}` does not stand once on each side of `->`", field="pattern")
+            raise BlockError(f"`{odd[0]}` must occur once on each side of `->`", field="pattern")
         needed = sum(len(group) - 1 for group in left)
         if len(self.sizes) != needed:
             raise BlockError(
-                f"the pattern has {needed} new axes that need a size, and {len(self.sizes)} are given", field="sizes"
+                f"`sizes` needs an entry for each new axis of the pattern: {needed}, not {len(self.sizes)}", field="sizes"
             )
         for group, axis, new in zip(left, axes, new_axes(left, self.sizes), strict=True):
             if isinstance(axis.size, int) and axis.size % prod(new):
                 known = " · ".join(map(str, new))
                 raise BlockError(
-                    f"{axis.size} is no multiple of {known}, for `{' '.join(group)}`", field="sizes", code="indivisible"
+                    f"{axis.size} is not a multiple of {known}, for `{' '.join(group)}`", field="sizes", code="indivisible"
                 )
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
@@ -101,7 +100,7 @@ def sides(pattern: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     pieces = pattern.split("->")
     if len(pieces) != 2 or not all(re.fullmatch(r"(\s*(\([\w\s]*\w[\w\s]*\)|\w+\b))+\s*", piece) for piece in pieces):
         raise BlockError(
-            "a pattern is names of axes, with brackets where several are one, on both sides of `->`",
+            "a pattern lists names of axes on both sides of `->`, in parentheses where several are one axis",
             field="pattern",
             hint="pattern: batch time (heads dim) -> batch heads time dim",
         )

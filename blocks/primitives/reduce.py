@@ -1,4 +1,4 @@
-"""Blocks that leave one number of an axis: the mean, the largest, one of them."""
+"""Operations that remove an axis: mean, maximum, selection of an index."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from blocks.primitives.axes import axis_index
 
 
 class Reduction(Block):
-    """One number in place of all along an axis, which the output no longer has."""
+    """Replaces all values along an axis by one, and removes the axis."""
 
     axis: AxisRef
-    """The axis that goes: its name, or `last`."""
+    """The axis to remove: its name, or `last`."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -35,30 +35,32 @@ class Reduction(Block):
 
 
 class Mean(Reduction, kind="mean"):
-    """The mean along an axis: `y = Σᵢ xᵢ / n`."""
+    """Mean along an axis: `y = Σᵢ xᵢ / n`."""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.mean(self.dim)
 
 
 class Max(Reduction, kind="max"):
-    """The largest number along an axis: `y = maxᵢ xᵢ`; numbers that are equal share the gradient."""
+    """Maximum along an axis: `y = maxᵢ xᵢ`; equal maxima share the gradient."""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return x.amax(self.dim)
 
 
 class Select(Reduction, kind="select"):
-    """What stands at one place of an axis: `y = x[index]`."""
+    """Select one index of an axis: `y = x[index]`."""
 
     index: int
-    """The place, from 0 on; from the end where it is negative."""
+    """The index, from 0; a negative one counts from the end."""
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         count = sizes["..."][axis_index(sizes["..."], self.axis)].size
         if isinstance(count, int) and not -count <= self.index < count:
             raise BlockError(
-                f"there is no place {self.index} in an axis of {count}", field="index", hint=f"places run from 0 to {count - 1}"
+                f"index {self.index} is out of range for an axis of {count}",
+                field="index",
+                hint=f"indices run from 0 to {count - 1}",
             )
 
     def look(self, view: BlockView) -> Look:

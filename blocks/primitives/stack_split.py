@@ -1,4 +1,4 @@
-"""Several streams on an axis of their own, and an axis cut into several streams."""
+"""Stacking inputs on a new axis, and splitting an axis into several outputs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from blocks.primitives.axes import axis_index
 
 
 class Stack(Block, kind="stack"):
-    """The inputs side by side on a new axis, called `inputs`; all have the same axes."""
+    """Stack the inputs along a new axis, called `inputs`; all inputs must have the same axes."""
 
     axis: AxisRef = "last"
-    """The axis before which the new one stands, or `last`: the new one is the last."""
+    """The axis before which the new one is inserted; `last` appends it."""
 
     inputs = {"xs*": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -44,41 +44,43 @@ def of_port(given: Any) -> tuple[Any, ...]:
 
 
 class Split(Block, kind="split"):
-    """An axis cut into pieces, each an output with a name of its own: `name.a`, `name.b`."""
+    """Split an axis into pieces, each an output with a name of its own: `name.a`, `name.b`."""
 
     into: tuple[str, ...]
-    """The names of the pieces, in their order."""
+    """Names of the pieces, in order."""
     axis: AxisRef = "last"
-    """The axis that is cut: its name, or `last`."""
+    """The axis to split: its name, or `last`."""
     sizes: tuple[PositiveInt, ...] = ()
-    """How long each piece is; without it, all are of the same length."""
+    """Size of each piece; without it, all are equal."""
 
     inputs = {"x": "float[...]"}
     named_by = "into"
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if len(self.into) < 2:
-            raise BlockError("a split has at least two pieces", field="into", hint="into: [first, second]")
+            raise BlockError("a split needs at least two pieces", field="into", hint="into: [first, second]")
         for before, after in pairwise(sorted(self.into)):
             if before == after:
                 raise BlockError(f"two pieces are called `{before}`", field="into")
         if self.sizes and len(self.sizes) != len(self.into):
-            raise BlockError(f"there are {len(self.into)} pieces and {len(self.sizes)} sizes", field="sizes")
+            raise BlockError(f"there are {len(self.into)} pieces, but {len(self.sizes)} sizes", field="sizes")
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         dim = axis_index(sizes["..."], self.axis)
         whole, count = inputs["x"].sizes[dim], len(self.into)
         if not isinstance(whole, int):
-            raise BlockError(f"`{whole}` is known only when the model runs", field="axis", hint="cut an axis that is a number")
+            raise BlockError(
+                f"`{whole}` is known only when the model runs", field="axis", hint="split an axis whose size is a number"
+            )
         if not self.sizes and whole % count:
             raise BlockError(
-                f"{whole} cannot be split into {count} pieces of one length",
+                f"an axis of {whole} cannot be split into {count} equal pieces",
                 field="into",
                 hint="write `sizes`",
                 code="indivisible",
             )
         if self.sizes and sum(self.sizes) != whole:
-            raise BlockError(f"the sizes sum to {sum(self.sizes)}, and the axis is {whole} long", field="sizes")
+            raise BlockError(f"the sizes add up to {sum(self.sizes)}, and the axis has {whole}", field="sizes")
         return {"dim": dim, "parts": self.sizes or (whole // count,) * count}
 
     def output_types(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""A value that outlives a call."""
+"""A buffer that calls of the model update."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ from blocks.core import (
 
 
 class State(Block, kind="state"):
-    """A value that the model keeps from call to call without learning it, and the node that says what it becomes:
-    `yₙ₊₁ = next(…, yₙ)`.
+    """Buffer that a node of the graph updates at each call, such as a running mean: `yₙ₊₁ = next(…, yₙ)`.
 
-    A call sees what the call before left; `next` may therefore come after what reads the state. No gradient goes back through
-    it. While a text is being written (in a session) nothing changes, so that it can be read in pieces.
+    A call reads the value that the previous call left, so `next` may come after the nodes that read the state. No gradient
+    flows through it. A decoding session leaves it unchanged, so that a sequence may be passed in pieces.
     """
 
     shape: tuple[PositiveInt, ...]
-    """Sizes of its axes; `[]` is a single number."""
+    """Sizes of its axes; `[]` is a scalar."""
     next: NodeRef
-    """The node whose value it has in the next call."""
+    """The node whose value the state has in the next call."""
     init: Literal["zeros", "ones"] = "zeros"
-    """What the first call sees."""
+    """Initial value."""
     update: Literal["training", "always"] = "training"
-    """When it changes: with each call in `training` mode, or `always`."""
+    """When it is updated: by calls in `training` mode, or `always`."""
 
     outputs = {"y": "float[...]"}
     renewed_by = "next"

@@ -1,4 +1,4 @@
-"""Zeros of a shape."""
+"""Zeros."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from blocks.core import Block, BlockError, PositiveInt, Sizes, torch
 
 
 class Zeros(Block, kind="zeros"):
-    """Zeros for each row of the batch of x: what a recurrence starts from."""
+    """Zeros for each row of the batch of x, such as the initial state of a recurrence."""
 
     shape: tuple[PositiveInt, ...]
-    """Sizes of the axes behind the batch, `[hidden]`; `[]` is one number for each row."""
+    """Sizes of the axes after the batch, such as `[hidden]`; `[]` is one number for each row."""
 
     inputs = {"x": "float[...]"}
     outputs = {"y": "float[...]"}
@@ -23,7 +23,7 @@ class Zeros(Block, kind="zeros"):
 
     def check(self, sizes: Sizes, wired: frozenset[str]) -> None:
         if not sizes["..."]:
-            raise BlockError("is given one number, which has no batch", port="x")
+            raise BlockError("takes a tensor with a batch axis, not a scalar", port="x")
 
     def constants(self, inputs: Mapping[str, Any], sizes: Sizes) -> Mapping[str, Any]:
         return {"batch": sizes["..."][0].size}

@@ -1,1 +1,1 @@
-"""Layers that read a sequence one position after the other and carry a state along."""
+"""Recurrent layers and cells: RNN, GRU and LSTM."""

@@ -1,4 +1,4 @@
-"""Cells: one step of a recurrent layer, for a `scan` to walk along a sequence with."""
+"""Recurrent cells: one step of an RNN, GRU or LSTM, for the body of a `scan`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from blocks.core import (
 
 
 class Cell(Block):
-    """Everything of a cell but its gates. Parameters are named as those of torch's own cells: `weight_ih` is the map of the
-    input, `weight_hh` that of the state.
+    """Everything of a cell but its gates. Parameters are named as in torch's cells: `weight_ih` maps the input, `weight_hh` the
+    state.
     """
 
     hidden: PositiveInt
-    """Width of the state."""
+    """Width of the hidden state; `hidden_size` in torch."""
     biases: Literal["two", "one"] = "two"
-    """Whether it adds a learned vector to the map of the input and another to that of the state, or one to their sum."""
+    """`two`: a bias for the input map and one for the state map, as in torch; `one`: only the first."""
 
     gates: ClassVar[int] = 1
     """How many maps of the hidden width it has."""
@@ -57,10 +57,10 @@ class Cell(Block):
 
 
 class RNNCell(Cell, kind="rnn_cell"):
-    """One step of `rnn`: `y = activation(W_ih x + b_ih + W_hh h + b_hh)`."""
+    """RNN cell, one step of `rnn`: `y = activation(W_ih x + b_ih + W_hh h + b_hh)`."""
 
     activation: Literal["tanh", "relu"] = "tanh"
-    """The curve."""
+    """Activation of the hidden state."""
 
     title = "RNN cell"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")
@@ -73,9 +73,9 @@ class RNNCell(Cell, kind="rnn_cell"):
 
 
 class GRUCell(Cell, kind="gru_cell"):
-    """One step of `gru`: `y = (1 - z) · n + z · h`, with gates r and z and the candidate n.
+    """GRU cell, one step of `gru`: `y = (1 - z) · n + z · h`, with gates r and z and the candidate n.
 
-    The maps of r, z and n stand below one another in one matrix, in this order.
+    The weights of r, z and n are stacked in one matrix, in this order, as in torch.
     """
 
     title = "GRU cell"
@@ -95,9 +95,9 @@ class GRUCell(Cell, kind="gru_cell"):
 
 
 class LSTMCell(Cell, kind="lstm_cell"):
-    """One step of `lstm`: the new memory is `f · c + i · g`, the new state h is `o` times its tanh.
+    """LSTM cell, one step of `lstm`: `c ← f · c + i · g` and `h = o · tanh(c)`, with gates i, f and o and the candidate g.
 
-    The maps of i, f, g and o stand below one another in one matrix, in this order.
+    The weights of i, f, g and o are stacked in one matrix, in this order, as in torch.
     """
 
     title = "LSTM cell"

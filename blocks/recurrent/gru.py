@@ -9,12 +9,12 @@ from blocks.recurrent.recurrent import Recurrent
 
 
 class GRU(Recurrent, kind="gru"):
-    """A recurrent layer with gates that say how much of the state stays: `h = (1 - z) · n + z · h'`, with h' the state before,
+    """Gated recurrent unit (GRU): `h = (1 - z) · n + z · h'`, with h' the previous state,
     `z = σ(W_iz x + b_iz + W_hz h' + b_hz)`, `r = σ(W_ir x + b_ir + W_hr h' + b_hr)` and
     `n = tanh(W_in x + b_in + r · (W_hn h' + b_hn))`; y is h at every position.
 
-    The maps of r, z and n stand below one another in one matrix, in this order. The paper multiplies h' with r before the map,
-    and has z and 1 - z the other way round; this is torch's form. With `biases: one` there are no b_hz, b_hr and b_hn.
+    The weights of r, z and n are stacked in one matrix, in this order. The equations are torch's: the paper multiplies h' by r
+    before the map, and swaps z and 1 - z. With `biases: one` there are no b_hz, b_hr and b_hn.
     """
 
     title = "GRU"

@@ -9,12 +9,12 @@ from blocks.recurrent.recurrent import Recurrent
 
 
 class LSTM(Recurrent, kind="lstm"):
-    """A recurrent layer with a memory that gates write, keep and show: `c = f · c' + i · g` and `h = o · tanh(c)`, with c' and
-    h' those before, `i, f, o = σ(W x + b + U h' + d)` each with maps of its own, and `g = tanh(W_g x + b_g + U_g h' + d_g)`; y is
-    h at every position.
+    """Long short-term memory (LSTM): `c = f · c' + i · g` and `h = o · tanh(c)`, with c' and h' the previous cell and hidden
+    state, gates `i, f, o = σ(W x + b + U h' + d)`, each with weights of its own, and `g = tanh(W_g x + b_g + U_g h' + d_g)`; y
+    is h at every position.
 
-    The maps of i, f, g and o stand below one another in one matrix, in this order. With `biases: one` there is no d. The paper
-    has no f, which was added in 2000.
+    The weights of i, f, g and o are stacked in one matrix, in this order, as in torch. With `biases: one` there is no d. The
+    paper has no forget gate f, which was added in 2000.
     """
 
     title = "LSTM"

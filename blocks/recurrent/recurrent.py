@@ -29,20 +29,20 @@ from blocks.core import (
 class Recurrent(Block):
     """Everything of a recurrent layer but its cell.
 
-    Parameters are named as those of torch's own layers: `weight_ih_l0` is the map of the input in the first layer, `weight_hh_l0`
-    that of the state, `_reverse` that of the direction from the end.
+    Parameters are named as in torch's layers: `weight_ih_l0` maps the input of the first layer, `weight_hh_l0` its state, and
+    `_reverse` marks the backward direction.
     """
 
     hidden: PositiveInt
-    """Width of the state, and of the output of each direction."""
+    """Width of the hidden state, and of the output of each direction; `hidden_size` in torch."""
     layers: Annotated[int, Ge(1), Le(1_000)] = 1
-    """How many layers there are, each reading the output of the one below."""
+    """Number of stacked layers; `num_layers` in torch."""
     bidirectional: bool = False
-    """Whether each layer also reads from the end; the outputs of both directions stand side by side."""
+    """Whether each layer also runs backward; the outputs of both directions are concatenated."""
     biases: Literal["two", "one"] = "two"
-    """Whether a layer adds a learned vector to the map of the input and another to that of the state, or one to their sum."""
+    """`two`: a bias for the input map and one for the state map, as in torch; `one`: only the first."""
     dropout: Probability = 0.0
-    """Probability of a zero in what a layer gives to the next one, in training."""
+    """Dropout probability of the output of each layer but the last, in training."""
 
     gates: ClassVar[int] = 1
     """How many maps of the hidden width a cell has."""
@@ -70,12 +70,16 @@ class Recurrent(Block):
         states, wanted = sizes.get("states"), self.layers * self.directions()
         if states is not None and states != wanted:
             each = "each layer and direction" if self.bidirectional else "each layer"
-            raise BlockError(f"{wanted} states are wanted, one for {each}, not {states}", code="type-mismatch")
+            raise BlockError(f"takes {wanted} states, one for {each}, not {states}", code="type-mismatch")
 
     def warn(self, sizes: Sizes, wired: frozenset[str]) -> Sequence[BlockError]:
         if self.dropout and self.layers == 1:
-            hint = "for what leaves the layer, write a `dropout` after it"
-            return [BlockError("dropout stands between layers, and here is one", field="dropout", hint=hint, code="no-effect")]
+            hint = "for dropout on the output, add a `dropout` node after it"
+            return [
+                BlockError(
+                    "dropout is applied between layers, and there is only one", field="dropout", hint=hint, code="no-effect"
+                )
+            ]
         return ()
 
     def mixed_axes(self, sizes: Sizes) -> Sequence[Any]:

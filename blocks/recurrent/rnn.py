@@ -1,4 +1,4 @@
-"""The plain recurrent layer."""
+"""The Elman recurrent network."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from blocks.recurrent.recurrent import Recurrent
 
 
 class RNN(Recurrent, kind="rnn"):
-    """Mix each position with the state before it, and bend: `h = activation(W_ih x + b_ih + W_hh h' + b_hh)`, with h' the state
-    before; y is h at every position.
+    """Recurrent network (Elman RNN): `h = activation(W_ih x + b_ih + W_hh h' + b_hh)`, with h' the previous state; y is h at
+    every position.
 
-    With `biases: one` there is one b in place of b_ih + b_hh. The outputs `h` and the ports are the states of all layers and
-    directions, those of one layer next to each other.
+    With `biases: one` there is no b_hh. The input and output `h` hold the states of all layers and directions, those of one
+    layer next to each other.
     """
 
     activation: Literal["tanh", "relu"] = "tanh"
-    """The curve."""
+    """Activation of the hidden state."""
 
     title = "RNN"
     paper = Paper("Finding Structure in Time", "Cognitive Science 14 (1990)")

@@ -1,1 +1,1 @@
-"""The residual connection, and what acts on its branch."""
+"""Residual connections and LayerScale."""

@@ -1,4 +1,4 @@
-"""A learned factor for each channel."""
+"""LayerScale."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from blocks.core import Block, BlockView, Init, Look, Paper, Tensor, torch
 
 
 class LayerScale(Block, kind="layer_scale"):
-    """A learned factor for each channel: `y = weight · x`; small at first, it lets deep nets begin as the identity."""
+    """LayerScale, a learned factor for each channel: `y = weight · x`; small at first, it lets deep networks start near the
+    identity.
+    """
 
     init: float = 1e-4
-    """Where every factor starts; CaiT takes 0.1 up to depth 18, 1e-5 up to 24 and 1e-6 beyond."""
+    """Initial value of the factors; CaiT uses 0.1 up to depth 18, 1e-5 up to 24 and 1e-6 beyond."""
 
     paper = Paper("Going deeper with Image Transformers", "arXiv:2103.17239")
     inputs = {"x": "float[..., dim]"}

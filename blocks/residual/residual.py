@@ -8,30 +8,32 @@ from blocks.core import Block, BlockError, Norm, Paper, Probability, Sizes
 
 
 class Residual(Block, kind="residual"):
-    """Add what a body makes of the input to the input:
+    """Residual (skip) connection around a body, pre-norm or post-norm:
     `y = post_norm(skip_scale · x + scale · branch_norm(body(norm(x))))`.
 
-    A norm is there only where it is written. The branch may also have a learned factor for each channel, and dropout.
+    A norm is applied only where one is set. The branch may also have LayerScale and dropout.
     """
 
     body: Block
-    """What computes the branch; its output has the type of its input."""
+    """The block or graph of the branch; its output has the type of its input."""
     norm: Norm | None = None
-    """The norm before the body, or wherever `placement` puts it."""
+    """Norm before the body (pre-norm), or wherever `placement` puts it."""
     branch_norm: Norm | None = None
-    """A norm after the body, before the sum."""
+    """Norm of the branch, after the body."""
     post_norm: Norm | None = None
-    """A norm after the sum."""
+    """Norm after the sum (post-norm)."""
     placement: Literal["pre", "post", "sandwich", "reordered"] = "pre"
-    """Where the one `norm` goes: before the body, after the sum, before and after the body (two norms), after the body."""
+    """Where `norm` is applied: before the body (`pre`), after the sum (`post`), both before and after the body (`sandwich`, two
+    norms), or after the body (`reordered`, as in OLMo 2).
+    """
     scale: float = 1.0
-    """A fixed factor of the branch."""
+    """Constant factor of the branch."""
     skip_scale: float = 1.0
-    """A fixed factor of the input in the sum."""
+    """Constant factor of the skip connection."""
     layer_scale: float | None = None
-    """Where a learned factor for each channel of the branch starts; without it, there is none."""
+    """Initial value of a learned factor for each channel of the branch (LayerScale); without it, there is none."""
     dropout: Probability = 0.0
-    """Probability of a zero in the branch, before the sum."""
+    """Dropout probability of the branch, before the sum, in training."""
 
     dissolved = True
     paper = Paper("Deep Residual Learning for Image Recognition", "arXiv:1512.03385")
@@ -53,13 +55,11 @@ class Residual(Block, kind="residual"):
         if self.placement == "pre":
             return
         if self.norm is None:
-            raise BlockError(
-                f"placement {self.placement} moves a norm, and there is none", field="placement", hint="write `norm`"
-            )
+            raise BlockError(f"placement {self.placement} needs a norm, and none is set", field="placement", hint="set `norm`")
         for name in ("branch_norm", "post_norm"):
             if getattr(self, name) is not None:
                 raise BlockError(
-                    f"{name} is written beside placement {self.placement}, which says where the one norm goes",
+                    f"{name} cannot be combined with placement {self.placement}, which places the only norm",
                     field=name,
                     hint=f"leave out `placement` or `{name}`",
                 )

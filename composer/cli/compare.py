@@ -36,13 +36,13 @@ NGRAMS = ("unigrams", "bigrams", "trigrams", "4-grams", "5-grams")
 PAGE = """# Models on the plays
 
 Six small models learn nine plays by Shakespeare, a character at a time, and predict the last tenth of the text, which they
-have not seen. Each makes {steps:,} steps of {batch_size} windows of {seq_len} characters, with one schedule for all. Above them
-stand n-grams on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Less is better.
+have not seen. Each makes {steps:,} steps of {batch_size} windows of {seq_len} characters, with one schedule for all. The first
+rows are n-grams on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Lower is better.
 
 {table}
 
-`arco demo --compare -o docs/models-on-plays.md` wrote this page, with {threads}. A row that is done is kept in `runs/compare`,
-so the command can be stopped, and continues where it was. Seconds are those of the training steps; what any of these models would
+`arco demo --compare -o docs/models-on-plays.md` wrote this page, with {threads}. Finished rows are kept in `runs/compare`,
+so the command can be stopped, and continues where it was. Seconds cover the training steps only; what any of these models would
 reach with more steps, more width or a schedule of its own is another question. One of them alone:
 
 ```sh

@@ -205,7 +205,7 @@ def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
     """Refuses what compares queries and keys by their data, which must be one sequence."""
     for one in mask.value.parts():
         if issubclass(one.part, Mask) and one.part.one_sequence:
-            message = f"`{one.part.kind}` is about positions of one sequence; here are {queries} queries and {keys} keys"
+            message = f"`{one.part.kind}` compares positions of one sequence; here are {queries} queries and {keys} keys"
             raise Problem(found=[Diagnostic("two-sequences", message, one.span)], code=1)
 
 

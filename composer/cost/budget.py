@@ -27,8 +27,9 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
     weights = costs(typed).weights("fp32")
     if weights > MAX_BYTES and not allow_large:
         count = weights // BYTES["fp32"]
-        message = f"{name.text} has {count:,} parameters, {in_bytes(weights)} in fp32; {in_bytes(MAX_BYTES)} are built unasked"
-        hint = "it can be checked and summarized; build a smaller one with --set"
+        limit = f"at most {in_bytes(MAX_BYTES)} are built by default"
+        message = f"{name.text} has {count:,} parameters, {in_bytes(weights)} in fp32; {limit}"
+        hint = "`check` and `summary` work; build a smaller model with --set, or compile with `allow_large=True`"
         found.append(Diagnostic("too-large-to-build", message, name.span, hint=hint))
     return tuple(found)
 

@@ -34,9 +34,9 @@ class Search:
 
     def __post_init__(self) -> None:
         if self.num_beams < 1:
-            raise DecodeError(f"num_beams is {self.num_beams}; a search follows at least 1 text")
+            raise DecodeError(f"num_beams is {self.num_beams}; it must be at least 1")
         if not math.isfinite(self.length_penalty):
-            raise DecodeError(f"the length penalty is {self.length_penalty}; it is a finite number")
+            raise DecodeError(f"the length penalty is {self.length_penalty}; it must be finite")
 
     def score(self, total: float, length: int) -> float:
         """Of a text whose tokens' logarithms add up to `total`."""
@@ -142,7 +142,7 @@ def _together(
         for _ in range(search.max_new_tokens):
             logits = step(unread)[:, -1, : search.vocabulary].double()
             if not torch.isfinite(logits.amax(-1)).all():
-                raise DecodeError("the model's scores are not finite numbers")
+                raise DecodeError("the model's logits are not finite")
             scores = logits.log_softmax(-1)
             parents, first = list[int](), 0
             for hunt in hunts:

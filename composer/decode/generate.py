@@ -90,7 +90,7 @@ def text_of(model: nn.Module) -> str:
     """
     recipe = getattr(model, "recipe", None)
     if recipe is None:
-        raise DecodeError(f"generation is for a compiled recipe; this is a {type(model).__name__}")
+        raise DecodeError(f"generation needs a compiled recipe, not a {type(model).__name__}")
     task = TASKS.get(recipe.task or "")
     if task is None or not task.text:
         raise writes_nothing("generation", recipe.task)
@@ -102,7 +102,7 @@ def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: 
     text, parameters = text_of(model), inspect.signature(model.forward).parameters
     for name, value in encoder_inputs.items():
         if name not in parameters or name == text:
-            raise DecodeError(f"the model reads no `{name}` beside `{text}`")
+            raise DecodeError(f"the model has no input `{name}` besides `{text}`")
         if len(value) != rows:
             raise DecodeError(f"`{name}` has {len(value)} rows for {rows} prompts")
     for name, parameter in parameters.items():
@@ -242,9 +242,9 @@ def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
 def check_length(prompt: int, new: int, limit: Refuse | Slide | None) -> None:
     """Raises: DecodeError where there is nothing to go on from, or too much."""
     if prompt == 0:
-        raise DecodeError("the prompt is empty; generation needs at least one token to go on from")
+        raise DecodeError("the prompt is empty; generation needs at least one token to continue")
     whole = prompt + new
     if isinstance(limit, Refuse) and whole > limit.length:
         raise DecodeError(
-            f"the prompt has {prompt} tokens and {new} new ones are wanted, {whole} in all; the model reads {limit.length}"
+            f"the prompt has {prompt} tokens and {new} new ones are requested, {whole} in all; the context is {limit.length}"
         )

@@ -28,7 +28,7 @@ class Sampling:
         if self.top_k is not None and self.top_k < 1:
             raise DecodeError(f"top-k is {self.top_k}; it must keep at least 1 token")
         if not 0 <= self.top_p <= 1:
-            raise DecodeError(f"top-p is {self.top_p}; it is a probability, from 0 to 1")
+            raise DecodeError(f"top-p is {self.top_p}; it must be a probability, from 0 to 1")
 
 
 GREEDY = Sampling(temperature=0)
@@ -45,7 +45,7 @@ def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
     """The distribution [..., V] that a token is drawn from; of equal scores the lower token counts as better."""
     scores, tokens = logits.double().sort(dim=-1, descending=True, stable=True)
     if not torch.isfinite(scores[..., 0]).all():  # the sort puts NaN first
-        raise DecodeError("the model's scores are not finite numbers")
+        raise DecodeError("the model's logits are not finite")
     weights = tempered(scores, sampling.temperature)
     if sampling.top_k is not None:
         weights[..., sampling.top_k :] = 0

@@ -165,9 +165,9 @@ class Session:
 
     def __init__(self, model: Model, initial_length: int = 256) -> None:
         if not isinstance(model, Model):
-            raise DecodeError(f"a session is for a compiled recipe; this is a {type(model).__name__}")
+            raise DecodeError(f"a session needs a compiled recipe, not a {type(model).__name__}")
         if initial_length < 1:
-            raise DecodeError(f"the initial length is {initial_length}; it is at least 1 token")
+            raise DecodeError(f"the initial length is {initial_length}; it must be at least 1 token")
         self.model = model
         self.initial_length = initial_length
         self._inputs = tuple(inspect.signature(model.forward).parameters)
@@ -193,7 +193,7 @@ class Session:
                 holder = holder.__dict__[name]
             if holder.__dict__.get("cache") is not None:
                 self._close()
-                raise DecodeError("this model is in a session already")
+                raise DecodeError("this model already has an open session")
             holder.__dict__["cache"] = cache = Cache(keeper.names, self.initial_length)
             self._caches.append(cache)
             self._holders.append(holder)
@@ -225,7 +225,9 @@ class Session:
         if not isinstance(text, torch.Tensor) or text.dim() == 0:
             return  # the model itself says what it misses
         if self._rows not in (None, len(text)):
-            raise DecodeError(f"the calls of a session have the same rows: this one has {len(text)}, the one before {self._rows}")
+            raise DecodeError(
+                f"all calls of a session have the same number of rows: this one has {len(text)}, the one before {self._rows}"
+            )
         given = frozenset(name for name in self._optional if values.get(name) is not None)
         if self._given is not None and (changed := sorted(given ^ self._given)):
             first, now = ("without", "with") if changed[0] in given else ("with", "without")
@@ -273,11 +275,11 @@ class Session:
             DecodeError: where the length is negative, or a part carries a state, which does not say what it was before.
         """
         if length < 0:
-            raise DecodeError(f"the length is {length}; a session keeps 0 tokens or more")
+            raise DecodeError(f"the length is {length}; it must be at least 0 tokens")
         if 0 < length < self.length and any(run.states for run in self._runs()):
             raise DecodeError(
                 f"after {self.length} tokens the state of a recurrent block cannot go back to {length}; "
-                "begin again with truncate(0), or open another session"
+                "start over with truncate(0), or open another session"
             )
         for run in self._runs():
             run.truncate(length)
@@ -290,7 +292,7 @@ class Session:
 def writes_nothing(what: str, task: str | None) -> DecodeError:
     """The error where a model of this task is asked to write."""
     writes = ", ".join(name for name, known in TASKS.items() if known.text)
-    return DecodeError(f"{what} is for a model that writes ({writes}); this one is {task or 'without a task'}")
+    return DecodeError(f"{what} needs a generative task ({writes}); this recipe has {task or 'no task'}")
 
 
 def module_at(model: Model, path: str) -> nn.Module | None:

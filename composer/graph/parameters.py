@@ -174,10 +174,10 @@ def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
         if parameter not in own:
             raise _missing(placed.at.path, parameter, own, own=True)
         if not rest:
-            raise _Mistake(f"`{other}` is a node, and a parameter is wanted", f"write {other}.{parameter}")
+            raise _Mistake(f"`{other}` is a node, and a parameter is expected", f"write {other}.{parameter}")
         pairs = [(own[parameter], theirs[rest])]
     elif rest:
-        raise _Mistake(f"`{other}.{rest}` is a parameter, and a node is wanted", f"write tie: {{{rest}: {other}.{rest}}}")
+        raise _Mistake(f"`{other}.{rest}` is a parameter, and a node is expected", f"write tie: {{{rest}: {other}.{rest}}}")
     else:
         common = ((name, theirs[key]) for key, name in own.items() if key in theirs)
         pairs = [(name, target) for name, target in common if table.shape(name) == table.shape(target)]
@@ -218,7 +218,7 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
 
 def _missing(node: str, parameter: str, known: Mapping[str, str], *, own: bool = False) -> _Mistake:
     offered = near(parameter, known)
-    listed = f"it has {', '.join(list(known)[:8])}" if known else "it learns nothing"
+    listed = f"it has {', '.join(list(known)[:8])}" if known else "it has no parameters"
     hint = f"did you mean {' or '.join(offered)}?" if offered else listed
     return _Mistake(f"`{node}` has no parameter called `{parameter}`", hint, "unknown-parameter", own=own)
 

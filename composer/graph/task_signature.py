@@ -34,14 +34,14 @@ def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagno
             yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span)
             return
     if len(root.inputs) < wanted.streams:
-        yield Diagnostic("task", f"{task} brings {wanted.streams} inputs together, and there is one", span)
+        yield Diagnostic("task", f"{task} needs {wanted.streams} inputs, and there is one", span)
         return
     axis = growing(task, root.inputs)
     for name in wanted.inputs:
         given = root.inputs[name]
         if axis is not None and name != wanted.text and isinstance(given, TensorType) and _reaches(axis, given):
-            message = f"{task} reads {name} whole and writes {wanted.text} token by token, and `{axis}` is an axis of both"
-            yield Diagnostic("task", message, span, hint=f"give {name} an axis with a name of its own")
+            message = f"`{axis}` is an axis of both {name}, which {task} reads as a whole, and {wanted.text}, which it generates"
+            yield Diagnostic("task", message, span, hint=f"use another axis name in {name}")
             return
     for name, text in wanted.outputs.items():
         made, axes = root.outputs.get(name), dict(known)

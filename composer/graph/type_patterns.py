@@ -45,7 +45,7 @@ def pattern(text: str) -> TypePattern:
     pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
     leading = bool(pieces) and pieces[0] == "..."
     if dtype not in ("int", "float", "bool"):
-        raise ValueError(f"{text!r} is no type: it starts with int, float or bool")
+        raise ValueError(f"{text!r} is not a type: it begins with int, float or bool")
     kind: Any = dtype
     return TypePattern(kind, leading, tuple(declared(piece) for piece in pieces[leading:]), text)
 
@@ -115,7 +115,7 @@ def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
         value = int(value)
     if isinstance(value, int | Symbolic):
         return value
-    raise Mismatch(f"{_text(expression)} = {value} is no whole number")
+    raise Mismatch(f"{_text(expression)} = {value} is not an integer")
 
 
 def _value(expression: Expression, known: Mapping[str, Any]) -> Any:

@@ -46,11 +46,11 @@ def _refuse_memory(typed: TypedProgram) -> None:
     for visit in walk(typed.root):
         path, block = visit.path, visit.node
         if is_renewal(block):
-            _refuse(f"the state `{path.removesuffix(SUFFIX)}` changes with every batch, so several are not one large one")
-        if isinstance(block, TypedBlock) and block.part.batch_dependent:
             _refuse(
-                f"`{path}` is a {block.part.kind}, which takes its means over a whole batch, so several are not one large one"
+                f"the state `{path.removesuffix(SUFFIX)}` changes with every batch, so several batches do not equal one large one"
             )
+        if isinstance(block, TypedBlock) and block.part.batch_dependent:
+            _refuse(f"`{path}` is a {block.part.kind}, which averages over a whole batch, so several do not equal one large one")
 
 
 def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
@@ -64,7 +64,7 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
         several = {_made(typed, name, ref, lengths, batch) for ref in refs}
         if len(several) > 1:
             _refuse(
-                f"the loss `{name}` reads means over unequal numbers of positions, so it cannot be added up over batches", name
+                f"the loss `{name}` reads means over unequal numbers of positions, so it cannot be accumulated over batches", name
             )
         return several.pop()
     return _judged(typed, name, loss, lengths, batch)
@@ -76,7 +76,9 @@ def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], 
     if isinstance(block.part, Loss) and not block.part.of_means:
         return _judged(typed, name, block, lengths, batch)
     if port not in block.part.mean_outputs:
-        _refuse(f"the loss `{name}` reads `{ref}`, which sees a batch as a whole, so it cannot be added up over batches", name)
+        _refuse(
+            f"the loss `{name}` reads `{ref}`, which depends on the whole batch, so it cannot be accumulated over batches", name
+        )
     return substitute(size(declared(block.part.mean_outputs[port]), block.sizes), lengths)
 
 
@@ -94,8 +96,8 @@ def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[s
     numbers = prod(substitute(one, lengths) for one in target.sizes) if isinstance(target, TensorType) else None
     count = loss.part.counted(numbers, given)
     if count is None:
-        why = "compares all rows of a batch" if numbers is None else "has targets that only the model sees"
-        _refuse(f"the loss `{name}` {why}, so it cannot be added up over batches", name)
+        why = "compares all rows of a batch" if numbers is None else "has targets that the model computes"
+        _refuse(f"the loss `{name}` {why}, so it cannot be accumulated over batches", name)
     return count
 
 
@@ -104,8 +106,8 @@ def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
     while True:
         node = graph.by_name.get(ref.node)
         if node is None or isinstance(node, TypedScan):
-            how = "is given as one number" if node is None else "is made step by step"
-            _refuse(f"the loss `{name}` reads `{ref}`, which {how}, so it cannot be added up over batches", name)
+            how = "is a single number" if node is None else "is computed by a scan"
+            _refuse(f"the loss `{name}` reads `{ref}`, which {how}, so it cannot be accumulated over batches", name)
         if node.node.dropped:
             ref = next(ref for wire in wires_of(node) for ref in wire.refs)
         elif isinstance(node, TypedBlock):
@@ -126,5 +128,5 @@ def _lengths(typed: TypedProgram, batch: Batch) -> dict[str, int]:
 
 
 def _refuse(message: str, loss: str = "") -> NoReturn:
-    hint = "take one large batch for a step" + (f", or leave the loss out: --set losses.{loss}=null" if loss else "")
+    hint = "use one large batch per step: --grad-accum 1" + (f", or leave the loss out: --set losses.{loss}=null" if loss else "")
     raise TrainingError(message, hint=hint)

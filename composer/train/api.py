@@ -75,7 +75,7 @@ def resume(
     settings = settings if steps is None else replace(settings, steps=steps)
     start = checkpoints.load(folder_of(folder, checkpoint))
     if start.step >= settings.steps:
-        raise TrainingError(f"{run} has made all its {start.step} steps", hint="give it more steps to continue")
+        raise TrainingError(f"{run} has already completed its {start.step} steps", hint="set more steps to continue")
     model = build(folder.recipe.read_text(encoding="utf-8"))
     objective = objective_of(learnable(task_of(model)), tokenizer)
     text = objective.tokenize(content, path=text_path)
@@ -90,7 +90,7 @@ def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, obje
     known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
     for name in batch.keys() - known:
         raise TrainingError(
-            f"texts of unequal length are filled up, and the model has no input `{name}` that says where",
+            f"sequences of unequal length are padded, and the model has no input `{name}` for the padding mask",
             hint=f'inputs: {{{name}: "bool[batch, {name.removesuffix("_valid")}_time]?"}}, and `valid({name})` in its masks',
         )
 
@@ -111,6 +111,6 @@ def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
     model.train(training)
     if known < tokenizer.size:
         raise TrainingError(
-            f"the model knows {known} tokens, the tokenizer makes {tokenizer.size}",
+            f"the model has a vocabulary of {known} tokens, the tokenizer one of {tokenizer.size}",
             hint=f"set the recipe's vocabulary to {tokenizer.size}",
         )

@@ -199,8 +199,8 @@ def not_a_number(measured: TrainStep, step: int, rate: float, run: RunFolder) ->
     """The error of a run that diverged; its weights were left as they were before the step."""
     saved = checkpoints.finished(run.checkpoints)
     what = "gradient" if abs(measured.loss) < float("inf") else f"loss ({measured.loss})"
-    kept = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint had been written yet"
+    kept = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint has been saved yet"
     return TrainingError(
-        f"the {what} is no longer a finite number at step {step}, with a learning rate of {rate:.2g}; {kept}",
+        f"the {what} is not finite at step {step}, with a learning rate of {rate:.2g}; {kept}",
         hint="lower the learning rate, lengthen the warm-up, or clip the gradients",
     )

@@ -66,7 +66,7 @@ def targets_of(task: str, batch: Batch) -> Tensor:
     if text:
         return next_tokens(batch, text)
     if name not in batch:
-        raise TrainingError(f"a batch of {task} has `{name}`", hint=f"{IGNORED} where nothing is asked")
+        raise TrainingError(f"a batch of {task} has `{name}`", hint=f"{IGNORED} where there is no target")
     return batch[name]
 
 

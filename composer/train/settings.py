@@ -81,7 +81,7 @@ def check_range(name: str, value: float) -> None:
     if name in BELOW_ONE and not 0 <= value < 1:
         raise TrainingError(f"{shown} is {value}; it must be at least 0 and below 1")
     if name == "min_lr_ratio" and not 0 <= value <= 1:
-        raise TrainingError(f"min lr ratio is {value}; it is a share of the learning rate, from 0 to 1")
+        raise TrainingError(f"min lr ratio is {value}; it must be a fraction of the learning rate, from 0 to 1")
     if not 0 <= value < float("inf"):
         raise TrainingError(f"{shown} is {value}; it must be a finite number, at least 0")
 

@@ -57,9 +57,9 @@ def parsed(source: Source) -> dict[str, Any]:
     try:
         value = json.loads(source.text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise RecipeError([Diagnostic("unreadable-file", f"this is no JSON: {error}", Span(source, 1, 1, 1, 1))]) from None
+        raise RecipeError([Diagnostic("unreadable-file", f"this is not JSON: {error}", Span(source, 1, 1, 1, 1))]) from None
     if not isinstance(value, dict):
-        raise RecipeError([Diagnostic("unreadable-file", "this JSON holds no object", Span(source, 1, 1, 1, 1))])
+        raise RecipeError([Diagnostic("unreadable-file", "this JSON is not an object", Span(source, 1, 1, 1, 1))])
     level: list[Any] = [value]
     for _ in range(DEEPEST):
         below = (each for one in level for each in (one.values() if isinstance(one, dict) else one))
@@ -73,7 +73,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object, each key once."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return found
 
 
@@ -141,7 +141,7 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
     if not there:
         if setting.default is None and not setting.optional:
             message = f"{source.name} has no {' and no '.join(setting.keys)}, which {setting.path} is taken from"
-            wrong.append(Diagnostic("config-missing", message, setting.span, hint="`default:` says what holds without it"))
+            wrong.append(Diagnostic("config-missing", message, setting.span, hint="`default:` gives the value to use without it"))
         return setting.default
     key, value = there[0]
     span, labels = place(source, key), (Label(setting.span, f"{setting.path} is taken from it"),)
@@ -154,11 +154,11 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
     if setting.values:
         known = dict(setting.values)
         if shown(value) not in known:
-            message = f"{key} is {shown(value)}, and this recipe knows {', '.join(known)}"
+            message = f"{key} is {shown(value)}, and this recipe supports {', '.join(known)}"
             wrong.append(Diagnostic("config-value", message, span, labels=labels))
         return known.get(shown(value))
     if isinstance(value, str | list | dict):  # a word means what `values` says, and never a piece of a recipe
-        wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is no number", span, labels=labels))
+        wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is not a number", span, labels=labels))
         return None
     return shown(value)
 

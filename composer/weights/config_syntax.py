@@ -86,7 +86,7 @@ class ConfigReader(Forms):
         self.keys(node, keys_of("config"), "config")
         params = self.entries(node.get("params"), "params are paths of the recipe, each with a key of config.json")
         constants = self.entries(node.get("constants"), "constants are keys of config.json, each with what it must hold")
-        ignored = self.items(node.get("ignore"), "what is ignored is a list of keys", "[initializer_range]")
+        ignored = self.items(node.get("ignore"), "`ignore` is a list of keys", "[initializer_range]")
         return Config(
             tuple(self._setting(entry) for entry in params),
             tuple(self._constant(entry) for entry in constants),
@@ -101,10 +101,10 @@ class ConfigReader(Forms):
         source, count = value.get("from"), value.get("count")
         key = count if source is None else source
         if key is None or (source is not None and count is not None):
-            self.error("checkpoints-form", value.span, "a param is taken from one key, or counts what is under one",
+            self.error("checkpoints-form", value.span, "a param is read from one key, or is the length of its list",
                        hint="{from: KEY, …} or {count: KEY}")  # fmt: skip
         default = value.get("default")
-        words = self.entries(value.get("values"), "values are published words, each with ours")
+        words = self.entries(value.get("values"), "`values` maps published values to ours")
         return Setting(
             path,
             span,
@@ -122,7 +122,7 @@ class ConfigReader(Forms):
         self.keys(value, keys_of("config constant"), "constant of a config")
         each, count = value.get("each"), value.get("count")
         if not isinstance(each, YamlScalar) or not isinstance(count, YamlScalar):
-            self.error("checkpoints-form", value.span, "a list has as many items as count says, each as each says",
+            self.error("checkpoints-form", value.span, "a list has `count` items, each with the value of `each`",
                        hint="{each: full if layer == 0 else sliding, count: n_layers}")  # fmt: skip
             return Constant(entry.key.text, (), None)
         return Constant(entry.key.text, (each,), count)
@@ -133,7 +133,7 @@ class ConfigReader(Forms):
     def _words(self, node: YamlNode) -> tuple[YamlScalar, ...]:
         items = node.items if isinstance(node, YamlList) else (node,)
         if not items:
-            self.error("checkpoints-form", node.span, "a constant holds one of the values beside it, and there is none")
+            self.error("checkpoints-form", node.span, "a constant needs the values that it may have")
         for item in items:
             self.text(item, "what a constant holds is")
         return tuple(item for item in items if isinstance(item, YamlScalar))

@@ -47,9 +47,7 @@ class WeightMap:
             hint = "write a rule for them, or name them under `ignore`"
             wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
-            message = (
-                f"two published tensors have one name, with `{rules.strip_prefix}` and without it, or as older files have it"
-            )
+            message = f"two published tensors have the same name, once without `{rules.strip_prefix}` or a legacy name"
             wrong.append(Diagnostic("checkpoints-ambiguous", message, rules.span))
         for move in self.moves:
             for name in move.theirs:
@@ -77,8 +75,8 @@ class WeightMap:
         found = self.found(theirs)
         for copy, original, span in self.rules.copies:
             if copy in found and copy not in self.published and not torch.equal(theirs[found[copy]], theirs[found[original]]):
-                message = f"{copy} differs from {original}, which this recipe takes for both"
-                raise RecipeError([Diagnostic("checkpoints-differ", message, span, hint="untie the two in the recipe")])
+                message = f"{copy} differs from {original}, but this recipe ties them"
+                raise RecipeError([Diagnostic("checkpoints-differ", message, span, hint="remove the tie from the recipe")])
         for move in self.moves:
             shapes = [self.ours[name] for name in move.ours]
             yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], shapes), strict=True)
@@ -170,7 +168,7 @@ def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMa
         by_rule[name] = rule
         move = TensorMap(*rule.names(found, *ours[name][:1]), rule.permuted(found), rule)
         if absent := [each for each in move.ours if each not in ours]:
-            message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model has not"
+            message = f"{name} is a piece of a tensor with {', '.join(absent)}, which the model lacks"
             wrong.append(Diagnostic("checkpoints-uncovered", message, rule.ours.span))
             continue
         if taken := [each for each in move.theirs if owners.setdefault(each, move.ours[0]) != move.ours[0]]:

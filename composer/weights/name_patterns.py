@@ -14,7 +14,7 @@ PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>\w+(?:\|\w+)+)\)|(?P
 INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
 """What an index may stand in: after a digit, nobody could tell where it begins."""
 CODE = "checkpoints-pattern"
-OPEN = "between dots stands a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end is the rest"
+OPEN = "between dots, write a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end matches the rest"
 
 
 @dataclass(frozen=True)
@@ -103,16 +103,18 @@ def pattern(scalar: YamlScalar) -> NamePattern | Diagnostic:
         span, start = scalar.part(start, start + len(component)), start + len(component) + 1
         pieces = list(PIECE.finditer(component))
         if not component or "".join(piece.group() for piece in pieces) != component:
-            hint = "`*` stands alone, after the last dot" if "*" in component else OPEN
-            return Diagnostic(CODE, f"`{component}` is no part of a name", span, hint=hint)
+            hint = "`*` is only allowed alone, after the last dot" if "*" in component else OPEN
+            return Diagnostic(CODE, f"`{component}` is not part of a name", span, hint=hint)
         if any(piece["index"] for piece in pieces) and not INDEXED.fullmatch(component):
-            return Diagnostic(CODE, f"`{component}`: an index stands alone between two dots, or ends a word", span)
+            return Diagnostic(
+                CODE, f"`{component}`: an index is only allowed alone between two dots, or at the end of a word", span
+            )
         indices.update(piece["index"] for piece in pieces if piece["index"])
         alternatives.extend(tuple(piece["any"].split("|")) for piece in pieces if piece["any"])
     if len(alternatives) > 1:
         return Diagnostic(CODE, "a pattern has one choice at most", scalar.span, hint="write a rule for each")
     if alternatives and len(set(alternatives[0])) < len(alternatives[0]):
-        return Diagnostic(CODE, "a choice names each word once", scalar.span)
+        return Diagnostic(CODE, "a choice must name each word once", scalar.span)
     return NamePattern(scalar.text, scalar.span, frozenset(indices), alternatives[0] if alternatives else (), rest)
 
 

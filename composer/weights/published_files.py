@@ -43,7 +43,7 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
         except FileNotFoundError:
             refuse("missing-file", "there is no such file", file)
         except (OSError, SafetensorError) as error:
-            refuse("unreadable-file", f"this is no safetensors file: {error}", file)
+            refuse("unreadable-file", f"this is not a safetensors file: {error}", file)
 
     def __enter__(self) -> PublishedCheckpoint:
         return self
@@ -72,7 +72,7 @@ def files(path: Path) -> list[Path]:
         if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
             refuse(
                 "unreadable-file",
-                "this is a pickle, which can run code as it is read",
+                "this is a pickle, which can run code when it is loaded",
                 path,
                 hint="convert it to safetensors first",
             )
@@ -80,7 +80,7 @@ def files(path: Path) -> list[Path]:
     if (path / INDEX).is_file():
         names = read_json(path / INDEX).get("weight_map")
         if not isinstance(names, dict) or not all(isinstance(name, str) and Path(name).name == name for name in names.values()):
-            refuse("unreadable-file", "this index has no `weight_map` of files beside it", path / INDEX)
+            refuse("unreadable-file", "this index has no `weight_map`", path / INDEX)
         return [path / name for name in sorted(set(names.values()))]
     if not (path / ONE).is_file():
         refuse("missing-file", f"there is neither {ONE} nor {INDEX} in this folder", path)
@@ -103,7 +103,7 @@ def read_json(file: Path) -> dict[str, Any]:
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        refuse("unreadable-file", f"this is no JSON file: {error}", file)
+        refuse("unreadable-file", f"this is not a JSON file: {error}", file)
     return value if isinstance(value, dict) else {}
 
 

@@ -123,20 +123,22 @@ class RuleReader(Forms):
         return Rules(
             entry.key.text,
             entry.key.span,
-            tuple(rule for each in self.entries(rules, "rules are names, each with another") if (rule := self._rule(each))),
+            tuple(rule for each in self.entries(rules, "rules map our names to published ones") if (rule := self._rule(each))),
             self.text(strip, "a prefix is") if strip is not None else "",
             tuple(
                 (each.key.text, self.text(each.value, "the word of newer files is"))
-                for each in self.entries(value.get("legacy_names"), "legacy names are words, each with that of newer files")
+                for each in self.entries(
+                    value.get("legacy_names"), "legacy names map words of older files to those of newer ones"
+                )
             ),
             tuple(
                 each
-                for item in self.items(value.get("ignore"), "what is ignored is a list of names", "[lm_head.weight]")
+                for item in self.items(value.get("ignore"), "`ignore` is a list of names", "[lm_head.weight]")
                 if (each := self._pattern(item))
             ),
             tuple(
                 (each.key.text, self.text(each.value, "a published name is"), each.key.span)
-                for each in self.entries(value.get("copies"), "copies are names, each with another")
+                for each in self.entries(value.get("copies"), "copies map published names to published names")
             ),
         )
 
@@ -147,7 +149,7 @@ class RuleReader(Forms):
         )
         self.keys(operations, keys_of("rule"), "rule")
         if source is None:
-            self.error("checkpoints-form", value.span, "a rule says which published name it reads", hint="{from: NAME, …}")
+            self.error("checkpoints-form", value.span, "a rule needs the published name that it reads", hint="{from: NAME, …}")
             return None
         ours, theirs = self._pattern(entry.key), self._pattern(source)
         if ours is None or theirs is None:
@@ -168,21 +170,21 @@ class RuleReader(Forms):
         ours, theirs, span = rule.ours, rule.theirs, entry.value.span
         if ours.indices != theirs.indices - {rule.stack}:
             odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]
-            self.error("checkpoints-pattern", span, f"`<{odd}>` stands on one side only")
+            self.error("checkpoints-pattern", span, f"`<{odd}>` is on one side only")
         elif ours.rest != theirs.rest:
-            self.error("checkpoints-pattern", span, "`*` stands on one side only")
+            self.error("checkpoints-pattern", span, "`*` is on one side only")
         elif rule.split + rule.concat + bool(rule.stack) > 1:
-            self.error("checkpoints-form", span, "a rule splits, joins or stacks, only one of these")
+            self.error("checkpoints-form", span, "a rule can split, concatenate or stack, but only one of these")
         elif rule.stack and rule.permute:
-            self.error("checkpoints-form", span, "the rows of what is stacked are not permuted")
+            self.error("checkpoints-form", span, "stacked tensors cannot be permuted")
         elif rule.split and theirs.alternatives:
-            self.error("checkpoints-pattern", span, "what is split is one published tensor, without a choice")
+            self.error("checkpoints-pattern", span, "only a single published tensor can be split, without a choice")
         elif rule.concat and ours.alternatives:
-            self.error("checkpoints-pattern", span, "pieces are joined to one tensor of ours, without a choice")
+            self.error("checkpoints-pattern", span, "pieces are concatenated to a single tensor of ours, without a choice")
         elif not rule.split and not rule.concat and len(ours.alternatives) != len(theirs.alternatives):
             counts = f"{len(ours.alternatives) or 'none'} of ours and {len(theirs.alternatives) or 'none'} of theirs"
-            self.error("checkpoints-pattern", span, f"words of two choices go together by place: here are {counts}",
-                        hint="if one published tensor holds all of ours, write {from: …, split: N}")  # fmt: skip
+            self.error("checkpoints-pattern", span, f"two choices need equally many words: here are {counts}",
+                        hint="if one published tensor contains all of ours, write {from: …, split: N}")  # fmt: skip
         else:
             return True
         return False
@@ -206,7 +208,7 @@ class RuleReader(Forms):
             return ""
         name = node.text if isinstance(node, YamlScalar) else ""
         if name not in theirs.indices - ours.indices:
-            self.error("checkpoints-form", node.span, "stack names an index that the published names alone have",
+            self.error("checkpoints-form", node.span, "`stack` needs an index that only the published name has",
                         hint="`stack: expert` for `experts.<expert>.weight`")  # fmt: skip
             return None
         return name
@@ -217,7 +219,7 @@ class RuleReader(Forms):
         if node is None:
             return ()
         if not isinstance(node, YamlList):
-            self.error("checkpoints-form", node.span, "reshape is the published shape, a list of sizes",
+            self.error("checkpoints-form", node.span, "`reshape` is the published shape, a list of sizes",
                         hint="`reshape: [d_model, 3, patch, patch]`")  # fmt: skip
             return ()
         return tuple(self._size(item, "a size") for item in node.items)
@@ -228,7 +230,7 @@ class RuleReader(Forms):
         if node is None:
             return 1
         if not pieces:
-            self.error("checkpoints-form", node.span, "interleave says how pieces are mixed, and this rule has none",
+            self.error("checkpoints-form", node.span, "`interleave` groups pieces, and this rule has none",
                         hint="with `split` or `concat`, such as `{from: …, split: 3, interleave: n_heads}`")  # fmt: skip
         return self._size(node, "interleave")
 
@@ -242,18 +244,20 @@ class RuleReader(Forms):
             return self._paired(Permutation(size, size, (), LAYOUTS[0]), node.span)
         self.keys(node, keys_of("rotary permutation"), "permutation")
         if (width := node.get("head_dim")) is None:
-            self.error("checkpoints-form", node.span, "a permutation says how many rows a head has", hint="{head_dim: 64, …}")
+            self.error(
+                "checkpoints-form", node.span, "a permutation needs the number of rows of a head", hint="{head_dim: 64, …}"
+            )
             return None
         head_dim, rotary_dim, layout = self._size(width, "head_dim"), node.get("rotary_dim"), node.get("ours")
         words = tuple(
             self.text(item, "a word of the choice is")
-            for item in self.items(node.get("of"), "the pieces that are permuted are a list", "of: [q, k]")
+            for item in self.items(node.get("of"), "the permuted pieces are a list", "of: [q, k]")
         )
         for word in words:
             if word not in ours.alternatives:
                 self.diagnostics.append(unknown("checkpoints-form", node.span, "word of our choice", word, ours.alternatives))
         if layout is not None and not (isinstance(layout, YamlScalar) and layout.text in LAYOUTS):
-            self.error("checkpoints-form", layout.span, "a layout of rotary positions is halves or interleaved")
+            self.error("checkpoints-form", layout.span, "a rotary layout is `halves` or `interleaved`")
         made = Permutation(
             head_dim,
             head_dim if rotary_dim is None else self._size(rotary_dim, "rotary_dim"),
@@ -264,7 +268,7 @@ class RuleReader(Forms):
 
     def _paired(self, made: Permutation, span: Span) -> Permutation:
         if self.params is not None and (made.rotary_dim % 2 or made.rotary_dim > made.head_dim):
-            self.error("checkpoints-form", span, f"{made.rotary_dim} of {made.head_dim} rows cannot turn in pairs")
+            self.error("checkpoints-form", span, f"{made.rotary_dim} of {made.head_dim} rows cannot be rotated in pairs")
         return made
 
     def _offset(self, operations: YamlMapping) -> float:
@@ -280,7 +284,7 @@ class RuleReader(Forms):
             self.diagnostics.append(no.diagnostic)
             return 1
         if size < 1:
-            self.error("checkpoints-form", node.span, f"{what} is {size}; it is at least 1")
+            self.error("checkpoints-form", node.span, f"{what} is {size}; it must be at least 1")
         return max(1, size)
 
     def _value(self, node: YamlNode, what: str) -> Any:
@@ -307,7 +311,7 @@ class RuleReader(Forms):
     def _pattern(self, node: YamlNode | None) -> NamePattern | None:
         if not isinstance(node, YamlScalar):
             if node is not None:
-                self.error("checkpoints-form", node.span, "a name or a pattern of names stands here")
+                self.error("checkpoints-form", node.span, "a name or a pattern of names is expected here")
             return None
         made = pattern(node)
         if isinstance(made, NamePattern):

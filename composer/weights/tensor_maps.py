@@ -68,9 +68,9 @@ class TensorMap:
         if rule.permute and any(
             permuted and shape[0] % rule.permute.head_dim for shape, permuted in zip(shapes, self.permuted, strict=True)
         ):
-            raise ValueError(f"{listed(self.ours, shapes)} is not made of heads of {rule.permute.head_dim} rows")
+            raise ValueError(f"{listed(self.ours, shapes)} does not consist of heads of {rule.permute.head_dim} rows")
         if rule.reshape and math.prod(rule.reshape) != math.prod(flat):
-            raise ValueError(f"{listed(self.ours, shapes)} cannot be laid out as {shown(rule.reshape)}")
+            raise ValueError(f"{listed(self.ours, shapes)} cannot be reshaped to {shown(rule.reshape)}")
         return (rule.reshape or flat,) * len(self.theirs)
 
     def _flat(self, shapes: Sequence[TensorShape]) -> TensorShape:
@@ -83,12 +83,12 @@ class TensorMap:
         if any(len(shape) <= axis for shape in shapes):
             raise ValueError(f"{listed(self.ours, shapes)}: there is no axis {axis}")
         if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
-            raise ValueError(f"{listed(self.ours, shapes)} cannot be joined along axis {axis}")
+            raise ValueError(f"{listed(self.ours, shapes)} cannot be concatenated along axis {axis}")
         length, pieces = sum(shape[axis] for shape in shapes), len(self.theirs)
         if length % pieces:
-            raise ValueError(f"{listed(self.ours, shapes)} cannot be cut into {pieces} equal pieces along axis {axis}")
+            raise ValueError(f"{listed(self.ours, shapes)} cannot be split into {pieces} equal pieces along axis {axis}")
         if any(size % groups for size in (*(shape[axis] for shape in shapes), length // pieces)):
-            raise ValueError(f"{listed(self.ours, shapes)} cannot be dealt out to {groups} groups along axis {axis}")
+            raise ValueError(f"{listed(self.ours, shapes)} cannot be split into {groups} groups along axis {axis}")
         return self._turned_shape((*first[:axis], length // pieces, *first[axis + 1 :]))
 
     def _joined(self, tensors: Sequence[Tensor]) -> Tensor:

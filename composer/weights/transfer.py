@@ -57,6 +57,10 @@ def _map(model: Model, model_type: str | None) -> WeightMap:
     recipe = model.program.program.recipe
     if recipe.checkpoints is None:
         raise RecipeError(
-            [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published checkpoint", recipe.name_scalar.span)]
+            [
+                Diagnostic(
+                    "checkpoints-unknown-type", "this recipe has no rules for published checkpoints", recipe.name_scalar.span
+                )
+            ]
         )
     return mapping(recipe.checkpoints, model_type, shapes_of(model.state_dict()), model.program.program.params)

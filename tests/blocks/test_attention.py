@@ -391,13 +391,19 @@ def test_bfloat16_stays_bfloat16(fields: dict[str, Any]) -> None:
         (Attention(heads=10), {"dim": 768}, "heads", "768 channels cannot be split into 10 heads", "8 and 12 divide 768"),
         (Attention(heads=5), {"dim": 7}, "heads", "7 channels cannot be split into 5 heads", "1 and 7 divide 7"),
         (Attention(heads=9), {"dim": 8}, "heads", "8 channels cannot be split into 9 heads", "8 divides 8"),
-        (Attention(heads=6, kv_heads=4), {"dim": 24}, "kv_heads", "6 query heads cannot share 4 key heads", "3 and 6 divide 6"),
+        (
+            Attention(heads=6, kv_heads=4),
+            {"dim": 24},
+            "kv_heads",
+            "6 query heads cannot share 4 key/value heads evenly",
+            "3 and 6 divide 6",
+        ),
         (
             Attention(heads=2, head_dim=9, positions=Rotary()),
             {"dim": 16},
             "positions.partial_rotary_factor",
-            "9 of 9 channels in a head cannot turn in pairs",
-            "an even number of channels must turn",
+            "9 of 9 channels in a head cannot be rotated in pairs",
+            "the number of rotated channels must be even and above 0",
         ),
         (
             ScaledDotProduct(heads=5),

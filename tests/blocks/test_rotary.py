@@ -115,7 +115,7 @@ def test_bfloat16_is_turned_in_float32(layout: str) -> None:
 @pytest.mark.parametrize(("head_dim", "fraction"), [(9, 1.0), (16, 0.2), (16, 0.05)])
 def test_an_odd_number_of_channels_cannot_turn(head_dim: int, fraction: float) -> None:
     """Nor can none."""
-    with pytest.raises(BlockError, match="cannot turn in pairs"):
+    with pytest.raises(BlockError, match="cannot be rotated in pairs"):
         Rotary(partial_rotary_factor=fraction).check({"head_dim": head_dim}, frozenset())
 
 

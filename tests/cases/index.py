@@ -15,8 +15,8 @@ from tests.docs.pages import ROOT
 PAGE = ROOT / "docs" / "errors.md"
 HEAD = """# Errors
 
-Every mistake that a recipe can hold, by its code, each with the shortest recipe that has it. `error[…]` keeps a model from being
-built; `warning[…]` does not. How a report is laid out stands in [the language](language.md#errors).
+Every error and warning that a recipe can have, by its code, with the shortest recipe that has it. `error[…]` keeps a model
+from being built; `warning[…]` does not. The layout of a report is described in [the language](language.md#errors).
 """
 
 

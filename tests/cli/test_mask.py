@@ -70,8 +70,8 @@ def test_what_data_decides_is_drawn_with_data(words: tuple[str, ...], seen: list
     ("words", "message"),
     [
         (("casual",), "mask:1:1: error[unknown-mask]: there is no mask called `casual`"),
-        (("causal and window(0)",), "mask:1:19: error[out-of-range]: `width` is at least 1, not 0"),
-        (("causal and random(33, 1, 0)",), "mask:1:19: error[out-of-range]: `count` is at most 32, not 33"),
+        (("causal and window(0)",), "mask:1:19: error[out-of-range]: `width` must be at least 1, not 0"),
+        (("causal and random(33, 1, 0)",), "mask:1:19: error[out-of-range]: `count` must be at most 32, not 33"),
         (("causal or dilated(3)",), "mask:1:11: error[mask-arguments]: dilated takes 2 arguments, not 1"),
         (("causal and",), "mask:1:8: error[expression-syntax]: a value is missing after `and`"),
         (("",), "mask:1:1: error[expression-syntax]: a value is missing"),
@@ -80,7 +80,7 @@ def test_what_data_decides_is_drawn_with_data(words: tuple[str, ...], seen: list
         (("valid(x)",), "mask:1:7: error[unknown-node]: no data is given for `x`"),
         (
             ("full or documents(d)", "--data", "d=1,2", "-q", "3"),
-            "mask:1:9: error[two-sequences]: `documents` is about positions of one sequence; here are 3 queries and 2 keys",
+            "mask:1:9: error[two-sequences]: `documents` compares positions of one sequence; here are 3 queries and 2 keys",
         ),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
@@ -105,7 +105,7 @@ def test_a_wrong_mask_is_reported_at_its_place(words: tuple[str, ...], message: 
         (("valid(m)", "--data", "m"), "arco mask: --data m: write NAME=NUMBERS"),
         (("valid(m)", "--data", "m=1,yes"), "arco mask: --data m=1,yes: write NAME=NUMBERS"),
         (("causal", "--data", "m=1"), "arco mask: nothing in the mask reads `m`"),
-        (("valid(m)", "--data", "m=1", "--data", "input=1"), "arco mask: --data: `input` is a word of the language"),
+        (("valid(m)", "--data", "m=1", "--data", "input=1"), "arco mask: --data: `input` is reserved"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -77,7 +77,7 @@ class Halve(Block, kind="halve"):
 '''
     (tmp_path / "own.py").write_text(text, encoding="utf-8")
     done = arco("blocks", "halve", "--blocks", "own.py")
-    assert done.code == 0 and "times: whole number ≥ 0; required\n    How often." in done.out
+    assert done.code == 0 and "times: integer ≥ 0; required\n    How often." in done.out
     assert "part_halve" in json.loads(arco("schema", "--blocks", "own.py").out)["$defs"]
     assert arco("blocks", "halve").code == arco("blocks", "--blocks", "no.py").code == 2
 

@@ -45,7 +45,7 @@ def test_a_translator_is_trained_on_pairs_and_translates(arco: Arco, tmp_path: P
     assert (best.code, best.err) == (0, "") and best == arco(*words, "--num-beams", 3, "--seed", 4)
     pairs.write_text("no pair\n", encoding="utf-8")
     refused = arco("train", "transformer", *sizes, "--data", pairs, *QUICK)
-    assert refused.code == 2 and refused.err.startswith(f"arco: {pairs}, line 1 is no pair of texts: 'no pair'")
+    assert refused.code == 2 and refused.err.startswith(f"arco: {pairs}, line 1 is not a pair of texts: 'no pair'")
 
 
 def test_texts_with_gaps_are_filled_and_hidden_words_are_not_written(arco: Arco, text: Path) -> None:
@@ -89,7 +89,7 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     assert "5 steps in " in resumed.out
     assert json.loads(RunFolder(run).settings.read_text(encoding="utf-8"))["steps"] == 5
     again = arco("train", "--resume", run, "--steps", 5)
-    assert (again.code, again.err) == (2, f"arco: {run} has made all its 5 steps\n  = give it more steps to continue\n")
+    assert (again.code, again.err) == (2, f"arco: {run} has already completed its 5 steps\n  = set more steps to continue\n")
     assert arco(*words, "--checkpoint", "step-000003").out == written.out
 
 
@@ -113,7 +113,7 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
     assert composer.load(RunFolder(Path("runs") / "gpt_mini").recipe).program.program.params["vocab"] == 99
     done = arco(*words, "--set", "vocab=5")
     assert done.code == 2
-    assert f"the model knows 5 tokens, the tokenizer makes {len(set(TEXT))}" in done.err
+    assert f"the model has a vocabulary of 5 tokens, the tokenizer one of {len(set(TEXT))}" in done.err
 
 
 @pytest.mark.parametrize(

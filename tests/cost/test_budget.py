@@ -21,7 +21,7 @@ def test_large_weights_are_refused_where_the_recipe_has_its_name() -> None:
     (diagnostic,) = refused.value.diagnostics
     assert (diagnostic.code, diagnostic.severity) == ("too-large-to-build", "error")
     assert (diagnostic.span.line, diagnostic.span.column, diagnostic.span.end_column) == (1, 9, 13)
-    assert diagnostic.message == "wide has 17,825,792,000 parameters, 66.4 GiB in fp32; 64.0 GiB are built unasked"
+    assert diagnostic.message == "wide has 17,825,792,000 parameters, 66.4 GiB in fp32; at most 64.0 GiB are built by default"
 
 
 def test_large_weights_are_built_where_they_take_no_memory_or_are_asked_for() -> None:

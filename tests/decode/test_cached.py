@@ -143,7 +143,7 @@ def test_only_a_model_that_writes_has_sessions():
     """Another would answer each token by itself."""
     recipe = "recipe: r\ntask: encoder\ninputs: {x: 'float[batch, 4]'}\ngraph: {a: {type: linear, out: 3}}\n"
     with (
-        pytest.raises(DecodeError, match=r"a session is for a model that writes .*; this one is encoder"),
+        pytest.raises(DecodeError, match=r"a session needs a generative task .*; this recipe has encoder"),
         session(composer.load(recipe).compile()),
     ):
         pass

@@ -114,7 +114,7 @@ def test_a_stream_computes_no_further_than_it_is_read():
 
 def test_more_than_the_model_reads_is_refused_with_the_numbers():
     """Prompt and new tokens count together."""
-    with pytest.raises(DecodeError, match="3 tokens and 6 new ones are wanted, 9 in all; the model reads 8"):
+    with pytest.raises(DecodeError, match="3 tokens and 6 new ones are requested, 9 in all; the context is 8"):
         generate(Counter(), [[1, 2, 3]], Request(max_new_tokens=6, limit=Refuse(8)))
     assert len(generate(Counter(), [[1, 2, 3]], Request(max_new_tokens=5, limit=Refuse(8)))[0]) == 5
 

@@ -47,13 +47,13 @@ def model():
 
 def test_a_session_is_for_a_compiled_model_that_writes(model):
     """Any other is refused before anything is changed."""
-    with pytest.raises(DecodeError, match="a session is for a compiled recipe; this is a Linear"):
+    with pytest.raises(DecodeError, match="a session needs a compiled recipe, not a Linear"):
         session(torch.nn.Linear(2, 2))  # type: ignore[arg-type]
-    with pytest.raises(DecodeError, match="this one is without a task"), session(composer.load(CLASSIFIER).compile()):
+    with pytest.raises(DecodeError, match="this recipe has no task"), session(composer.load(CLASSIFIER).compile()):
         pass
-    with pytest.raises(DecodeError, match="is 0; it is at least 1 token"):
+    with pytest.raises(DecodeError, match="is 0; it must be at least 1 token"):
         session(model, 0)
-    with session(model), pytest.raises(DecodeError, match="in a session already"), session(model):
+    with session(model), pytest.raises(DecodeError, match="already has an open session"), session(model):
         pass
 
 
@@ -110,8 +110,8 @@ def test_a_session_keeps_no_negative_length(model):
     ("encoder_inputs", "message"),
     [
         ({}, "the model also reads `source`, which is not in `encoder_inputs`"),
-        ({"sourc": IDS}, "the model reads no `sourc` beside `target`"),
-        ({"source": IDS, "target": IDS}, "the model reads no `target` beside `target`"),
+        ({"sourc": IDS}, "the model has no input `sourc` besides `target`"),
+        ({"source": IDS, "target": IDS}, "the model has no input `target` besides `target`"),
         ({"source": IDS[:1]}, "`source` has 1 rows for 2 prompts"),
     ],
 )
@@ -126,7 +126,7 @@ def test_what_stands_beside_the_text_is_what_the_model_reads(encoder_inputs, mes
 
 def test_only_a_model_that_writes_generates():
     """Others are named with their task."""
-    with pytest.raises(DecodeError, match=r"generation is for a model that writes .*; this one is without a task"):
+    with pytest.raises(DecodeError, match=r"generation needs a generative task .*; this recipe has no task"):
         generate(composer.load(CLASSIFIER).compile(), [[1]], Request())
-    with pytest.raises(DecodeError, match=r"generation is for a compiled recipe; this is a Linear"):
+    with pytest.raises(DecodeError, match=r"generation needs a compiled recipe, not a Linear"):
         list(stream(torch.nn.Linear(2, 2), [1], Request()))

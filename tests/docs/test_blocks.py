@@ -49,10 +49,13 @@ def test_an_entry_tells_all_of_a_declaration(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("embedding", "| `padding_idx` | whole number ≥ 0, or `none` | none | An id whose vector is zero and stays zero. |"),
-        ("dropout", "| `p` | number ≥ 0 and < 1 | required | Probability of a zero. |"),
-        ("ffn", "| `hidden` | whole number ≥ 1 | `4 * dim` | Width inside the layer. |"),
-        ("gated_ffn", "- learns, as it is by default: `gate.weight` `[hidden, dim]`; `up.weight` `[hidden, dim]`; "
+        ("layer_scale", "| `init` | number | `0.0001` | Initial value of the factors; CaiT uses 0.1 up to depth 18, "
+                        "1e-5 up to 24 and 1e-6 beyond. |"),
+        ("window", "| `width` | integer ≥ 1 | required | Number of keys that a query sees on one side, its own position "
+                   "included; `sliding_window` in transformers. |"),
+        ("dropout", "| `p` | number ≥ 0 and < 1 | required | Probability that an element is zeroed. |"),
+        ("ffn", "| `hidden` | integer ≥ 1 | `4 * dim` | Hidden width; `intermediate_size` or `d_ff` in transformers. |"),
+        ("gated_ffn", "- parameters with default fields: `gate.weight` `[hidden, dim]`; `up.weight` `[hidden, dim]`; "
                       "`activation.*` of the slot `activation`; `down.weight` `[dim, hidden]`"),
         ("valid", "- reads: `flags` `bool[batch, key]`"),
     ],

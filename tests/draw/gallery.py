@@ -14,8 +14,8 @@ COMPARED = PAGE.with_name("diff.svg")
 HEAD = """# Gallery
 
 Every recipe that comes with the package, as `arco draw NAME --theme auto` draws it. `--level overview` shows a model at a
-glance, `--level full` every linear map of it; `-o NAME.html` makes a page in which blocks open, wires can be followed, and
-the recipe stands beside the picture. This page is generated: `python -m tests.draw.gallery`.
+glance, `--level full` every linear map; `-o NAME.html` makes an interactive page in which blocks open and data flow can be
+traced, with the recipe beside the drawing. This page is generated: `python -m tests.draw.gallery`.
 """
 
 

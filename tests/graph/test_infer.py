@@ -87,7 +87,7 @@ def test_state_in_passes_of_one_set_of_weights_is_refused() -> None:
     """It would have a value for each pass."""
     nodes = "  a: {repeat: 2, share: true, graph: {b: batchnorm}}\n"
     (wrong,) = composer.load(HEAD + nodes).check()
-    assert (wrong.code, wrong.hint) == ("share", "keep the state outside")
+    assert (wrong.code, wrong.hint) == ("share", "move the state out of the repeat")
 
 
 # -- starts

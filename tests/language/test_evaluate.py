@@ -226,8 +226,8 @@ def test_a_field_reads_the_value_as_its_own_type() -> None:
 @pytest.mark.parametrize(
     ("convert", "given", "message"),
     [
-        (as_int, "10 / 4", "`/` must come out even: 10 / 4 is 2.5"),
-        (as_int, "rate * 5", "2.5 is not a whole number"),
+        (as_int, "10 / 4", "`/` must give an integer here: 10 / 4 is 2.5"),
+        (as_int, "rate * 5", "2.5 is not an integer"),
         (as_int, "deep", "`true` is a boolean, not a number"),
         (as_int, "kind", "`attention` is a string, not a number"),
         (as_int, "1e300", "the result is too large for a number"),

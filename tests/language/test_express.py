@@ -233,7 +233,7 @@ def test_a_mistake_is_marked_narrowly(text: str, code: str, marked: str) -> None
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("layers[2]", "round"),
+        ("layers[2]", "parentheses"),
         ("1_000", "`1000`"),
         ("010", "`10`"),
         ("4d", "`4 * d`"),

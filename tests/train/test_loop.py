@@ -119,12 +119,12 @@ losses: {near: {type: mse, in: rows, target: one}}""",
     "the state `kept` changes": """
   kept: {type: state, shape: [8], next: kept}
 losses: {near: {type: mse, in: kept, target: kept}}""",
-    "the loss `made` has targets that only the model sees": """
+    "the loss `made` has targets that the model computes": """
   group:
     in: {scores: head, words: tokens}
     graph: {far: {type: cross_entropy, in: {input: scores, target: words}}}
 losses: {made: {in: group}}""",
-    "the loss `outside` reads `given`, which is given as one number": """
+    "the loss `outside` reads `given`, which is a single number": """
 losses: {outside: {in: given}}""",
     "the loss `both` reads means over unequal numbers": """
   one: {type: mean, axis: time, in: embed}
@@ -233,7 +233,9 @@ def test_a_tokenizer_larger_than_the_model_is_refused(build, data, tokenizer, se
     """Before anything is written."""
     model = build(RECIPE)
     model.embed = nn.Embedding(tokenizer.size - 1, 16)
-    with pytest.raises(TrainingError, match=f"knows {tokenizer.size - 1} tokens, the tokenizer makes {tokenizer.size}"):
+    with pytest.raises(
+        TrainingError, match=f"a vocabulary of {tokenizer.size - 1} tokens, the tokenizer one of {tokenizer.size}"
+    ):
         train(model, tokenizer, data, settings, tmp_path / "run", recipe=RECIPE, show=quiet())
     assert not (tmp_path / "run").exists()
 

@@ -94,7 +94,11 @@ def test_held_out_windows_are_the_same_each_time(task, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("one\ttwo\nthree\n", "line 2 is no pair of texts"), ("\tx\n", "line 1 is no pair"), ("a\tb\tc\n", "line 1 is no pair")],
+    [
+        ("one\ttwo\nthree\n", "line 2 is not a pair of texts"),
+        ("\tx\n", "line 1 is not a pair"),
+        ("a\tb\tc\n", "line 1 is not a pair"),
+    ],
 )
 def test_a_line_that_is_no_pair_is_refused(text, message, tmp_path):
     """With its number."""
@@ -106,18 +110,18 @@ def test_what_does_not_fit_is_refused(tmp_path):
     """A text longer than the context, too few pairs, a window too short for gaps or too long for their marks."""
     objective, data = made("seq2seq_lm", PAIRS, tmp_path)
     objective.check(data, 6)
-    with pytest.raises(TrainingError, match="a text of 6 tokens with its end; the sequence length is 5"):
+    with pytest.raises(TrainingError, match="a sequence of 6 tokens, end token included; the sequence length is 5"):
         objective.check(data, 5)
     with pytest.raises(TrainingError, match="too few pairs"):
         (few := made("seq2seq_lm", "a\tb\n", tmp_path))[0].check(few[1], 4)
     denoiser, text = made("denoising", TEXT * 20, tmp_path)
-    with pytest.raises(TrainingError, match="a sequence length of 2200 has 110 gaps"):
+    with pytest.raises(TrainingError, match="a sequence length of 2200 has 110 masked spans"):
         denoiser.check(text, 2200)
     with pytest.raises(TrainingError, match="a window of 1 tokens"):
         denoiser.check(text, 1)
-    with pytest.raises(TrainingError, match="for causal_lm, masked_lm, denoising or seq2seq_lm; this one is encoder"):
+    with pytest.raises(TrainingError, match="the task causal_lm, masked_lm, denoising or seq2seq_lm; this one has encoder"):
         objective_of("encoder", ByteTokenizer())
-    with pytest.raises(TrainingError, match="no marks for denoising"):
+    with pytest.raises(TrainingError, match="no special tokens for denoising"):
         objective_of("denoising", marked(ByteTokenizer(), "masked_lm"))
 
 

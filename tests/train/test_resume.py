@@ -101,11 +101,11 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(uninterrupted, b
 
 def test_a_finished_run_goes_on_only_with_more_steps(uninterrupted, build, quiet):
     """And remembers how many."""
-    with pytest.raises(TrainingError, match="has made all its 12 steps"):
+    with pytest.raises(TrainingError, match="has already completed its 12 steps"):
         resume(uninterrupted, build=build, show=quiet())
     assert resume(uninterrupted, build=build, steps=14, show=quiet()).step == 14
     assert [line["step"] for line in metrics(uninterrupted)] == list(range(1, 15))
-    with pytest.raises(TrainingError, match="has made all its 14 steps"):
+    with pytest.raises(TrainingError, match="has already completed its 14 steps"):
         resume(uninterrupted, build=build, show=quiet())
 
 
@@ -132,7 +132,7 @@ def test_a_text_that_moved_is_found_again(uninterrupted, build, quiet, data, tmp
 
 def test_a_folder_without_a_run_is_refused(tmp_path, build, quiet):
     """It says what is not there."""
-    with pytest.raises(TrainingError, match=r"is no run folder: there is no recipe.yaml"):
+    with pytest.raises(TrainingError, match=r"is not a run folder: there is no recipe.yaml"):
         resume(tmp_path, build=build, show=quiet())
 
 

@@ -85,7 +85,7 @@ def test_a_vocabulary_too_small_for_the_bytes_is_refused():
 def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
     """Such as a number."""
     (tmp_path / "tokenizer.json").write_text(json.dumps(3), encoding="utf-8")
-    with pytest.raises(TrainingError, match="holds no tokenizer"):
+    with pytest.raises(TrainingError, match="is not a tokenizer"):
         load_tokenizer(tmp_path / "tokenizer.json")
 
 

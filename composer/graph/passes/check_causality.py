@@ -33,13 +33,13 @@ class Writing:
             return
         kind, axis = here.kind(node), str(grows)
         if grows in part.mixed_axes(sizes):
-            message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while {self.task} writes a text"
+            message = f"{kind} mixes the positions of `{axis}`, but {self.task} generates token by token"
             hint = "use another axis, or a causal form where there is one"
             here.report(Diagnostic("not-causal", message, node.name_span, hint=hint))
         for size in (size for type_ in outputs.values() if isinstance(type_, TensorType) for size in type_.sizes):
             if size != grows and names(size) & names(grows):
-                message = f"{kind} gives {size} values for `{axis}` tokens, and {self.task} writes token by token"
-                here.report(Diagnostic("not-causal", message, node.name_span, hint="every token needs a value of its own"))
+                message = f"{kind} gives {size} values for `{axis}` tokens, but {self.task} generates token by token"
+                here.report(Diagnostic("not-causal", message, node.name_span, hint="every token needs one value"))
 
     def last_step(self, ref: Ref, around: TypedGraph, here: Surroundings, span: Span | None = None) -> None:
         """Reports the use of what the last step of a scan left, where steps are still to come."""
@@ -47,7 +47,9 @@ class Writing:
         if not isinstance(scan, TypedScan) or grows is None or scan.axis.size != grows:
             return
         if ref.port and ref.port != next(iter(scan.outputs)):
-            message = f"`{ref}` is what the last step along `{grows}` leaves, and {self.task} has not written that far"
+            message = (
+                f"`{ref}` is the result of the last step along `{grows}`, which {self.task} has not reached while it generates"
+            )
             hint = f"the first output of `{scan.name}` has a value for each step"
             here.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
 
@@ -82,13 +84,13 @@ class Writing:
             if not issubclass(one.part, Mask):
                 continue
             if one.part.needs_ends and writing & (names(query) | names(key)):
-                message = f"`{one.part.kind}` asks which positions are the last ones, which is not known while a text is written"
-                hint = f"the axis {grows} of a {self.task} grows by each token; `first` and `chosen` do not look ahead"
+                message = f"`{one.part.kind}` needs to know which positions are last, which is unknown during generation"
+                hint = f"the axis {grows} of a {self.task} grows with each token; use `global_first` or `global_tokens`"
                 here.report(Diagnostic("unknown-end", message, one.span, hint=hint))
                 raise StopExpansion
             if one.part.one_sequence and query != key:
-                message = f"`{one.part.kind}` is about positions of one sequence; here queries are {query}, keys are {key}"
-                here.report(Diagnostic("two-sequences", message, one.span, hint="`valid` and `given` are for a memory too"))
+                message = f"`{one.part.kind}` compares positions of one sequence; here queries are {query} and keys are {key}"
+                here.report(Diagnostic("two-sequences", message, one.span, hint="`valid` and `pairs` can be used with a memory"))
                 raise StopExpansion
 
 

@@ -38,7 +38,7 @@ def _states(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
     if kept and span is not None:
         turn, name = "step" if isinstance(repeat, TypedScan) else "pass", kept[0]
         message = f"`{repeat.name}` has one set of weights, and in it `{name}` would change with every {turn}"
-        yield Diagnostic("share", message, span, hint="keep the state outside")
+        yield Diagnostic("share", message, span, hint="move the state out of the repeat")
 
 
 def _differences(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
@@ -56,7 +56,7 @@ def _differences(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
                 message = (
                     f"`{repeat.name}` has one set of weights, and pass {index} is given {theirs} where pass 0 is given {ours}"
                 )
-                hint = "return what is given, or leave out `share`"
+                hint = "return the type of the input, or remove `share`"
                 yield Diagnostic("share", message, repeat.node.share, hint=hint)
                 return
         others = parameters_of(graph)
@@ -65,7 +65,7 @@ def _differences(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
             name = differing[0]
             kinds = [table[name].shape if name in table else None for table in (weights, others)]
             if kinds[0] == kinds[1]:
-                detail = f"`{name}` starts in another way in pass {index} than in pass 0"
+                detail = f"`{name}` is initialized differently in pass {index} than in pass 0"
             else:
                 shown = ["nothing" if kind is None else f"[{', '.join(map(str, kind))}]" for kind in kinds]
                 detail = f"`{name}` is {shown[0]} in pass 0 and {shown[1]} in pass {index}"

@@ -49,8 +49,8 @@ def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagn
         name = block.part.vocab_field
         if name and (vocab := getattr(block.part, name)) > LARGE and vocab % MULTIPLE:
             rounded = -(-vocab // TILE) * TILE
-            message = f"a vocabulary of {vocab}, no multiple of {MULTIPLE}, slows the output layer down on a GPU"
-            hint = f"{rounded} is the next multiple of {TILE}; ids beyond the last word are never used"
+            message = f"a vocabulary of {vocab} is not a multiple of {MULTIPLE}, which slows the output layer down on a GPU"
+            hint = f"{rounded} is the next multiple of {TILE}; the additional ids stay unused"
             yield _at(dict(block.node.fields)[name], "vocabulary", message, hint)
 
 
@@ -64,8 +64,8 @@ def _windows(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnost
     for block in blocks:
         for width in _widths(value for _, value in block.node.fields):
             if isinstance(width, Known) and width.value >= context:
-                message = f"a window of {width.value} is no shorter than the context of {context}, so it cuts nothing off"
-                yield _at(width, "idle-window", message, "leave the window out, or shorten it")
+                message = f"a window of {width.value} is not shorter than the context of {context}, so it has no effect"
+                yield _at(width, "idle-window", message, "remove the window, or shorten it")
 
 
 def _widths(values: Iterator[FieldValue]) -> Iterator[FieldValue]:
@@ -92,7 +92,7 @@ def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
         if not any(matches(pattern, name) for name in _names(typed)):
             offered = near(pattern, _names(typed))
             hint = f"did you mean {' or '.join(offered)}?" if offered else ""
-            yield Diagnostic("unused-init", "no parameter has a name like this", span, "warning", hint=hint)
+            yield Diagnostic("unused-init", "no parameter matches this pattern", span, "warning", hint=hint)
 
 
 def _names(typed: TypedProgram) -> Iterator[str]:

@@ -264,6 +264,6 @@ def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str
     try:
         each, body = fold(passes)
     except Unlike as place:
-        count, each, body = Remark(str(count), f"the passes differ in {place}; this is the first"), {}, passes[0]
+        count, each, body = Remark(str(count), f"passes differ in {place}; this is the first"), {}, passes[0]
     says = {"repeat": count, **({"each": each} if each else {}), **({} if node.node.share is None else {"share": "true"})}
     return {**says, **edges(list(head.values()), INPUT, around, names), **body}

@@ -67,7 +67,7 @@ class _Composition:
     def _base(self, entry: YamlEntry, own: YamlMapping, folder: PurePosixPath) -> Document:
         """What a recipe extends."""
         if "recipe" not in own:
-            message = "a recipe starts with its name, also where it extends another"
+            message = "a recipe begins with its name, even if it extends another"
             hint = "write `recipe: my_model` as the first line"
             raise _Refused(Diagnostic("missing-key", message, entry.key.span, hint=hint))
         if not isinstance(entry.value, YamlScalar):
@@ -149,8 +149,10 @@ def _inside(value: YamlScalar, path: PurePath) -> PurePosixPath:
         if step == ".." and steps:
             steps.pop()
         elif step == ".." or whole:
-            message = f"{value.text} leads out of the folder of the recipe"
-            raise _Refused(Diagnostic("outside-folder", message, value.span, hint="name a file beside the recipe or below it"))
+            message = f"{value.text} is outside the folder of the recipe"
+            raise _Refused(
+                Diagnostic("outside-folder", message, value.span, hint="use a file in the folder of the recipe or below it")
+            )
         else:
             steps.append(step)
     return PurePosixPath(*steps)

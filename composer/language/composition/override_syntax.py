@@ -35,11 +35,11 @@ def read_assignment(source: Source, diagnostics: list[Diagnostic]) -> Assignment
     path, equals, value = source.text.partition("=")
     if not equals or not path.strip():
         whole = Span(source, 1, 1, 1, len(source.text) + 1)
-        raise Unsettable(Diagnostic("assignment", "what is set is written PATH=VALUE", whole, hint="such as n_layers=6"))
+        raise Unsettable(Diagnostic("assignment", "an override is written PATH=VALUE", whole, hint="such as n_layers=6"))
     if not value.strip():
         end = Span(source, 1, len(path) + 1, 1, len(path) + 2)
         raise Unsettable(
-            Diagnostic("empty-value", f"nothing is written after `{path.strip()}=`", end, hint=f"{path.strip()}=null deletes it")
+            Diagnostic("empty-value", f"a value is missing after `{path.strip()}=`", end, hint=f"{path.strip()}=null deletes it")
         )
     place, steps = 1, []
     for piece in path.split("."):

@@ -39,8 +39,8 @@ def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[Used], list[Dia
         entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEYS["block"])
         lent.append(Used(YamlEntry(name, Lent(entries, root.span)), file))
     if not lent:
-        hint = "a file of blocks has `blocks:`, and a recipe has its name and a graph"
-        return [], [Diagnostic("not-used", f"{file.text} defines no block and is no recipe", file.span, hint=hint)]
+        hint = "a file of blocks has `blocks:`; a recipe has `recipe:` and `graph:`"
+        return [], [Diagnostic("not-used", f"{file.text} is not a recipe and defines no blocks", file.span, hint=hint)]
     return lent, []
 
 
@@ -55,7 +55,7 @@ def taken_in(own: YamlEntry | None, used: Sequence[Used], place: Span) -> tuple[
         if name in mine:
             labels = (Label(span, f"the one of {one.file.text}"),)
             message = f"`{name}` is a block of {one.file.text} already"
-            found = Diagnostic("name-taken", message, mine[name].key.span, labels=labels, hint="name it differently")
+            found = Diagnostic("name-taken", message, mine[name].key.span, labels=labels, hint="choose another name")
             wrong.append(found)
         elif name in kept and kept[name].entry.key.span != span:
             clashes[name] = (kept[name].entry.key.span, span)

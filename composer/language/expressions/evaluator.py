@@ -77,10 +77,10 @@ def as_int(value: Value, span: Span) -> int:
     if isinstance(number, Fraction) and number.denominator != 1:
         line = span.source.lines[span.line - 1]
         written = line[span.column - 1 : span.end_column - 1] if span.line == span.end_line else "this"
-        message = f"`/` must come out even: {written.strip(QUOTES)} is {float(number):.6g}"
+        message = f"`/` must give an integer here: {written.strip(QUOTES)} is {float(number):.6g}"
         refuse("not-whole", message, span, hint="`//` divides and rounds down")
     if isinstance(number, float) and not number.is_integer():
-        refuse("not-whole", f"{number!r} is not a whole number", span)
+        refuse("not-whole", f"{number!r} is not an integer", span)
     return int(bounded(int(number), span))
 
 
@@ -106,7 +106,7 @@ def as_bool(value: Value, span: Span) -> bool:
 def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
     """A name's value, or a function of its arguments."""
     if len(path.steps) > 1:
-        refuse("not-a-value", f"`{path.text}` is a reference to a node, which has no value before the model runs", path.span)
+        refuse("not-a-value", f"`{path.text}` refers to a node, whose value is known only when the model runs", path.span)
     step = path.steps[0]
     if step.arguments is not None:
         return _call(step, path.span, scope)
@@ -115,9 +115,9 @@ def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
     if step.name in scope:
         return scope[step.name]
     if step.name in FUNCTIONS:
-        refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"give it its numbers: `{USAGE[step.name]}`")
+        refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"call it: `{USAGE[step.name]}`")
     if step.name == NONE:
-        refuse("not-a-value", "`none` empties a port, a slot or a tie; it is no value to reckon with", path.span)
+        refuse("not-a-value", "`none` leaves a port, a slot or a tie empty; it cannot be computed with", path.span)
     refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(near(step.name, [*scope, *BOOLEANS])))
 
 

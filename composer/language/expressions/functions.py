@@ -25,7 +25,7 @@ ARGUMENTS = {**dict.fromkeys(FUNCTIONS, (1, 1)), "min": (2, 32), "max": (2, 32),
 """The least and the most numbers that each takes."""
 USAGE = {**{name: f"{name}(x)" for name in FUNCTIONS}, "min": "min(a, b)", "max": "max(a, b)", "ceil_to": "ceil_to(x, multiple)"}
 DOMAINS = {
-    "sqrt": "a square root wants a number that is not negative",
-    "log": "a logarithm wants a number above 0",
-    "ceil_to": "the multiple is a whole number above 0",
+    "sqrt": "a square root needs a number that is at least 0",
+    "log": "a logarithm needs a number above 0",
+    "ceil_to": "the multiple must be an integer above 0",
 }

@@ -30,10 +30,10 @@ TOKEN = re.compile(
 NUMBER = re.compile(r"(?P<whole>\d+)?(?P<rest>(?:\.\d+)?(?:[eE][+-]?\d+)?)", re.ASCII)
 
 INSTEAD = {
-    "[": "YAML keeps the square brackets: write round ones, `layers(2)`",
-    "]": "YAML keeps the square brackets: write round ones, `layers(2)`",
-    "{": "YAML keeps the braces: write round brackets",
-    "}": "YAML keeps the braces: write round brackets",
+    "[": "square brackets are lists in YAML; use parentheses, as in `layers(2)`",
+    "]": "square brackets are lists in YAML; use parentheses, as in `layers(2)`",
+    "{": "braces are mappings in YAML; use parentheses",
+    "}": "braces are mappings in YAML; use parentheses",
     "=": "write `==` to compare; arguments are written without names",
     "!": "write `not`, or `!=` to compare",
     "&": "write `and`",
@@ -76,7 +76,7 @@ def tokenize(scalar: YamlScalar) -> list[Token]:
         if kind == "number" and tokens and tokens[-1].kind == "name" and text.startswith("."):
             index = text[1:].split(".")[0]
             refuse("expression-syntax", f"`{text}` after a name is neither a number nor a part of it", span,
-                   hint=f"a pass is read in brackets: `{tokens[-1].text}({index})`" if index.isdecimal() else "")  # fmt: skip
+                   hint=f"a pass goes in parentheses: `{tokens[-1].text}({index})`" if index.isdecimal() else "")  # fmt: skip
         if kind != "space":
             tokens.append(Token(kind, text, *match.span(), span))
     _check_brackets(tokens)
@@ -101,7 +101,7 @@ def _check_brackets(tokens: list[Token]) -> None:
         if token.text == "(":
             open_.append(token)
             if len(open_) > BRACKETS:
-                refuse("expression-too-deep", f"more than {BRACKETS} brackets stand inside one another", token.span)
+                refuse("expression-too-deep", f"more than {BRACKETS} brackets are nested", token.span)
         elif token.text == ")":
             if not open_:
                 refuse("unopened-bracket", "this closing bracket has no opening one", token.span)

@@ -19,7 +19,7 @@ COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 NOT, COMPARE, POWER = 3, 4, 8
 BINDING = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, COMPARE), "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": POWER}
 """How tightly an operator holds its operands; unary minus stands between `*` and `**`."""
-RANGE = "`:` makes a range, which stands in the brackets of a path"
+RANGE = "`:` makes a range, which is only allowed in the parentheses of a path"
 
 
 def parse_expression(scalar: YamlScalar) -> Expression:
@@ -85,7 +85,7 @@ class _Parser:
         start = self.place
         self.depth += 1
         if self.depth > NESTING:
-            refuse("expression-too-deep", f"more than {NESTING} operators stand inside one another", self.tokens[start - 1].span)
+            refuse("expression-too-deep", f"more than {NESTING} operators are nested", self.tokens[start - 1].span)
         left = self.operand(tightest)
         while (binding := BINDING.get(self.peek, 0)) >= tightest:
             operator = self.take().text
@@ -117,7 +117,7 @@ class _Parser:
             case Token(text="not"):
                 if tightest > NOT:
                     refuse("expression-syntax", "`not` binds less tightly than the operator before it", token.span,
-                           hint="put it in brackets: `(not …)`")  # fmt: skip
+                           hint="put it in parentheses: `(not …)`")  # fmt: skip
                 return Unary("not", self.binary(NOT), self.span(start))
         self.refuse_missing(token)
 
@@ -206,13 +206,13 @@ class _Parser:
         last = self.tokens[self.place - 1]
         match token.text:
             case ",":
-                message, hint = "a comma stands between the arguments of a path only", "as in `window(2, 3)`"
+                message, hint = "a comma is only allowed between the arguments of a path", "as in `window(2, 3)`"
             case ":":
                 message, hint = RANGE, "as in `layers(2:5)`"
             case "else":
                 message, hint = "this `else` has no `if`", "write `A if CONDITION else B`"
             case ".":
-                message, hint = "a dot stands between names only", ""
+                message, hint = "a dot is only allowed between names", ""
             case _:
                 message = f"an operator is missing between `{last.text}` and `{token.text}`"
                 hint = "masks are joined by `and` or `or`, numbers by `*`" if token.kind == "name" else ""

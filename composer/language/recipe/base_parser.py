@@ -17,7 +17,7 @@ from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 NAME = re.compile(NAME_PATTERN, re.ASCII)
-LETTERS = "letters, digits and underscores, a letter first, at most 64"
+LETTERS = "use at most 64 letters, digits and underscores, beginning with a letter"
 
 
 class BaseParser:
@@ -42,7 +42,7 @@ class BaseParser:
 
     def expression(self, node: YamlNode | None, name: str = "") -> ExpressionValue | None:
         """An expression, which stands under the key `name`."""
-        scalar = self.scalar(node, f"`{name}` is one value" if name else "one value is wanted here")
+        scalar = self.scalar(node, f"`{name}` is one value" if name else "a single value is expected here")
         if scalar is None:
             return None
         try:
@@ -69,7 +69,7 @@ class BaseParser:
             case If(then=then, otherwise=otherwise):
                 return self._is_reference(then) and self._is_reference(otherwise)
         hint = "compute with a node of its own, such as {type: add, in: [a, b]}"
-        self.error("bad-reference", expression.span, "an edge names a node or an input", hint=hint)
+        self.error("bad-reference", expression.span, "an edge must name a node or an input", hint=hint)
         return False
 
     # -- mappings
@@ -98,10 +98,10 @@ class BaseParser:
             self.error("bad-name", key.span, f"{quoted(key.text)} cannot be the name of {what}", hint=LETTERS)
             return False
         if key.text in reserved:
-            self.error("reserved-name", key.span, f"`{key.text}` is a word of the language and cannot be the name of {what}")
+            self.error("reserved-name", key.span, f"`{key.text}` is reserved and cannot be the name of {what}")
             return False
         if key.text == "training" and what in ("a node", "a loss"):
-            self.error("reserved-name", key.span, "every torch module keeps under `training` whether it is in training mode")
+            self.error("reserved-name", key.span, "`training` is an attribute of every torch module")
             return False
         return True
 

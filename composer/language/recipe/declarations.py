@@ -31,7 +31,7 @@ def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Itera
                 if param := _long_param(reader, entry.key, value):
                     yield param
             case YamlList(span=span):
-                hint = "a list that changes from pass to pass stands under `each` of a repeat"
+                hint = "values that change from pass to pass belong under `each` of a repeat"
                 reader.error("param-form", span, "a param is one value", hint=hint)
             case value:
                 yield Param(entry.key.text, entry.key.span, None, value)
@@ -56,7 +56,7 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
     required = flag is not None and flag.text == "true"
     if flag is not None and flag.text not in ("true", "false"):
         hint = "`required: true`, or leave it out"
-        reader.error("not-a-boolean", flag.span, f"{quoted(flag.text)} is no boolean", hint=hint)
+        reader.error("not-a-boolean", flag.span, f"{quoted(flag.text)} is not a boolean", hint=hint)
         if default is None:
             return None
     elif default is None and not required:
@@ -65,7 +65,7 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
     of = node.get("of")
     words = tuple(item.text for item in of.items if isinstance(item, YamlScalar)) if isinstance(of, YamlList) else ()
     if type_ == "choice" and not words:
-        reader.error("param-form", node.span, "a choice names what may be chosen", hint="of: [first, second]")
+        reader.error("param-form", node.span, "a choice needs the values to choose from", hint="of: [first, second]")
     return Param(
         name.text,
         name.span,
@@ -86,7 +86,7 @@ def inputs(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
         if declared is None:
             continue
         if declared.type.leading:
-            message = "an input of the model names all its axes, so `...` cannot stand among them"
+            message = "an input of the model names all its axes, so `...` cannot be used"
             reader.error("bad-type", declared.type.span, message, hint="such as float[batch, time, dim]")
         else:
             yield declared
@@ -96,8 +96,13 @@ def ports(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
     """The inputs of a block that a recipe defines."""
     for entry in reader.entries(node, "inputs"):
         if isinstance(entry.value, YamlMapping) and "default" in entry.value:
-            message = "only an input of the whole model has a default, since a block takes what it is given"
-            reader.error("input-default", entry.value.span, message, hint="give the model such an input, and pass it")
+            message = "only inputs of the whole model can have a default, not those of a block"
+            reader.error(
+                "input-default",
+                entry.value.span,
+                message,
+                hint="declare the input with its default on the model, and wire it to the block",
+            )
         if declared := _input(reader, entry):
             yield declared
 
@@ -131,7 +136,7 @@ def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
         try:
             parsed(pattern.text)
         except Unbalanced:
-            hint = "words to choose from stand between round brackets: *.(q|k).weight"
+            hint = "alternatives are written in parentheses: *.(q|k).weight"
             reader.error("init-pattern", pattern.span, "the brackets of this pattern do not match", hint=hint)
             continue
         if not isinstance(value, YamlMapping) or len(value.entries) != 1:

@@ -80,14 +80,14 @@ def _declared(reader: BaseParser, entry: YamlEntry, library: Library, outer: typ
     if not reader.declares(entry.key, "a block", VALUE_WORDS):
         return None
     if name in library and not is_defined(library[name]):
-        reader.error("name-taken", entry.key.span, f"`{name}` is a block of the library already", hint="name it differently")
+        reader.error("name-taken", entry.key.span, f"`{name}` is a block of the library already", hint="choose another name")
         return None
     if not isinstance(root, YamlMapping):
         hint = f"{name}: {{inputs: {{x: …}}, graph: {{…}}}}, on lines of their own"
         reader.error("value-form", root.span, "a block is defined by a mapping", hint=hint)
         return None
     if depth > NESTED:
-        reader.error("too-deep", entry.key.span, f"blocks are defined more than {NESTED} deep inside one another")
+        reader.error("too-deep", entry.key.span, f"block definitions are nested more than {NESTED} deep")
         return None
     reader.keys(root, keys_of("block"), "a block")
     if "graph" not in root:

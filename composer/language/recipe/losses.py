@@ -22,7 +22,7 @@ def losses(graphs: GraphParser, node: YamlNode | None, task: str) -> Iterator[Lo
     reader = graphs.reader
     for name, value in ((entry.key, entry.value) for entry in reader.entries(node, "losses")):
         if name.text == task:
-            reader.error("name-taken", name.span, f"`{task}` is the loss of the task", hint="name this one differently")
+            reader.error("name-taken", name.span, f"`{task}` is the loss of the task", hint="choose another name")
         if not reader.declares(name, "a loss"):
             continue
         if not isinstance(value, YamlMapping):
@@ -40,15 +40,15 @@ def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl |
     known = list(library.of(Loss))
     if kind.text not in known:
         if kind.text in library:
-            hint = f"give a node's number to one: {name.text}: {{in: node}}, or choose among {', '.join(known)}"
-            reader.error("not-a-loss", kind.span, f"{kind.text} is no loss", hint=hint)
+            hint = f"use the scalar of a node as a loss: {name.text}: {{in: node}}, or choose among {', '.join(known)}"
+            reader.error("not-a-loss", kind.span, f"{kind.text} is not a loss", hint=hint)
         else:
             reader.unknown("unknown-block", kind.span, "loss", kind.text, known)
         return None
     part = library[kind.text]
     edges = _edges(reader, node, part)
     if "input" in ports(part) and "input" not in edges:
-        reader.error("missing-key", name.span, f"the loss `{name.text}` is given nothing to judge", hint="in: node")
+        reader.error("missing-key", name.span, f"the loss `{name.text}` has no input", hint="in: node")
         return None
     keys = {*keys_of("loss"), *ports(part), *fields(part)}
     strange = [each for each in node if each.key.text not in keys]

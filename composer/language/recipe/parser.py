@@ -18,7 +18,7 @@ from composer.language.unknown_names import quoted
 from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 
 NEEDED = {
-    "recipe": ("a recipe starts with its name", "write `recipe: my_model` as the first line"),
+    "recipe": ("a recipe begins with its name", "write `recipe: my_model` as the first line"),
     "graph": ("a recipe needs a graph", "write `graph:` with the model's nodes below it"),
     "inputs": ("a recipe needs inputs", 'such as `inputs: {tokens: "int[batch, time]"}`'),
 }
@@ -78,7 +78,7 @@ def _language(reader: BaseParser, node: YamlNode | None) -> None:
     if version is None or version.text == str(LANGUAGE):
         return
     newer = version.text.isdigit() and int(version.text[:9]) > LANGUAGE
-    known = "newer than this composer reads" if newer else "none that this composer knows"
+    known = "newer than this composer reads" if newer else "not a version that this composer knows"
     hint = f"this composer reads language {LANGUAGE}"
     reader.error("language-version", version.span, f"language {version.text[:20]} is {known}", hint=hint)
 

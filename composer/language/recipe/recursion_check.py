@@ -48,7 +48,7 @@ def mistakes(definitions: Sequence[Definition]) -> list[Diagnostic]:
 def _cycle(path: Sequence[type[Part]], uses: Mapping[type[Part], Mapping[type[Part], Span]]) -> Diagnostic:
     *ahead, (last, first) = pairwise(path)
     labels = tuple(Label(uses[holder][held], f"holds {held.kind}") for holder, held in ahead)
-    message = f"a block cannot hold itself: {' → '.join(part.kind for part in path)}"
+    message = f"a block cannot contain itself: {' → '.join(part.kind for part in path)}"
     return Diagnostic("block-cycle", message, uses[last][first], labels=labels)
 
 
@@ -61,8 +61,8 @@ def _too_large(order: Iterable[type[Part]], of: Mapping[type[Part], Definition])
         held = [definition.library[name] for name in names if name in definition.library]
         sizes[part] = len(definition.body.nodes) + sum(sizes.get(one, 0) for one in held)
         if sizes[part] > NODES:
-            message = f"`{part.kind}` comes to {sizes[part]:,} nodes, and at most {NODES:,} can be written out"
-            hint = "what is the same many times belongs in a `repeat`"
+            message = f"`{part.kind}` expands to {sizes[part]:,} nodes; at most {NODES:,} are supported"
+            hint = "use a `repeat` for parts that occur many times"
             yield Diagnostic("too-many-nodes", message, definition.span, hint=hint)
 
 

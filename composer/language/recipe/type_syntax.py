@@ -19,7 +19,7 @@ def type_of(reader: BaseParser, scalar: YamlScalar) -> TypeDecl | None:
     match = TYPE.fullmatch(scalar.text)
     if match is None:
         hint = "a type is `int`, `float` or `bool` with its axes: int[batch, time]"
-        reader.error("bad-type", scalar.span, f"{quoted(scalar.text)} is no type", hint=hint)
+        reader.error("bad-type", scalar.span, f"{quoted(scalar.text)} is not a type", hint=hint)
         return None
     axes: list[Expression] = []
     leading, start = False, match.start(2)

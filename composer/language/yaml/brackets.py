@@ -47,7 +47,7 @@ def brackets(trouble: ErrorContext) -> Diagnostic | None:
         return None
     sign = opened.source.lines[opened.line - 1][opened.column - 1]
     if trouble.at_end or _outdented(trouble, opened) or not _closes(trouble, opened):
-        labels = () if trouble.at_end else (Label(trouble.place, "reading stopped here"),)
+        labels = () if trouble.at_end else (Label(trouble.place, "parsing stopped here"),)
         return trouble.diagnose("unclosed-bracket", f"this `{sign}` is never closed", place=opened, labels=labels)
     here = (Label(opened, "opened here"),)
     if trouble.character in {"]", "}"} and (sign + trouble.character) not in {"[]", "{}"}:

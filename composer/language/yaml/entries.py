@@ -70,19 +70,19 @@ def _wrong(key: YamlNode, value: YamlNode | None, kept: dict[str, YamlScalar]) -
     if key.text == MERGE and key.plain:
         return Diagnostic(
             "merge-key",
-            "`<<` merges mappings in YAML, which a recipe does not do",
+            "`<<` merges mappings in YAML, which recipes do not support",
             key.span,
             hint="write the keys out",
         )
     if key.text in kept:
         return Diagnostic(
-            "duplicate-key", f"`{key.text}` stands here twice", key.span, labels=(Label(kept[key.text].span, "first here"),)
+            "duplicate-key", f"`{key.text}` occurs twice", key.span, labels=(Label(kept[key.text].span, "first here"),)
         )
     if not is_empty(value):
         return None
     if _has_colon(key):
         return Diagnostic(
-            "empty-value", f"`{key.text}` has no value", key.span, hint="write one behind the colon, or leave the key out"
+            "empty-value", f"`{key.text}` has no value", key.span, hint="write one after the colon, or leave the key out"
         )
     hint = f"write `{key.text}: …`; if it belongs to the value before the comma, quote this value, or give it a line of its own"
     return Diagnostic("empty-value", f"`{key.text}` has no value", key.span, hint=hint)

@@ -22,7 +22,7 @@ def explain(error: Exception, source: Source, stop: ParseStop) -> Diagnostic:
     )
 
 
-NO_CHARACTER = "this escape stands for no character"
+NO_CHARACTER = "this is not an escape sequence"
 SINGLE_QUOTES = "single quotes keep a `\\` as it is"
 TOO_LARGE_ESCAPE = re.compile(r"\\U(?!000|0010)")
 
@@ -50,7 +50,7 @@ def refused_property(word: str, place: Span) -> Diagnostic:
     """The diagnostic of an alias, an anchor, a tag or a directive."""
     sign = {"alias": "*", "anchor": "&", "tag": "!", "directive": "%"}[word]
     article = "an" if word[0] == "a" else "a"
-    message = f"`{sign}` makes this {article} {word}, which a recipe does not have"
+    message = f"`{sign}` makes this {article} {word}, which recipes do not support"
     return Diagnostic(word, message, place, hint=f"quote a key or a value that begins with `{sign}`")
 
 
@@ -97,16 +97,14 @@ def colon(trouble: ErrorContext) -> Diagnostic | None:
         value = trouble.text[start:end]
         hint = f'write "{value}"' if '"' not in value else ""
         place = trouble.stretch(start, end)
-        return trouble.diagnose(
-            "unquoted-value", "quote this value: a colon and a space make a key of what is before them", hint, place=place
-        )
+        return trouble.diagnose("unquoted-value", "quote this value: a colon followed by a space ends a key", hint, place=place)
     if trouble.stop.is_key or last.span.column == trouble.indent + 1:
         return _colon_missing(trouble, last.span)
     labels = (
         Label(Span(trouble.source, last.span.line, last.span.column, last.span.line, last.span.column + 1), "the value above"),
     )
     place = trouble.stretch(trouble.indent, trouble.column)
-    message = "this line stands deeper than the one above it, which already has its value"
+    message = "this line is indented deeper than the one above it, which already has a value"
     return trouble.diagnose("bad-indentation", message, "begin it where the key above begins", place=place, labels=labels)
 
 
@@ -118,19 +116,19 @@ def missing_colon(trouble: ErrorContext) -> Diagnostic | None:
 def _colon_missing(trouble: ErrorContext, start: Span) -> Diagnostic:
     line = trouble.source.lines[start.line - 1]
     place = Span(trouble.source, start.line, start.column, start.line, max(start.column, len(line.rstrip())) + 1)
-    return trouble.diagnose("missing-colon", "a colon is missing: this line is no `key: value`", place=place)
+    return trouble.diagnose("missing-colon", "a colon is missing: this line is not `key: value`", place=place)
 
 
 def listing(trouble: ErrorContext) -> Diagnostic | None:
     """A list behind its key, or a line among items that is none."""
     if "sequence entries" in trouble.problem:
         return trouble.diagnose(
-            "misplaced-list", "a list begins on a line of its own", "write the items below the key, or in `[ ]`"
+            "misplaced-list", "a list must begin on a line of its own", "write the items below the key, or in `[ ]`"
         )
     if "block collection" not in trouble.context:
         return None
     return trouble.diagnose(
-        "bad-indentation", "this line stands among list items and is none", "begin it with `- `, or at the key's column"
+        "bad-indentation", "this line is between list items and is not one", "begin it with `- `, or at the key's column"
     )
 
 
@@ -145,14 +143,14 @@ def indentation(trouble: ErrorContext) -> Diagnostic | None:
         return trouble.diagnose("unclosed-quote", f"this quote is closed only on line {last.span.end_line}", place=place)
     if trouble.column > trouble.indent:
         return trouble.diagnose("trailing-text", "the value before this is complete", "quote the whole, or begin a new line")
-    return trouble.diagnose("bad-indentation", "this line is aligned with no key above it", "begin it where its neighbors begin")
+    return trouble.diagnose("bad-indentation", "this line is not aligned with any key above it", "indent it like its neighbors")
 
 
 def block_text(trouble: ErrorContext) -> Diagnostic | None:
     """Words behind the `|` or `>` that begins a text of several lines."""
     if "block scalar" not in trouble.context:
         return None
-    return trouble.diagnose("block-text", "text after `|` or `>` begins on the next line, indented", place=trouble.start)
+    return trouble.diagnose("block-text", "text after `|` or `>` must begin on the next line, indented", place=trouble.start)
 
 
 def after_the_end(trouble: ErrorContext) -> Diagnostic | None:
@@ -160,9 +158,9 @@ def after_the_end(trouble: ErrorContext) -> Diagnostic | None:
     if "document start" not in trouble.problem:
         return None
     if any(line.startswith("...") for line in trouble.source.lines[: trouble.line]):
-        return trouble.diagnose("several-documents", "the recipe has ended at `...`, above this")
-    message = "this line stands less deep than the first key"
-    return trouble.diagnose("bad-indentation", message, "begin every line of the top level in the same column")
+        return trouble.diagnose("several-documents", "the recipe already ended at `...`, above this line")
+    message = "this line is indented less than the first key"
+    return trouble.diagnose("bad-indentation", message, "all keys of the top level begin in the same column")
 
 
 RULES = (

@@ -50,7 +50,9 @@ def readable(source: Source) -> tuple[str, list[Diagnostic]]:
     before = prologue.group() if prologue else ""
     if directive := re.search("^%", before, re.MULTILINE):
         place = _character(source, directive.start())
-        found.append(Diagnostic("directive", "a recipe has no directives", place, hint="remove the lines that begin with `%`"))
+        found.append(
+            Diagnostic("directive", "recipes do not support directives", place, hint="remove the lines that begin with `%`")
+        )
         text = re.sub("^%", "#", before, flags=re.MULTILINE) + text[len(before) :]
     # The C parser takes a tab for a space between words and the other one does not; at the start of a line neither does.
     return SEPARATING_TABS.sub(lambda match: " " * len(match.group()), text), found
@@ -66,7 +68,7 @@ def _first_of_each_line(text: str) -> Iterator[re.Match[str]]:
 
 
 def _invisible(source: Source, match: re.Match[str]) -> Diagnostic:
-    message = f"{character_name(match.group())} has no place in a recipe"
+    message = f"{character_name(match.group())} is not allowed in a recipe"
     return Diagnostic("invisible-character", message, _character(source, match.start()), hint="delete it")
 
 

@@ -45,7 +45,7 @@ def rejoin(pieces: Sequence[YamlNode | None]) -> tuple[YamlScalar, int]:
 def cut_value(value: YamlScalar) -> Diagnostic:
     """The diagnostic of a value that YAML has cut, or would cut."""
     whole = written(value.span)
-    message = "quote this value, or give it a line of its own: inside `{ }` and `[ ]` a comma or a bracket ends it"
+    message = "quote this value, or give it a line of its own: inside `{ }` and `[ ]`, a comma or a bracket ends it"
     hint = f'write "{whole}"' if '"' not in whole and balance(whole) == 0 else ""
     return Diagnostic("unquoted-value", message, value.span, hint=hint)
 

@@ -105,7 +105,7 @@ class _Builder:
         span = self.span(event)
         first = Span(self.source, span.line, span.column, span.line, span.column + 1)
         if len(self.open) == DEEPEST:
-            self.note(Diagnostic("too-deep", f"more than {DEEPEST} lists and mappings stand inside one another", first))
+            self.note(Diagnostic("too-deep", f"more than {DEEPEST} lists and mappings are nested", first))
             raise _Refused
         self.open.append(_Open(isinstance(event, yaml.SequenceStartEvent), bool(event.flow_style), first))
 
@@ -157,7 +157,7 @@ class _Builder:
     def note(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
         if len(self.diagnostics) >= MOST:
-            message = "too many mistakes to go on reading"
+            message = "too many errors to continue"
             self.diagnostics.append(Diagnostic("too-many-errors", message, diagnostic.span))
             raise _Refused
 

@@ -92,10 +92,12 @@ class Windows:
         texts.check_length(data, seq_len)
         if seq_len < 2 or len(data.validation) < 2:
             raise TrainingError(
-                f"a window of {min(seq_len, len(data.validation))} tokens leaves nothing beside what is taken out"
+                f"a window of {min(seq_len, len(data.validation))} tokens has nothing left beside the masked spans"
             )
         if GAPS[0] in self.tokenizer.marks and gaps(seq_len)[1] > len(GAPS):
-            raise TrainingError(f"a sequence length of {seq_len} has {gaps(seq_len)[1]} gaps; there are marks for {len(GAPS)}")
+            raise TrainingError(
+                f"a sequence length of {seq_len} has {gaps(seq_len)[1]} masked spans; there are sentinel tokens for {len(GAPS)}"
+            )
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
         starts = torch.randint(len(data.train) - seq_len + 1, (batch_size,), generator=generator).numpy()
@@ -144,8 +146,8 @@ class Translation:
         for number, line in lines:
             if line.count("\t") != 1 or not all(side.strip() for side in line.split("\t")):
                 raise TrainingError(
-                    f"{path}, line {number} is no pair of texts: {line[:40]!r}",
-                    hint="a source, a tab, a target; a pair a line",
+                    f"{path}, line {number} is not a pair of texts: {line[:40]!r}",
+                    hint="write one pair per line: source, tab, target",
                 )
         boundary = int((1 - HELD_OUT) * len(lines))
         sides = [tuple(side.strip() for side in line.split("\t")) for _, line in lines]
@@ -174,8 +176,8 @@ class Translation:
             longest = max(max(len(source), len(target) - 1) for source, target in pairs)  # what the model reads of each
             if longest > seq_len:
                 raise TrainingError(
-                    f"{data.path} has a text of {longest} tokens with its end; the sequence length is {seq_len}",
-                    hint="take a longer context, or leave that pair out",
+                    f"{data.path} has a sequence of {longest} tokens, end token included; the sequence length is {seq_len}",
+                    hint="use a longer sequence length, or remove that pair",
                 )
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
@@ -262,7 +264,7 @@ def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
     row = TEXT_TASKS[learnable(task)]
     if row.marks and not (isinstance(tokenizer, MarkedTokenizer) and set(row.marks) <= set(tokenizer.marks)):
         raise TrainingError(
-            f"the tokenizer has no marks for {task}", hint=f"composer.train.marked(tokenizer, {task!r}) adds them"
+            f"the tokenizer has no special tokens for {task}", hint=f"composer.train.marked(tokenizer, {task!r}) adds them"
         )
     return row.objective(tokenizer)
 
@@ -272,5 +274,5 @@ def learnable(task: str | None) -> str:
     if task is None or task not in TEXT_TASKS:
         *first, last = TEXT_TASKS
         known = f"{', '.join(first)} or {last}"
-        raise TrainingError(f"training on a text takes a recipe for {known}; this one is {task or 'without a task'}")
+        raise TrainingError(f"training on text needs a recipe with the task {known}; this one has {task or 'no task'}")
     return task

@@ -45,7 +45,7 @@ def read_text(path: StrPath) -> str:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise TrainingError(f"cannot read {path}: {(error.strerror or 'it is no file').lower()}") from None
+        raise TrainingError(f"cannot read {path}: {(error.strerror or 'it is not a file').lower()}") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -89,7 +89,7 @@ def check_length(data: TextData, seq_len: int) -> None:
     if len(data.train) <= seq_len:
         raise TrainingError(
             f"{data.path} has {len(data.train)} tokens to train on; a sequence length of {seq_len} needs {seq_len + 1}",
-            hint="give more text or a shorter sequence length",
+            hint="use more text or a shorter sequence length",
         )
     if len(data.validation) == 0:
         raise TrainingError(f"{data.path} is too short to hold out a tenth of it")

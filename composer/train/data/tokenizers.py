@@ -75,8 +75,8 @@ class CharacterTokenizer:
         except KeyError as unknown:
             character = unknown.args[0]
             raise TrainingError(
-                f"the character {character!r} (U+{ord(character):04X}) is not among the {self.size} this model knows",
-                hint="leave it out, or train with a byte or BPE tokenizer, which know every character",
+                f"the character {character!r} (U+{ord(character):04X}) is not among the {self.size} of this model's vocabulary",
+                hint="leave it out, or train with a byte or BPE tokenizer, which can encode every character",
             ) from None
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -148,7 +148,9 @@ def characters_of(text: str) -> CharacterTokenizer:
 def train_bpe(text: str, *, size: int) -> BPETokenizer:
     """Learn at most `size` tokens from the text: the 256 bytes, and the pairs worth joining (Sennrich et al. 2016)."""
     if size < 256:
-        raise TrainingError(f"a vocabulary of {size} cannot hold the 256 bytes", hint="take 256 or more, or characters")
+        raise TrainingError(
+            f"a vocabulary of {size} cannot hold the 256 bytes", hint="use 256 or more, or the character tokenizer"
+        )
     pieces = tokenizers.Tokenizer(tokenizers.models.BPE())
     pieces.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     pieces.decoder = tokenizers.decoders.ByteLevel()
@@ -179,7 +181,7 @@ def load_tokenizer(path: StrPath) -> Tokenizer:
     """Read the tokenizer that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library."""
     tokenizer = from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     if tokenizer is None:
-        raise TrainingError(f"{path} holds no tokenizer")
+        raise TrainingError(f"{path} is not a tokenizer")
     return tokenizer
 
 

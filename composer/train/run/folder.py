@@ -95,7 +95,7 @@ def open_folder(path: Path) -> RunFolder:
     run = RunFolder(path)
     for part in (run.recipe, run.settings, run.tokenizer, run.data):
         if not part.exists():
-            raise TrainingError(f"{path} is no run folder: there is no {part.name}")
+            raise TrainingError(f"{path} is not a run folder: there is no {part.name}")
     return run
 
 
@@ -128,12 +128,12 @@ def refuse_changes(run: RunFolder, *, recipe: str | None, settings: TrainSetting
     """Raises: TrainingError that says what differs, where a run would go on with something other than it began with."""
     identity = json.loads(run.data.read_text(encoding="utf-8"))
     if hashlib.sha256(text.encode("utf-8")).hexdigest() != identity["sha256"]:
-        raise TrainingError(f"{path} is not the text this run began with: its checksum differs")
+        raise TrainingError(f"{path} is not the text that this run started with: its checksum differs")
     began_with = run.recipe.read_text(encoding="utf-8")
     if recipe is not None and recipe != began_with:
         lines = difflib.unified_diff(began_with.splitlines(), recipe.splitlines(), n=0, lineterm="")
         changed = [line for line in lines if line[0] in "+-" and line[:3] not in ("+++", "---")]
-        raise TrainingError(f"the recipe is not the one this run began with: {'; '.join(changed[:4])}")
+        raise TrainingError(f"the recipe is not the one that this run started with: {'; '.join(changed[:4])}")
     changes = [] if settings is None else fixed_changes(load_settings(run.settings), settings)
     if changes:
-        raise TrainingError(f"a resumed run keeps its settings, but {', '.join(changes)}", hint="begin a new run to change them")
+        raise TrainingError(f"a resumed run keeps its settings, but {', '.join(changes)}", hint="start a new run to change them")

@@ -79,8 +79,8 @@ class Choices:
     def _next(self, what: BlockChoice, scope: Scope, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
         """What another name stands for."""
         if depth == DEPTH:
-            message = f"more than {DEPTH} names lead from one to the next here"
-            self.report.error("too-deep", span, message, hint="does a block hold itself?")
+            message = f"more than {DEPTH} params refer to one another here"
+            self.report.error("too-deep", span, message, hint="does a block contain itself?")
             raise StopExpansion
         return self.choose(what, scope, depth + 1)
 
@@ -90,7 +90,7 @@ class Choices:
     def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
         """Raises for what is written where a block is wanted."""
         if set_here is None:
-            self.report.error("slot-form", span, "a block is wanted here", hint="name one, or write {type: …}")
+            self.report.error("slot-form", span, "a block is expected here", hint="name one, or write {type: …}")
         else:
             self.report.error("slot-form", span, message, labels=(Label(set_here, "set here"),))
         raise StopExpansion

@@ -33,15 +33,15 @@ class Uses:
         """
         part, around = what.part, site.home.holder
         if not is_node(part):
-            hint = "it fills a slot of another block"
-            self.report.error("not-a-node", what.type_span, f"{part.kind} is no node of a graph", hint=hint)
+            hint = "use it in a slot of another block"
+            self.report.error("not-a-node", what.type_span, f"{part.kind} cannot be a node of a graph", hint=hint)
             raise StopExpansion
         node = self.expansion.new(site, what.span)
         node.part = part
         settle(node, what.settings, scope, site, self.expansion.values)
         if part.position_inputs and site.home.shut:
-            message = f"{part.kind} needs positions, which the holder of this slot cannot hand on"
-            hint = "write it as a node of its own, before or after the holder"
+            message = f"{part.kind} needs positions, which a block in this slot is not passed"
+            hint = "move it to a node of its own, before or after this block"
             self.report.error("slot-form", what.type_span, message, hint=hint)
             raise StopExpansion
         if is_defined(part):
@@ -83,7 +83,7 @@ class Uses:
         written = entry.value
         assert isinstance(written, ExpressionValue)
         if state.home.sealed:
-            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="write it as a node of its own")
+            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="move it to a node of its own")
             raise StopExpansion
         node = self.expansion.new(Site(state.name + SUFFIX, state.home, written.span, ""), state.span)
         node.part, node.read = Renewal, True

@@ -67,7 +67,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
             seen.add(key)
             yield diagnostic
         if len(seen) == MOST:
-            yield Diagnostic("too-many-errors", "too many mistakes to go on", span)
+            yield Diagnostic("too-many-errors", "too many errors to continue", span)
             return
 
 

@@ -63,7 +63,7 @@ class Evaluator:
                 return RefPath((PathStep("none", None, expression.span, expression.span),), expression.span), scope
             else:
                 return expression, scope
-        self.report.error("too-deep", expression.span, "these names lead back to themselves")
+        self.report.error("too-deep", expression.span, "these names refer to themselves")
         raise StopExpansion
 
     def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:
@@ -130,8 +130,8 @@ class Evaluator:
         for name in names(expression):
             binding = scope.values.get(name)
             if self._is_size(binding):
-                message = f"`{name}` is known once the sizes of tensors are, which is too late here"
-                hint = "numbers of blocks may be computed from it; for all else, make it a param"
+                message = f"`{name}` is known only after tensor sizes are, which is too late here"
+                hint = "only fields of blocks can be computed from it; elsewhere, use a param"
                 raise ExpressionError(Diagnostic("not-a-value", message, expression.span, hint=hint))
             if name not in values and isinstance(binding, Deferred):
                 values[name] = "none" if binding.holds is None else binding  # type: ignore[assignment]  # reported by evaluate: it is no number
@@ -180,7 +180,7 @@ def convert(value: Value, form: Any, name: str, span: Span, expression: Expressi
     for limit, wrong, words in _bounds(form, number):
         if wrong:
             note = f"{shown}" if expression is not None and names(expression) else ""
-            raise ExpressionError(Diagnostic("out-of-range", f"`{name}` is {words} {limit}, not {shown}", span, note=note))
+            raise ExpressionError(Diagnostic("out-of-range", f"`{name}` must be {words} {limit}, not {shown}", span, note=note))
     return number
 
 

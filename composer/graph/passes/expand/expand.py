@@ -108,7 +108,7 @@ class Expander:
         for declared in body.nodes:
             if declared.name in graph.inputs or declared.name in graph.nodes:
                 message = f"`{declared.name}` is an input of this graph already"
-                self.report.error("name-taken", declared.span, message, hint="name the node differently")
+                self.report.error("name-taken", declared.span, message, hint="choose another name for the node")
                 continue
             inner = Scope(graph, scope.values, scope.outer, declared.name, scope.library)
             site = Site(declared.name, graph, declared.span, above)
@@ -133,15 +133,15 @@ class Expander:
             Stop: where there is none, which is reported.
         """
         if len(self.expansion.all_nodes) > NODES:
-            hint = "passes that agree in all that they read count once"
-            self.report.error("too-many-nodes", site.span, f"more than {NODES:,} nodes differ from one another", hint=hint)
+            hint = "passes with equal values count once"
+            self.report.error("too-many-nodes", site.span, f"the model has more than {NODES:,} different nodes", hint=hint)
             raise TooMuch
         self.depth += 1
         before, self.report.inside = self.report.inside, site.home
         try:
             if self.depth > DEPTH:
-                message = f"blocks stand more than {DEPTH} deep inside one another"
-                self.report.error("too-deep", site.span, message, hint="does a block hold itself?")
+                message = f"blocks are nested more than {DEPTH} deep"
+                self.report.error("too-deep", site.span, message, hint="does a block contain itself?")
                 raise StopExpansion
             match what:
                 case BlockChoice():

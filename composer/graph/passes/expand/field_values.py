@@ -115,7 +115,7 @@ class Fields:
         settings = target.settings
         if settings.edges or settings.when or settings.tie:
             self.report.error(
-                "slot-form", target.span, f"{part.kind} in a slot takes its fields alone", hint="no `in`, `when` or `tie` here"
+                "slot-form", target.span, f"{part.kind} takes only its own fields in a slot", hint="remove `in`, `when` and `tie`"
             )
         values = tuple(self._part_fields(target, place, node))
         if any(value is None for _, value in values):

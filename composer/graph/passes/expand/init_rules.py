@@ -17,7 +17,7 @@ from composer.language.recipe.ast import ExpressionValue, InitRule
 
 Start = tuple[str, str, float, Span]
 """A pattern over names of parameters, the initializer and its number, and where that is written."""
-WANTED = {"normal": "a standard deviation", "uniform": "half a width"}
+WANTED = {"normal": "a standard deviation", "uniform": "the bound of a uniform distribution"}
 
 
 def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[Start]:
@@ -27,7 +27,7 @@ def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -
         if number is None:
             continue
         if number < 0 and rule.how in WANTED:
-            values.report.error("out-of-range", rule.value.span, f"{WANTED[rule.how]} is at least 0, not {number:g}")
+            values.report.error("out-of-range", rule.value.span, f"{WANTED[rule.how]} must be at least 0, not {number:g}")
         yield rule.pattern, rule.how, number, rule.span
 
 

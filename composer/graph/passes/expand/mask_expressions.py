@@ -50,7 +50,7 @@ class MaskReader:
         self.report.error(
             "mask-form",
             expression.span,
-            "a mask is made of predicates with `and`, `or` and `not`",
+            "a mask consists of predicates, joined by `and`, `or` and `not`",
             hint="such as causal and window(1024)",
         )
         raise StopExpansion
@@ -71,7 +71,10 @@ class MaskReader:
         known = self.library.of(Mask)
         if name == "none":
             self.report.error(
-                "not-optional", path.span, f"`{self.field.name}` cannot be empty", hint="`full` lets every query see every key"
+                "not-optional",
+                path.span,
+                f"`{self.field.name}` cannot be empty",
+                hint="use `full` to let every query see every key",
             )
             raise StopExpansion
         if name not in known:
@@ -104,8 +107,8 @@ class MaskReader:
                 raise StopExpansion  # it cannot be read, which has been reported
         if expression is not None:
             if depth == DEPTH:
-                message = f"more than {DEPTH} names lead from one to the next here"
-                self.report.error("too-deep", path.span, message, hint="does a mask hold itself?")
+                message = f"more than {DEPTH} params refer to one another here"
+                self.report.error("too-deep", path.span, message, hint="does a mask contain itself?")
                 raise StopExpansion
             return self.mask(expression, binding.scope, depth + 1)
         if isinstance(held, Part) and not is_node(type(held)):
@@ -118,7 +121,7 @@ class MaskReader:
     def _mask_argument(self, field: FieldSpec, argument: Any, part: type[Part], scope: Scope) -> FieldValue:
         form = field.form
         if isinstance(argument, Slice):
-            self.report.error("mask-arguments", argument.span, f"a range is no argument of {part.kind}")
+            self.report.error("mask-arguments", argument.span, f"a range cannot be an argument of {part.kind}")
             raise StopExpansion
         expression = self.values.branch(argument, scope)
         if isinstance(form, NumberOrNodeRef):
@@ -137,7 +140,7 @@ class MaskReader:
             self.report.error("mask-edge", argument.span, f"{part.kind} takes a node or an input, not a number")
             raise StopExpansion
         if self.node is None:
-            self.report.error("mask-edge", argument.span, "a mask that names a node cannot stand here")
+            self.report.error("mask-edge", argument.span, "a mask that names a node cannot be used here")
             raise StopExpansion
         base = f"{part.kind}_{'_'.join(step.name for step in expression.steps)}"
         port, count = base, 1

@@ -67,7 +67,7 @@ def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Ev
     if edge.references is None:
         node.edges[port] = PendingEdge(port, (), scope, edge.key, failed=True)
     elif len(edge.references) != 1 and not several:
-        message = f"port {port} takes one value, {len(edge.references)} are written"
+        message = f"port {port} takes one value, not {len(edge.references)}"
         hint = "merge them first: {type: add, in: […]} or {type: concat, in: […]}"
         values.report.error("one-value", edge.key, message, hint=hint)
     else:
@@ -75,4 +75,6 @@ def _edge(node: NodeBuilder, port: str, edge: EdgeDecl, scope: Scope, values: Ev
 
 
 def _already_fed(edge: EdgeDecl, values: Evaluator) -> None:
-    values.report.error("fed-port", edge.key, "what a slot is given comes from its holder", hint="remove this edge")
+    values.report.error(
+        "fed-port", edge.key, "the input of a block in a slot comes from the block around it", hint="remove this edge"
+    )

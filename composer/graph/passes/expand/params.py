@@ -73,7 +73,7 @@ class Params:
                 path = error.args[1][::-1]  # each names the next
                 start = path.index(min(path[:-1], key=list(declared).index))
                 path = [*path[start:-1], *path[: start + 1]]
-                self.report.error("param-cycle", declared[path[0]].span, f"params that need each other: {' → '.join(path)}")
+                self.report.error("param-cycle", declared[path[0]].span, f"params depend on each other: {' → '.join(path)}")
                 for name in path:
                     needs.pop(name, None)
                 needs = {name: [other for other in others if other in needs] for name, others in needs.items()}
@@ -99,7 +99,7 @@ class Params:
                 "value-form",
                 param.default.span,
                 f"`{param.name}` is one value",
-                hint="a list that changes from pass to pass stands under `each` of a repeat"
+                hint="values that change from pass to pass belong under `each` of a repeat"
                 if isinstance(param.default, YamlList)
                 else "a block is written in the long form: {type: block, default: …}",
             )
@@ -139,7 +139,7 @@ class Params:
                 continue
             limit = as_real(self.values.evaluate(bound.expression, scope), bound.span)
             if wrong(binding.value, limit):
-                message = f"{param.name} is {words} {limit}, not {binding.value}"
+                message = f"{param.name} must be {words} {limit}, not {binding.value}"
                 labels = (Label(bound.span, "declared here"),)
                 self.report.error("out-of-range", binding.span, message, labels=labels)
                 raise StopExpansion

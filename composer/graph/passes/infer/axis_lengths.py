@@ -44,8 +44,8 @@ def demand(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
             continue
         for index, one in enumerate(each_of(types)):
             if isinstance(one, TensorType) and one.optional:
-                message = f"an optional input may be absent, and port {port} of {node.part.kind} cannot do without"
-                hint = "feed it to a mask or an optional port, or give the input a default"
+                message = f"port {port} of {node.part.kind} is required, and an optional input may be absent"
+                hint = "wire it to a mask or an optional port, or give the input a default"
                 place = index if isinstance(types, tuple) else None
                 here.at_port(node, port, "optional-edge", message, hint, index=place)
 
@@ -82,11 +82,11 @@ def extents(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str,
         wanted = TypePattern(port.type.dtype, port.type.leading, port.type.axes, port.type.text)
         try:
             if type_.optional and not port.optional:
-                raise Mismatch(f"takes {port.type.text}, and this is an optional input, which may be absent")
+                raise Mismatch(f"takes {port.type.text}, and an optional input may be absent")
             match(wanted, type_, sizes, fixed)
             agree(wanted, type_, {**fixed, **sizes})
         except (Mismatch, KeyError) as wrong:
-            message = wrong.message if isinstance(wrong, Mismatch) else f"needs {wrong}, which nothing here gives"
+            message = wrong.message if isinstance(wrong, Mismatch) else f"needs {wrong}, which is not known here"
             what = f"port {port.port} of {node.part.kind if node.part else node.name} {message}"
             here.at_port(node, port.port, "type-mismatch", what, more=(Label(port.type.span, "declared here"),))
             fits = False

@@ -96,7 +96,7 @@ class WeightTyper:
             length = item if isinstance(item, int) else size(declared(item), self.sizes)
             if not isinstance(length, int):
                 message = f"`{name}` of {self.node.part.kind} would be `{length}` wide, which is known only when the model runs"
-                hint = "give that axis a number, in `inputs` or by a node before this one"
+                hint = "give that axis a number, in `inputs` or with a node before this one"
                 self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
                 raise StopExpansion
             found.append(length)
@@ -113,7 +113,7 @@ class WeightTyper:
         expert = self._fill(filled, given, wanted)
         self.writing.grows = grows
         if isinstance(expert, TypedBlock) and (learner := next((n for n, one in slots(expert) if _learns(one)), None)):
-            message = f"what fills `{learner}` of an expert has parameters, which all experts would share"
+            message = f"the block in the slot `{learner}` of an expert has parameters, which all experts would share"
             place = filled.span if filled is not None else self.node.name_span
             self.here.report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
             raise StopExpansion
@@ -127,7 +127,7 @@ class WeightTyper:
         if isinstance(out, Unknown):
             raise StopExpansion
         if isinstance(wanted, TensorType) and not wanted.agrees(out):
-            message = f"what fills this slot of {self.node.part.kind} returns {out}; {wanted} is wanted"
+            message = f"the block in this slot of {self.node.part.kind} returns {out} instead of {wanted}"
             self.here.report(Diagnostic("type-mismatch", message, filled.span))
             raise StopExpansion
         return typed

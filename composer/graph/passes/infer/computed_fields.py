@@ -118,7 +118,7 @@ class FieldComputer:
             Stop: where it does not, which is reported.
         """
         formula = declared(field.derived)
-        unless = f"`{field.name}` of {node.part.kind} is {field.derived} unless written, and"
+        unless = f"`{field.name}` of {node.part.kind} is {field.derived} by default, and"
         real = isinstance(field.form, Real)
         try:
             value: Any = evaluate(formula, plain(known)) if real else size(formula, known)
@@ -129,7 +129,7 @@ class FieldComputer:
         if isinstance(value, Symbolic):
             axis = next(name for name in sorted(names(formula)) if isinstance(known.get(name), Symbolic))
             message = f"{unless} `{axis}` is `{known[axis]}`"
-            hint = f"that is known only when the model runs: write `{field.name}`, or give the axis a number"
+            hint = f"that is known only when the model runs: set `{field.name}`, or give the axis a number"
             self.here.report(Diagnostic("derived", message, node.name_span, hint=hint))
             raise StopExpansion
         return float(value) if real else as_int(value, node.name_span)

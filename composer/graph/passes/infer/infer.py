@@ -78,7 +78,7 @@ class Inference:
                 self.top.report(Diagnostic("bad-type", str(error), expression.span))
                 continue
             if isinstance(length, int) and length < 1:
-                message = f"an axis is at least 1 long, not {length}"
+                message = f"an axis must have a length of at least 1, not {length}"
                 self.top.report(Diagnostic("bad-type", message, expression.span))
                 continue
             axes.append(Axis(expression.text if isinstance(expression, RefPath) else "axis", length))
@@ -102,7 +102,7 @@ class Inference:
             if axis not in axes and UNKNOWN not in root.inputs.values():
                 self.top.report(unknown("unknown-axis", span, "axis", axis, [name for name in axes if not name.isdigit()]))
             elif isinstance(given, TensorType) and (given.dtype != "int" or str(given.axes[-1] if given.axes else "") != axis):
-                message = f"positions of {axis} are int[batch, {axis}] or int[{axis}], not {given}"
+                message = f"positions of {axis} must be int[batch, {axis}] or int[{axis}], not {given}"
                 self.top.report(Diagnostic("positions", message, span))
         if recipe.task and self.program.sound:
             for found in purpose_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span):
@@ -168,12 +168,12 @@ class Inference:
         """A dropped node is its input, which must be of the type of its output."""
         refs = [ref for wire in node.wires for ref in wire.refs]
         if len(refs) != 1:
-            message = f"`{node.name}` is dropped here and has {len(refs)} inputs, so it cannot pass one on"
+            message = f"`{node.name}` is left out here and has {len(refs)} inputs, so none can take its place"
             here.report(Diagnostic("dropped-node", message, node.name_span))
             return
         into, out = first_of(around.type_of(refs[0])), next(iter(typed.outputs.values()), UNKNOWN)
         if isinstance(into, TensorType) and isinstance(out, TensorType) and not into.agrees(out):
-            message = f"`{node.name}` is dropped here and cannot pass its input on: {into} comes in, {out} is wanted"
+            message = f"`{node.name}` is left out here, and its input cannot take its place: {into} instead of {out}"
             here.report(Diagnostic("dropped-node", message, node.name_span))
 
     # -- nodes with a graph of their own

@@ -37,10 +37,12 @@ def shape_mistakes(inputs: Mapping[str, InputDecl], types: Mapping[str, Type]) -
             continue
         lacking = next((size for size in type_.sizes if not isinstance(size, int) and size not in known), None)
         if not given:
-            yield _mistake(item.default, "every input has a default, so that nothing says how many rows there are")
+            yield _mistake(item.default, "every input has a default, so the batch size is unknown")
         elif lacking is not None:
-            yield _mistake(item.default, f"the axis `{lacking}` of `{name}` is one of no input that is always given")
+            yield _mistake(item.default, f"the axis `{lacking}` of `{name}` is not an axis of any input without a default")
 
 
 def _mistake(default: ExpressionValue, message: str) -> Diagnostic:
-    return Diagnostic("input-default", message, default.span, hint="what is left out is made in the shape of what is there")
+    return Diagnostic(
+        "input-default", message, default.span, hint="the shape of a default is taken from the inputs that are passed"
+    )

@@ -30,21 +30,19 @@ def walked(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
     if not known:
         shown = sorted({str(axis) for axis in axes if not isinstance(axis.size, int)})
         hint = f"the axes here are {', '.join(shown)}" if shown else ""
-        raise Unfit(
-            Diagnostic("scan-axis", f"nothing that `{node.name}` is given has an axis `{node.axis}`", node.axis_span, hint=hint)
-        )
+        raise Unfit(Diagnostic("scan-axis", f"no input of `{node.name}` has an axis `{node.axis}`", node.axis_span, hint=hint))
     if len(lengths := dict.fromkeys(axis.size for axis in known)) > 1:
         message = f"several axes are called `{node.axis}`: {', '.join(map(str, lengths))}"
-        raise Unfit(Diagnostic("scan-axis", message, node.axis_span, hint="name the one that is meant by its length"))
+        raise Unfit(Diagnostic("scan-axis", message, node.axis_span, hint="name the axis by its length"))
     axis = known[0]
     places = {name: [i for i, one in enumerate(type_.axes) if _is(one, axis)] for name, type_ in single.items()}
     for name, found in places.items():
         if len(found) > 1:
-            message = f"`{name}` is {single[name]}, which has the axis `{node.axis}` twice, so it has no one step"
+            message = f"`{name}` is {single[name]}, which has the axis `{node.axis}` twice"
             raise Unfit(Diagnostic("scan-axis", message, _wire(node, name)))
     several = [name for name, types in given.items() if isinstance(types, tuple) and any(_has(one, axis) for one in types)]
     if several:
-        message = f"a range of passes arrives whole, and this one has the axis `{node.axis}`"
+        message = f"a range of passes cannot be scanned, and this one has the axis `{node.axis}`"
         hint = "merge it before the scan: {type: add, in: …} or {type: concat, in: …}"
         raise Unfit(Diagnostic("scan-axis", message, _wire(node, several[0]), hint=hint))
     return axis, {name: found[0] for name, found in places.items() if found}
@@ -70,8 +68,8 @@ def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
         return {handed[0]: outputs[0]}
     for name in matched:
         if name in steps:
-            message = f"`{name}` has the axis `{node.axis}`, so it arrives step by step, and it is returned as well"
-            raise Unfit(Diagnostic("carried", message, _wire(node, name), hint="give the two different names"))
+            message = f"`{name}` has the axis `{node.axis}`, so it is scanned, and the graph also returns it"
+            raise Unfit(Diagnostic("carried", message, _wire(node, name), hint="use two different names"))
     return matched
 
 
@@ -113,7 +111,7 @@ def changes(node: ScanNode, types: InputTypes, returned: PortTypes, back: Mappin
             message = f"`{name}` starts as an optional input, which may be absent"
             yield Diagnostic("optional-edge", message, _wire(node, name), hint="give the input a default")
         elif isinstance(start, TensorType) and isinstance(after, TensorType) and not start.agrees(after):
-            message = f"`{name}` starts as {start} and each step returns {after}; what is carried keeps its type"
+            message = f"`{name}` starts as {start} and each step returns {after}; the carry must keep its type"
             yield Diagnostic("carried", message, _wire(node, name))
 
 

@@ -99,7 +99,7 @@ class Surroundings:
             self.at_port(node, port, "type-mismatch", f"port {port} of {node.part.kind} {wrong.message}")
             raise StopExpansion from None
         except KeyError as missing:
-            message = f"port {port} of {node.part.kind} needs {missing}, which nothing here gives"
+            message = f"port {port} of {node.part.kind} needs {missing}, which is not known here"
             self.at_port(node, port, "type-mismatch", message)
             raise StopExpansion from None
 

@@ -20,8 +20,8 @@ def fetch(
         return refs
     assert home.holder is not None, "a reference leads to a graph that is not around it"
     if home.sealed:
-        hint = "its holder computes by itself; write the parts as nodes to wire them freely"
-        report.error("slot-edge", span, "what fills this slot sees only what its holder gives it", hint=hint)
+        hint = "move it to a node of its own to wire it freely"
+        report.error("slot-edge", span, "a block in this slot sees only the input that the block around it passes", hint=hint)
         raise StopExpansion
     outer = fetch(home.holder.home, owner, refs, many, label, span, report)
     key = (outer, many)

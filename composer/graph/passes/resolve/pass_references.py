@@ -40,14 +40,14 @@ def chosen(node: NodeBuilder, step: PathStep | None, scope: Scope, before: int |
         return [count - 1]
     if len(step.arguments) != 1:
         hint = f"{node.name}(0), {node.name}(2:5) or {node.name}(:)"
-        _refuse(values, step.span, "one pass or one range stands in the brackets", hint)
+        _refuse(values, step.span, "write one pass or one range in the parentheses", hint)
     argument = step.arguments[0]
     if isinstance(argument, Slice):
         bounds = [None if bound is None else _index(bound, scope, values) for bound in (argument.start, argument.stop)]
         return range(*slice(*bounds).indices(count if before is None else before))
     index = _index(argument, scope, values)
     if before is not None and not 0 <= index < before:
-        there = f"pass {before} sees the passes 0 to {before - 1}" if before else "the first pass has none before it"
+        there = f"pass {before} sees the passes 0 to {before - 1}" if before else "nothing comes before the first pass"
         counted = sorted(names(argument) & scope.values.keys())
         hint = f"read it where it exists: … if {counted[0]} > 0 else none" if index < 0 and counted else ""
         _refuse(values, argument.span, f"there is no earlier pass {index} of `{node.name}`: {there}", hint)

@@ -50,7 +50,7 @@ class References:
         """What a written reference names, as references in the graph `home`; none for `none`."""
         expression = self.values.branch(expression, scope)
         if not isinstance(expression, RefPath):
-            self.report.error("bad-reference", expression.span, "an edge names a node or an input")
+            self.report.error("bad-reference", expression.span, "an edge must name a node or an input")
             raise StopExpansion
         first, *steps = expression.steps
         if expression.text == "none" or scope.lacks(first.name):
@@ -64,8 +64,8 @@ class References:
             if earlier is not None and first.arguments is None:
                 hint = f"an earlier pass is {first.name}(index), with an index below this one"
                 if target.passes is None:
-                    hint = f"what `{first.name}` is given is `input`"
-                self.report.error("inside-itself", first.span, f"`{first.name}` is what this node is a part of", hint=hint)
+                    hint = f"the input of `{first.name}` is called `input`"
+                self.report.error("inside-itself", first.span, f"`{first.name}` contains this node", hint=hint)
                 raise StopExpansion
             refs = self.node(owner, target, steps, scope, expression.span, first=first, before=earlier)
         self.count += len(refs)
@@ -99,11 +99,9 @@ class References:
             others = [name for name in known if name != scope.inside]
             self.report.diagnostics.append(unknown("unknown-node", step.name_span, "node", step.name, others))
         else:
-            labels = (Label(elsewhere, "it stands inside another graph"),)
+            labels = (Label(elsewhere, "it is inside another graph"),)
             hint = "name the graph first, such as `group.node`"
-            self.report.error(
-                "unknown-node", step.name_span, f"`{step.name}` is not in sight from here", hint=hint, labels=labels
-            )
+            self.report.error("unknown-node", step.name_span, f"`{step.name}` is not in scope here", hint=hint, labels=labels)
         raise StopExpansion
 
     def _elsewhere(self, name: str) -> Span | None:
@@ -135,7 +133,9 @@ class References:
         if node.passes is not None:
             return self._passes(node, steps, scope, span, first, before)
         if first is not None and first.arguments is not None:
-            self.report.error("not-a-repeat", first.span, f"`{node.name}` has no passes", hint=f"write {node.name} alone")
+            self.report.error(
+                "not-a-repeat", first.span, f"`{node.name}` has no passes", hint=f"write {node.name} without an index"
+            )
             raise StopExpansion
         if not steps:
             return (Ref(node.name),)
@@ -167,7 +167,7 @@ class References:
         if step.name == next(iter(known)):
             return ""
         if node.dropped:
-            self.report.error("dropped-node", step.span, f"`{node.name}` is dropped here, so it has no `{step.name}`")
+            self.report.error("dropped-node", step.span, f"`{node.name}` is left out here, so it has no `{step.name}`")
             raise StopExpansion
         if known[step.name].endswith("?"):
             node.requested_outputs.add(step.name)
@@ -222,7 +222,7 @@ class References:
         if found or (before is not None and not (steps and passes)):
             return found
         if not steps:
-            self.report.error("empty-range", first.span if first else span, f"no pass of `{node.name}` lies in this range")
+            self.report.error("empty-range", first.span if first else span, f"no pass of `{node.name}` is in this range")
             raise StopExpansion
         partly = next((one.graph for one in node.passes if _has(one.graph, steps[:1])), None)
         if passes and partly is not None:

@@ -119,7 +119,7 @@ class Wiring:
             refs = self.references.named(reference, scope, graph)
             span = reference.span
         if len(refs) != 1:
-            self.report.error("one-value", span, f"one value is wanted here, not {len(refs)}")
+            self.report.error("one-value", span, f"a single value is expected here, not {len(refs)}")
             raise StopExpansion
         return refs[0]
 
@@ -135,7 +135,7 @@ class Wiring:
                 by_place[node.name_span.source.name, node.name_span.line, node.name_span.column].append(node)
         for nodes in by_place.values():
             if not any(node.read or node.elided or node.dropped for node in nodes):
-                hint = "wire it with `in`, name it under `outputs`, or remove it"
+                hint = "wire it to another node, list it under `outputs`, or remove it"
                 self.report.error("dead-node", nodes[0].name_span, f"nothing reads `{nodes[0].name}`", hint=hint)
 
 

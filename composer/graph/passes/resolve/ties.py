@@ -55,7 +55,7 @@ def _path(expression: RefPath, target: NodeBuilder, node: NodeBuilder, scope: Sc
                 raise StopExpansion
             passes = chosen(target, step, scope, pass_around(node.home, target), values)
             if is_range(step):
-                message = "a tie names one node or one parameter, not a range of passes"
+                message = "a tie must name one node or one parameter, not a range of passes"
                 values.report.error("one-value", step.span, message)
                 raise StopExpansion
             yield from passes
