@@ -88,6 +88,7 @@ graph:
     heads: 2
     mask: random(2, 3, 7) and not strided(3) or global_last(1)
     positions: {type: rotary, scaling: {type: linear_scaling, factor: 3}}
+  best: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: top_k_router, top_k: 2}}
   noisy: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: noisy_top_k_router, top_k: 2}}
   chosen: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: expert_choice_router, shared: {type: ffn, hidden: 4}}
 """
