@@ -13,13 +13,11 @@ from blocks.core import Library, Part
 from composer.atomic_files import StrPath
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 from composer.diagnostics.render import in_order
-from composer.graph.passes.expand.expand import expand
-from composer.graph.passes.infer.infer import infer
+from composer.graph.passes import compile_graph
 from composer.graph.typed import TypedProgram
 from composer.language.composition.extends import extend, is_path
 from composer.language.composition.override_syntax import written
 from composer.language.composition.overrides import assign
-from composer.language.recipe.parser import parse
 from composer.language.source_file import file_meant, open_source
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlMapping
@@ -179,17 +177,11 @@ class Recipe:
 
     @cached_property
     def _outcome(self) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
-        parsed = parse(self.document, self.library)
-        if parsed is None:
-            return None, self.document.diagnostics
-        if not parsed.readable:
-            return None, parsed.diagnostics
-        program, found = expand(parsed, self.library)
-        rules = mistakes(parsed.checkpoints, program.params if program else None) if parsed.checkpoints is not None else []
-        if program is None:
-            return None, (*found, *rules)
-        typed, doubts = infer(program)
-        return typed, (*found, *doubts, *rules)
+        state = compile_graph(self.document, self.library)
+        rules: Sequence[Diagnostic] = ()
+        if state.expansion is not None and (weights := state.expansion.recipe.checkpoints) is not None:
+            rules = mistakes(weights, state.program.params if state.program else None)
+        return state.typed, (*state.diagnostics, *rules)
 
     def check(self) -> list[Diagnostic]:
         """Everything wrong or doubtful, in the order of the file."""
@@ -210,7 +202,7 @@ class Recipe:
 
     def summary(self, lengths: Mapping[str, int] | None = None) -> Summary:
         """What the model consists of and what it costs; `lengths` of its axes, such as `{"time": 512}`."""
-        from composer.cost.summary import summarize
+        from composer.cost.summarize import summarize
 
         return summarize(self.program, lengths or {})
 

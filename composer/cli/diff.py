@@ -89,7 +89,7 @@ def _colored(text: str, paint: Paint) -> str:
 def _write_figure(page: Page, format: Format, output: str | None) -> None:
     """Write it, or print it."""
     from composer.draw.export.formats import BINARY, write, written
-    from composer.draw.layout.graphviz_programs import Missing
+    from composer.draw.graphviz_programs import Missing
 
     try:
         if output in (None, STANDARD):

@@ -72,7 +72,7 @@ def declare(parser: Parser, name: str) -> None:
 def draw(arguments: argparse.Namespace) -> int:
     """Print the figure, or write it to a file."""
     from composer.draw.export.formats import BINARY, SUFFIXES, NotDrawn, written
-    from composer.draw.layout.graphviz_programs import Missing
+    from composer.draw.graphviz_programs import Missing
 
     recipe = sound_recipe(arguments.recipe, arguments)
     format: Format = arguments.format or "svg"

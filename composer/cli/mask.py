@@ -13,8 +13,8 @@ from blocks.masks.mask import Mask, Pair
 from composer.cli.arguments import Parser, Problem, integer
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.graph.ir import BlockNode, EdgePort, FieldValue, Known, PartValue
-from composer.graph.passes.expand.expand import expand
-from composer.language.recipe.parser import parse
+from composer.graph.passes import compile_graph
+from composer.graph.passes.freeze import freeze
 from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
@@ -116,13 +116,11 @@ def mask_of(text: str, data: Mapping[str, MaskData]) -> ReadMask:
     written = YamlScalar(text, Span(Source("mask", text), 1, 1, 1, len(text) + 1))
     document = read(Source("--data", frame))
     assert document.root is not None
-    recipe = parse(Document(document.source, _with_mask(document.root, written), document.diagnostics), standard())
-    assert recipe is not None
-    program, found = expand(recipe, standard())
-    if wrong := [each for each in found if each.severity == "error"]:
+    state = compile_graph(Document(document.source, _with_mask(document.root, written), document.diagnostics), standard(), freeze)
+    if wrong := [each for each in state.found if each.severity == "error"]:
         raise _problem(wrong, text)
-    assert program is not None
-    node = program.graph["a"]
+    assert state.program is not None
+    node = state.program.graph["a"]
     assert isinstance(node, BlockNode)
     value = dict(node.fields)["mask"]
     assert isinstance(value, PartValue)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from composer.cost.costs import BYTES, costs
 from composer.cost.units import in_bytes
 from composer.diagnostics import Diagnostic
+from composer.graph.anatomy import TYPED
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.memo import Memo
+from composer.graph.visit import Fold, Inside
 
-MODULES = 200_000
+MAX_MODULES = 200_000
 """Python objects that torch would hold."""
-LARGEST = 64 * 2**30
+MAX_BYTES = 64 * 2**30
 """Bytes of the weights in fp32."""
 
 
@@ -18,30 +21,31 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
     """Why a model is not built; `allow_large` admits any size of weights."""
     name = typed.program.recipe.name_scalar
     found = []
-    if (count := modules(typed.root)) > MODULES:
-        found.append(
-            Diagnostic("too-many-modules", f"{name.text} would have {count:,} modules; at most {MODULES:,} are built", name.span)
-        )
+    if (count := modules(typed.root)) > MAX_MODULES:
+        message = f"{name.text} would have {count:,} modules; at most {MAX_MODULES:,} are built"
+        found.append(Diagnostic("too-many-modules", message, name.span))
     weights = costs(typed).weights("fp32")
-    if weights > LARGEST and not allow_large:
+    if weights > MAX_BYTES and not allow_large:
         count = weights // BYTES["fp32"]
-        message = f"{name.text} has {count:,} parameters, {in_bytes(weights)} in fp32; {in_bytes(LARGEST)} are built unasked"
+        message = f"{name.text} has {count:,} parameters, {in_bytes(weights)} in fp32; {in_bytes(MAX_BYTES)} are built unasked"
         hint = "it can be checked and summarized; build a smaller one with --set"
         found.append(Diagnostic("too-large-to-build", message, name.span, hint=hint))
     return tuple(found)
 
 
-def modules(graph: TypedGraph, done: Memo[TypedGraph, int] | None = None) -> int:
+def modules(graph: TypedGraph) -> int:
     """How many modules a graph becomes."""
-    known = Memo() if done is None else done
-    return known.get(graph, lambda: sum(_modules(node, known) for node in graph.nodes))
+    return Fold(TYPED, _modules, lambda graph, found: sum(found), lambda graph: graph.nodes).graph(graph)
 
 
-def _modules(node: TypedNode, done: Memo[TypedGraph, int]) -> int:
+def _modules(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
+    below = sum(inside.owners()) + sum(count for _, count in inside.slots)
     match node:
-        case TypedBlock(modules=linears, slots=slots):
-            return 1 + len(linears) + sum(_modules(slot, done) for slot in slots.values() if slot is not None)
-        case TypedGroup(graph=graph) | TypedScan(graph=graph):
-            return 1 + modules(graph, done)
+        case TypedBlock(modules=linears):
+            return 1 + len(linears) + below
+        case TypedGroup() | TypedScan():
+            return 1 + below
         case TypedRepeat(owners=owners):
-            return 1 + sum(1 + modules(one, done) for one in owners)
+            return 1 + len(owners) + below
+        case _:
+            assert_never(node)

@@ -9,12 +9,13 @@ from math import prod
 from blocks.core import ports
 from composer.cost.flops import FlopCounter, Flops
 from composer.cost.lengths import lengths_of
+from composer.graph.anatomy import TYPED
 from composer.graph.dims import Symbolic, substitute
 from composer.graph.parameters import NamedParameter, parameters
-from composer.graph.passes.infer.type_patterns import pattern, size
 from composer.graph.task_signature import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.memo import Memo
+from composer.graph.type_patterns import pattern, size
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram
+from composer.graph.visit import Fold, Inside
 
 BYTES = {"fp32": 4, "bf16": 2}
 """Of one number."""
@@ -78,23 +79,18 @@ class CacheCounter:
 
     def __init__(self, axis: Symbolic, lengths: Mapping[str, int]) -> None:
         self.axis, self.lengths = axis, {**lengths, "batch": 1}
-        self.done: Memo[TypedGraph, int] = Memo()
+        self.counted = Fold(TYPED, self._node, lambda graph, found: sum(found))
 
     def graph(self, graph: TypedGraph) -> int:
         """All that a graph's nodes keep."""
-        return self.done.get(graph, lambda: sum(map(self.node, graph.nodes)))
+        return self.counted.graph(graph)
 
-    def node(self, node: TypedNode) -> int:
+    def _node(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
         """What a node and what fills its slots keep."""
-        if node.node.dropped:
+        if node.node.dropped:  # what fills a slot
             return 0
-        match node:
-            case TypedBlock():
-                return self._block(node) + sum(self.node(slot) for slot in node.slots.values() if slot is not None)
-            case TypedGroup(graph=graph) | TypedScan(graph=graph):
-                return self.graph(graph)
-            case TypedRepeat(passes=passes):
-                return sum(map(self.graph, passes))
+        own = self._block(node) if isinstance(node, TypedBlock) else 0
+        return own + sum(inside.passes()) + sum(kept for _, kept in inside.slots)
 
     def _block(self, block: TypedBlock) -> int:
         kept, marks = 0, ports(type(block.part))

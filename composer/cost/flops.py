@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import Any, assert_never
 
 from blocks.masks.count import visible
 from blocks.masks.mask import Mask
+from composer.graph.anatomy import TYPED
 from composer.graph.dims import Symbolic, substitute
-from composer.graph.passes.infer.type_patterns import declared
+from composer.graph.type_patterns import declared
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
+from composer.graph.visit import Fold, Inside
 from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
-from composer.memo import Memo
 
 Amount = int | Fraction
 ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -51,25 +52,29 @@ class FlopCounter:
 
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.lengths = lengths
-        self.done: Memo[TypedGraph, Flops] = Memo()
+        self.counted = Fold(TYPED, self._node, lambda graph, found: sum(found, Flops()))
 
     def graph(self, graph: TypedGraph) -> Flops:
         """One forward of a graph."""
-        return self.done.get(graph, lambda: sum(map(self.node, graph.nodes), Flops()))
+        return self.counted.graph(graph)
 
     def node(self, node: TypedNode) -> Flops:
+        """One forward of a node."""
+        return self.counted.node(node, node.name)
+
+    def _node(self, node: TypedNode, inside: Inside[TypedGraph, Flops, Flops]) -> Flops:
         """One forward of a node, with what fills its slots."""
-        if node.node.dropped:
+        if node.node.dropped:  # what fills a slot
             return Flops()
         match node:
             case TypedBlock():
-                return sum((self.node(slot) for slot in node.slots.values() if slot is not None), self._block(node))
-            case TypedGroup(graph=graph):
-                return self.graph(graph)
-            case TypedScan(graph=graph, axis=axis):
-                return self.graph(graph) * self._number(axis.size)
-            case TypedRepeat(passes=passes):
-                return sum(map(self.graph, passes), Flops())
+                return sum((flops for _, flops in inside.slots), self._block(node))
+            case TypedGroup() | TypedRepeat():
+                return sum(inside.passes(), Flops())
+            case TypedScan(axis=axis):
+                return sum(inside.passes(), Flops()) * self._number(axis.size)
+            case _:
+                assert_never(node)
 
     def _block(self, block: TypedBlock) -> Flops:
         sizes = {name: self._number(value) for name, value in block.sizes.items() if isinstance(value, int | Symbolic)}

@@ -1,16 +1,19 @@
-"""A model at a glance: its tree with repeats folded, and what it costs."""
+"""A model at a glance, and as text for a terminal of a hundred columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
-from typing import Any
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
-from composer.cost.costs import Costs, costs, numbers
-from composer.graph.describe import kind_of, phrases
-from composer.graph.parameters import NamedParameter, in_file_order, parameters
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.cost.costs import Costs
+from composer.cost.flops import Flops
+from composer.cost.units import in_bytes, in_flops, short
+
+WIDTH = 100
+MIN_DETAIL_WIDTH = 20
+"""Columns that are left to the details, however deep the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,9 @@ class SummaryRow:
     children: tuple[SummaryRow, ...] = ()
 
 
+Rows: TypeAlias = tuple[SummaryRow, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What `summary` tells; as text with `str`."""
@@ -42,8 +48,6 @@ class Summary:
     rows: tuple[SummaryRow, ...]
 
     def __str__(self) -> str:
-        from composer.cost.render import render
-
         return render(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -64,90 +68,88 @@ class Summary:
         }
 
 
-def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
-    """The summary of a model at given lengths of its axes."""
-    recipe = typed.program.recipe
-    rows = _Rows(parameters(typed)).graph(typed.root, ("",))
-    return Summary(recipe.name, recipe.doc, recipe.paper, costs(typed, lengths), rows)
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row with the branches of the tree before its name."""
+
+    tree: str
+    row: SummaryRow
 
 
-class _Rows:
-    """Makes rows of nodes; each stands for all places (prefixes of names) at which its graph is found."""
-
-    def __init__(self, table: Sequence[NamedParameter]) -> None:
-        self.owned: dict[str, int] = {}
-        self.ties: dict[str, str] = {}
-        self.frozen: set[str] = set()
-        for entry in table:
-            steps = entry.name.split(".")
-            if entry.tied_to:
-                self.ties[entry.name] = entry.tied_to
-            elif not entry.trainable:
-                self.frozen.add(entry.name)
-            for end in range(1, len(steps) * (not entry.tied_to)):
-                above = ".".join(steps[:end])
-                self.owned[above] = self.owned.get(above, 0) + numbers(entry)
-
-    def graph(self, graph: TypedGraph, prefixes: Sequence[str]) -> tuple[SummaryRow, ...]:
-        """The rows of a graph's nodes."""
-        nodes = (node for node in in_file_order(graph) if not (node.node.dropped or is_renewal(node)))
-        return tuple(self.node(node, node.name, prefixes) for node in nodes)
-
-    def node(self, node: TypedNode, name: str, prefixes: Sequence[str]) -> SummaryRow:
-        """The row of a node, with those below it."""
-        places = [prefix + name for prefix in prefixes]
-        below = [f"{place}." for place in places]
-        counts = [self.owned.get(place, 0) for place in places]
-        output = str(next(iter(node.outputs.values()), ""))
-        block, detail, children = kind_of(node), "", tuple[SummaryRow, ...]()
-        match node:
-            case TypedBlock(slots=slots):
-                detail = ", ".join([*phrases(node), *self._notes(node, places[0])])
-                filled = [(slot, held) for slot, held in slots.items() if held is not None]
-                children = tuple(
-                    replace(self.node(held, slot, below), output="") for slot, held in filled if self._has_weights(held)
-                )
-            case TypedGroup(graph=graph) | TypedScan(graph=graph):
-                children = self.graph(graph, below)
-            case TypedRepeat(passes=passes):
-                block = f"× {len(passes)}"
-                detail = "" if node.node.share is None else "one set of weights"
-                children = tuple(self._passes(node, below))
-        return SummaryRow(name, block, detail, output, counts[0], sum(counts), children)
-
-    def _passes(self, repeat: TypedRepeat, below: Sequence[str]) -> Iterator[SummaryRow]:
-        """What one pass holds; where passes differ, a row for each kind of pass."""
-        kinds: dict[TypedGraph, list[int]] = {}
-        for index, graph in enumerate(repeat.passes):
-            kinds.setdefault(graph, []).append(index)
-        for indices in kinds.values():
-            graph = repeat.passes[indices[0]]
-            prefixes = (prefix + repeat.prefix(index) for prefix in below for index in indices)
-            rows = self.graph(graph, list(dict.fromkeys(prefixes)))
-            if len(kinds) == 1:
-                yield from rows
-                continue
-            output = str(next(iter(graph.outputs.values()), ""))
-            each, total = sum(row.parameters for row in rows), sum(row.total for row in rows)
-            label = f"{len(indices)} of {len(repeat.passes)}"
-            yield SummaryRow(
-                label, "", f"{'pass' if len(indices) == 1 else 'passes'} {ranges(indices)}", output, each, total, rows
-            )
-
-    def _notes(self, node: TypedBlock, place: str) -> Iterator[str]:
-        names = [f"{place}.{parameter.name}" for parameter in node.parameters]
-        for name in names:
-            if name in self.ties:
-                yield f"{name.removeprefix(place)[1:]} is {self.ties[name]}"
-        if names and all(name in self.frozen for name in names):
-            yield "not trained"
-
-    def _has_weights(self, node: TypedNode) -> bool:
-        return not isinstance(node, TypedBlock) or bool(node.parameters)
+def render(summary: Summary) -> str:
+    """Name and costs, then the tree."""
+    return "\n".join([*_head(summary), "", *_tree(summary), ""])
 
 
-def ranges(indices: Sequence[int]) -> str:
-    """Numbers in ascending order, in short: `0-4, 6-10, 12`."""
-    runs = ([pair[1] for pair in run] for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]))
-    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
-    return ", ".join(shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]])
+def _head(summary: Summary) -> Iterator[str]:
+    model = summary.costs
+    yield from textwrap.wrap(f"{summary.name}: {summary.doc}" if summary.doc else summary.name, WIDTH)
+    if summary.paper:
+        yield from textwrap.wrap(summary.paper, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    yield ""
+    frozen = f", of which {model.trainable:,} are trained" if model.trainable != model.parameters else ""
+    at = ", ".join(f"{axis} {length:,}" for axis, length in model.lengths.items())
+    figures = {
+        "parameters": f"{model.parameters:,} ({short(model.parameters)}){frozen}",
+        "weights": f"{in_bytes(model.weights('fp32'))} in fp32, {in_bytes(model.weights('bf16'))} in bf16",
+        "AdamW": f"{in_bytes(model.optimizer)} of state",
+        "forward": f"{_flops(model.flops)}{f', {at}' if at else ''}",
+    }
+    if model.flops_per_token is not None:
+        figures["per token"] = _flops(model.flops_per_token)
+    if model.cached_per_token:
+        figures["KV cache"] = f"{in_bytes(model.cache_per_token('bf16'))} per token in bf16"
+    for name, text in figures.items():
+        yield from textwrap.wrap(f"{name:<12}{text}", WIDTH, subsequent_indent=" " * 12)
+
+
+def _flops(flops: Flops) -> str:
+    skipping = f" ({in_flops(flops.masked)} where masked pairs are skipped)"
+    return in_flops(flops.dense) + skipping * (flops.dense != flops.masked)
+
+
+def _tree(summary: Summary) -> Iterator[str]:
+    lines = list(_lines(summary.rows))
+    whole = max(summary.costs.parameters, 1)
+    names = [f"{line.tree}{line.row.name}" for line in lines]
+    outputs = [_shape(line.row.output) for line in lines]
+    counts = [f"{line.row.parameters:,}" if line.row.parameters else "" for line in lines]
+    name, output, count = (max(map(len, ["", *column])) for column in (names, outputs, [*counts, "parameters"]))
+    middle = max(MIN_DETAIL_WIDTH, WIDTH - name - output - count - 14)  # seven signs between the columns, seven of the share
+    yield f"{'node':<{name}}  {'block':<{middle}}  {'output':<{output}}  {'parameters':>{count}}   share"
+    for line, label, shape, number in zip(lines, names, outputs, counts, strict=True):
+        words = ": ".join(part for part in (line.row.block, line.row.detail) if part)
+        first, *more = textwrap.wrap(words, middle) or [""]
+        share = f"{line.row.total / whole:7.1%}" if line.row.total else ""
+        yield f"{label:<{name}}  {first:<{middle}}  {shape:<{output}}  {number:>{count}} {share}".rstrip()
+        below = _continued(line)
+        yield from (f"{below:<{name}}  {rest}" for rest in more)
+    if any(row.block.startswith("×") for row in summary.rows):
+        yield ""
+        yield "Inside a repeat: the parameters of one pass, and the share of all its passes."
+
+
+def _lines(rows: Sequence[SummaryRow], tree: str = "") -> Iterator[_Line]:
+    for row in rows:
+        yield from _branch(row, tree)
+
+
+def _branch(row: SummaryRow, tree: str) -> Iterator[_Line]:
+    yield _Line(tree, row)
+    for child in row.children:
+        yield from _branch(child, _passing(tree) + ("└─ " if child is row.children[-1] else "├─ "))
+
+
+def _passing(tree: str) -> str:
+    """The branches as they go on below a row."""
+    return tree.replace("├─ ", "│  ").replace("└─ ", "   ")
+
+
+def _continued(line: _Line) -> str:
+    """The branches that pass by the second line of a row."""
+    return _passing(line.tree) + ("│" if line.row.children else "")
+
+
+def _shape(output: str) -> str:
+    """`float[batch, time, 768]` as `[batch, time, 768]`."""
+    return output.removeprefix("float")

@@ -1,6 +1,9 @@
-"""Large numbers as people read them."""
+"""Large numbers, and many of them, as people read them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
 
 THOUSANDS = ("", " k", " M", " B", " T", " P", " E")
 FLOPS = (" FLOPs", " kFLOPs", " MFLOPs", " GFLOPs", " TFLOPs", " PFLOPs", " EFLOPs", " ZFLOPs")
@@ -32,3 +35,10 @@ def _scaled(number: int, base: int, units: tuple[str, ...]) -> str:
 def _decimals(value: float) -> int:
     """How many decimals make three digits."""
     return max(0, 3 - len(str(int(value))))
+
+
+def ranges(indices: Sequence[int]) -> str:
+    """Numbers in ascending order, in short: `0-4, 6-10, 12`."""
+    runs = ([pair[1] for pair in run] for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]))
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return ", ".join(shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]])

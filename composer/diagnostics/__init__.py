@@ -1,11 +1,13 @@
 """What a recipe's author did wrong, as data, and how it is shown."""
 
-from composer.diagnostics.diagnostic import Diagnostic, Label, RecipeError, Severity
+from composer.diagnostics.diagnostic import Diagnostic, Label, Severity
+from composer.diagnostics.errors import RecipeError
 from composer.diagnostics.machine import as_github, as_json
 from composer.diagnostics.render import concise, full, report
-from composer.diagnostics.source import Source, Span
+from composer.diagnostics.source import Declaration, Source, Span
 
 __all__ = [
+    "Declaration",
     "Diagnostic",
     "Label",
     "RecipeError",

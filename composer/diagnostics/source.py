@@ -20,6 +20,10 @@ class Source:
         return self.text.split("\n")
 
 
+class Declaration(Source):
+    """A text that a block declares, such as its expansion: no recipe's author can mend it, so no mistake is located in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of a source, counted from 1 in characters; the end column is exclusive."""

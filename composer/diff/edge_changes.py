@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from composer.diagnostics import Diagnostic, Label, Span
+from composer.diagnostics import Declaration, Diagnostic, Label, Span
 from composer.diff.compare import paired
 from composer.diff.matching import Pairing
+from composer.graph.anatomy import regions
 from composer.graph.ir import Ref, Wire
-from composer.graph.passes.expand.scope import Declaration
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.visit import Visit, every_pass, walk
 
 CODE = "edge-changed"
 GIVEN = "input"
@@ -22,7 +23,7 @@ Read = tuple[str, ...]
 def changed_edges(before: TypedProgram, after: TypedProgram) -> list[Diagnostic]:
     """A warning for each node that both versions have and that reads something else now."""
     there = _places(paired(before, after))
-    ours, theirs = dict(_spots(before.root, _Region())), dict(_spots(after.root, _Region()))
+    ours, theirs = _spots(before.root), _spots(after.root)
     found: dict[tuple[Span, str], Diagnostic] = {}
     for path, spot in ours.items():
         other = theirs.get(there.get(path, ""))
@@ -66,19 +67,15 @@ class _Spot:
 
     def edges(self) -> Iterator[tuple[str, Wire, Read]]:
         """Its ports, the first one called `in`, with what each reads; what is read inside of it is told there."""
-        wires = self.node.node.passes[0].wires if isinstance(self.node, TypedRepeat) else self.node.node.wires
-        inner = () if isinstance(self.node, TypedBlock) else _inside(self.node)[0].graph.inputs
-        captured = {item.name for item in inner if item.captured}
+        first = next(iter(regions(self.node)), None)
+        wires = self.node.node.wires if isinstance(self.node, TypedBlock) else first.wires if first is not None else ()
+        captured = {item.name for item in first.graph.graph.inputs if item.captured} if first is not None else set()
         for place, wire in enumerate(wire for wire in wires if wire.port not in captured):
             yield "in" if not place else wire.port, wire, _read(wire.refs, self.graph, self.region)
 
     def place(self, span: Span) -> Span:
         """A place in the author's own text: of a node that a block expands to, the block's."""
         return self.region.span if isinstance(span.source, Declaration) and self.region.span is not None else span
-
-
-def _inside(node: TypedGroup | TypedRepeat | TypedScan) -> tuple[TypedGraph, ...]:
-    return node.passes if isinstance(node, TypedRepeat) else (node.graph,)
 
 
 def _read(refs: tuple[Ref, ...], graph: TypedGraph, region: _Region) -> Read:
@@ -96,29 +93,27 @@ def _read(refs: tuple[Ref, ...], graph: TypedGraph, region: _Region) -> Read:
     return tuple(found)
 
 
-def _spots(graph: TypedGraph, region: _Region) -> Iterator[tuple[str, _Spot]]:
+def _spots(root: TypedGraph) -> dict[str, _Spot]:
     """Every node at any depth, by its path."""
-    for node in graph.nodes:
-        if not node.node.dropped:
-            yield region.prefix + node.name, _Spot(node, graph, region)
-            yield from _below(node, node.name, graph, region)
+    found: dict[str, _Spot] = {}
+    for visit in walk(root, every_pass):
+        if visit.graph is not None:
+            found[visit.path] = _Spot(visit.node, visit.graph, _region(visit, found))
+    return found
 
 
-def _below(node: TypedNode, name: str, graph: TypedGraph, region: _Region) -> Iterator[tuple[str, _Spot]]:
-    span = node.node.name_span
-    span = region.span if isinstance(span.source, Declaration) and region.span is not None else span
-    path, shown = f"{region.prefix}{name}.", f"{region.shown}{name}."
-    match node:
-        case TypedBlock(slots=slots):
-            for slot, filled in slots.items():
-                if isinstance(filled, TypedGroup | TypedRepeat | TypedScan):
-                    yield from _below(filled, slot, graph, _Region(path, shown, {}, span))
-        case TypedGroup() | TypedScan():
-            yield from _spots(node.graph, _Region(path, shown, _captured(node.node.wires, node.graph, graph, region), span))
-        case TypedRepeat(passes=passes):
-            for index, (one, inside) in enumerate(zip(node.node.passes, passes, strict=True)):
-                captured = _captured(one.wires, inside, graph, region)
-                yield from _spots(inside, _Region(f"{path}{index}.", f"{shown}*.", captured, span))
+def _region(visit: Visit, found: Mapping[str, _Spot]) -> _Region:
+    """The graph that a node stands in, as a part of the model."""
+    holder = visit.holder
+    if holder is None or visit.region is None:
+        return _Region()
+    spots = (found.get(place.path) for place in holder.around)  # of what fills a slot, the block that has the slot
+    around = next(spot for spot in spots if spot is not None)
+    span = around.place(holder.node.node.name_span)
+    name = holder.path.removeprefix(around.region.prefix)
+    shown = f"{around.region.shown}{name}.{'' if visit.region.number is None else '*.'}"
+    captured = {} if holder.graph is None else _captured(visit.region.wires, visit.region.graph, holder.graph, around.region)
+    return _Region(visit.prefix, shown, captured, span)
 
 
 def _captured(wires: tuple[Wire, ...], inside: TypedGraph, graph: TypedGraph, region: _Region) -> dict[str, Read]:

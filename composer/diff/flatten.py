@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from blocks.core import Init
-from composer.diagnostics import Diagnostic, RecipeError, Span
+from composer.diagnostics import Declaration, Diagnostic, RecipeError, Span
 from composer.diff.flat_graph import (
     HELD,
     INPUT,
@@ -25,13 +26,14 @@ from composer.diff.flat_graph import (
     readers,
 )
 from composer.diff.normal_forms import NormalForm, forms
+from composer.graph.anatomy import TYPED
 from composer.graph.describe import kind_of
 from composer.graph.initial_values import start_of
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
-from composer.graph.passes.expand.scope import Declaration
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.visit import Fold, Inside
 from composer.memo import Memo
 
 MOST = 100_000
@@ -44,25 +46,19 @@ def flatten(typed: TypedProgram) -> FlatModel:
     Raises:
         RecipeError: where it has more than `MOST` blocks.
     """
-    if (count := size(typed.root, Memo())) > MOST:
+    if (count := size(typed.root)) > MOST:
         message = f"{typed.name} has {count:,} blocks; models of at most {MOST:,} are compared"
         raise RecipeError([Diagnostic("too-many-nodes", message, typed.program.recipe.name_scalar.span)])
     return _Flattener(typed).model()
 
 
-def size(graph: TypedGraph, known: Memo[TypedGraph, int]) -> int:
+def size(graph: TypedGraph) -> int:
     """How many blocks there are in a graph, every pass counted; equal graphs are looked at once."""
-    return known.get(graph, lambda: sum(_size(node, known) for node in graph.nodes))
+    return Fold(TYPED, _size, lambda graph, found: sum(found), lambda graph: graph.nodes).graph(graph)
 
 
-def _size(node: TypedNode, known: Memo[TypedGraph, int]) -> int:
-    match node:
-        case TypedBlock(slots=slots):
-            return 1 + sum(_size(filled, known) for filled in slots.values() if filled is not None)
-        case TypedGroup(graph=graph) | TypedScan(graph=graph):
-            return size(graph, known)
-        case TypedRepeat(passes=passes):
-            return sum(size(graph, known) for graph in passes)
+def _size(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
+    return isinstance(node, TypedBlock) + sum(inside.passes()) + sum(count for _, count in inside.slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +170,8 @@ class _Flattener:
                     home = f"{spot.home}.{node.prefix(index)}".removesuffix(".")
                     returned.append(self.graph(graph, read, FlatSpot(f"{path}.{index}", home, span)))
                     self.places[f"{path}.{index}"] = Place("pass", span, first, len(self.nodes), index)
+            case _:
+                assert_never(node)
         self.places[path] = Place(kind_of(node), span, start, len(self.nodes), passes=passes)
         return returned
 

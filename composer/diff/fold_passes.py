@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from composer.cost.summary import ranges
+from composer.cost.units import ranges
 from composer.diff.difference import Nodes
 from composer.diff.flat_graph import INPUT, FlatModel, FlatSource
 from composer.graph.describe import phrases

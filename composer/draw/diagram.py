@@ -2,36 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
 
 from blocks.core import Look
-from composer.draw.scene import About, Role
+from composer.draw.paths import belongs
+from composer.draw.scene import About
+from composer.draw.style.typography import Role
 
-Net: TypeAlias = tuple[str, str]
-"""A value that wires lead away from a block: the block's path, and the port."""
+
+@dataclass(frozen=True, slots=True)
+class NodeOutput:
+    """What a block or a frame computes."""
+
+    path: str
+    port: str = ""
+    """Nothing for its first output."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """An input of the model."""
+
+    path: str
+    """Its name."""
+    port: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInput:
+    """What goes up into a frame, as it is read inside of it."""
+
+    path: str
+    """Of the frame."""
+    port: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousPass:
+    """What earlier passes of a repeat have computed, or the previous step of a scan, until it is known which block that is."""
+
+    path: str
+    """Of the repeat or the scan."""
+    port: str
+    """Of its outputs."""
+    immediate: bool
+    """Whether it is the pass just before, so that a wire may lead back to it."""
+
+
+Origin: TypeAlias = NodeOutput | ModelInput | FrameInput | PreviousPass
+"""What makes a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagramSource:
-    """Where a value comes from."""
+    """Where a value comes from, and what stands on the page about it."""
 
-    path: str
-    """Of a block, a frame or an input of the model; inside a frame, the frame's own path for what it was given."""
-    port: str = ""
+    origin: Origin
     shape: str = ""
-    given: bool = False
-    """Whether it is an input of the model."""
     word: str = ""
     """What is said behind its name: that it is an input, and may be left out."""
-    chip: str = ""
+    reference: str = ""
     """What it is called where no wire leads to it."""
 
     @property
-    def net(self) -> Net:
-        """The value itself."""
-        return self.path, self.port
+    def path(self) -> str:
+        """Of what makes it."""
+        return self.origin.path
+
+    @property
+    def port(self) -> str:
+        """Of what makes it; nothing for the first output."""
+        return self.origin.port
+
+    @property
+    def given(self) -> bool:
+        """Whether it is an input of the model."""
+        return isinstance(self.origin, ModelInput)
+
+    @property
+    def from_inside(self) -> bool:
+        """Whether a wire from it starts at a border and goes on inside of that."""
+        return isinstance(self.origin, FrameInput)
+
+    def by_name(self, name: str = "") -> DiagramSource:
+        """Return it as it is called where no wire leads to it: by a name, or else by its path."""
+        return replace(self, reference=name or self.reference or self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +108,26 @@ class DiagramEdge:
     """Whether only its sizes count."""
     trains: bool = False
     """Whether a loss reads it."""
+    forks: bool = False
+    """Whether it leads to a fork, from which branches go on; then no port of its target reads it."""
+
+    def reading(self, source: DiagramSource) -> DiagramEdge:
+        """Return it from another source."""
+        return replace(self, source=source)
+
+    def by_name(self) -> DiagramEdge:
+        """Return it as one from a source that is called by its name."""
+        return self.reading(self.source.by_name())
 
     @property
     def upward(self) -> bool:
         """Whether it is drawn as a wire that goes on from below."""
-        return not self.source.chip and not self.back
+        return not self.source.reference and not self.back
 
     @property
     def named(self) -> str:
         """What it is called where no wire leads to its source."""
-        name = self.source.chip or self.source.path
+        name = self.source.reference or self.source.path
         return f"sizes of {name}" if self.measured else name
 
 
@@ -90,12 +157,14 @@ class Leaf:
     """Where passes differ."""
     after: str = ""
     """What happens in training to what it gives: `dropout 0.1`."""
+    model_input: bool = False
+    """Whether it stands for an input of the model."""
     lines: tuple[tuple[Role, str], ...] = ()
     """On a narrow page, all that it says line by line, in place of title, detail and parameters."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fan:
+class OpenMixture:
     """A mixture of experts, opened."""
 
     about: About
@@ -134,9 +203,9 @@ class Sink:
     """What it reads; the first one leads to it, others come by name."""
 
     @property
-    def net(self) -> Net:
+    def origin(self) -> Origin:
         """The value that leads to it."""
-        return self.edges[0].source.net
+        return self.edges[0].source.origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +224,10 @@ class Group:
     after: str = ""
     """What happens in training to what it gives."""
 
+    def map_flows(self, change: Callable[[Flow], Flow]) -> Group:
+        """Return it with every flow in it changed."""
+        return replace(self, flows=tuple(map(change, self.flows)))
+
 
 @dataclass(frozen=True, slots=True)
 class Branches:
@@ -166,6 +239,10 @@ class Branches:
     join: Leaf
     fork: DiagramSource | None
 
+    def map_flows(self, change: Callable[[Flow], Flow]) -> Branches:
+        """Return it with every flow in it changed."""
+        return replace(self, flows=tuple(map(change, self.flows)))
+
     @property
     def about(self) -> About:
         """What stands for all of them: where they end."""
@@ -173,7 +250,7 @@ class Branches:
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
+class IrregularSubgraph:
     """Blocks from a fork to a join that stand neither in line nor side by side."""
 
     flow: Flow
@@ -192,15 +269,21 @@ class Web:
         return self.join.about
 
 
-Item: TypeAlias = Leaf | Fan | Group | Branches | Web
+Item: TypeAlias = Leaf | OpenMixture | Group | Branches | IrregularSubgraph
+
+
+def output_of(item: Item) -> Origin:
+    """Return what an item gives first."""
+    path = item.about.path
+    return ModelInput(path) if isinstance(item, Leaf) and item.model_input else NodeOutput(path)
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
     """Items in an order in which each comes after what it reads."""
 
-    owner: str
-    """The frame that holds it, whose path is the source of what it was given; nothing for the model itself."""
+    entry: Origin | None
+    """What comes in from below: what a frame is given, or the value at which branches fork; nothing for the model itself."""
     items: tuple[Item, ...]
     edges: tuple[DiagramEdge, ...]
     outlet: DiagramSource | None
@@ -209,21 +292,99 @@ class Flow:
     """What else is read of it: the names of outputs of the model."""
     sinks: tuple[Sink, ...] = ()
 
+    @property
+    def owner(self) -> str:
+        """The path of what comes in from below; nothing for the model itself."""
+        return self.entry.path if self.entry else ""
+
+    @property
+    def by_path(self) -> dict[str, Item]:
+        """Its items by their paths, in their order."""
+        return {item.about.path: item for item in self.items}
+
+    # -- the flow with something else in it
+
+    def with_items(self, items: Iterable[Item]) -> Flow:
+        """Return it with other items."""
+        return replace(self, items=tuple(items))
+
+    def with_edges(self, edges: Iterable[DiagramEdge]) -> Flow:
+        """Return it with other edges."""
+        return replace(self, edges=tuple(edges))
+
+    def with_sinks(self, sinks: Iterable[Sink]) -> Flow:
+        """Return it with other sinks."""
+        return replace(self, sinks=tuple(sinks))
+
+    def with_exits(self, exits: Iterable[tuple[str, DiagramSource]]) -> Flow:
+        """Return it with other outputs of the model."""
+        return replace(self, exits=tuple(exits))
+
+    def map_items(self, change: Callable[[Item], Item]) -> Flow:
+        """Return it with every item changed."""
+        return self.with_items(map(change, self.items))
+
+    def map_edges(self, change: Callable[[DiagramEdge], DiagramEdge]) -> Flow:
+        """Return it with every edge changed, but for those inside of items."""
+        return self.with_edges(map(change, self.edges))
+
+    def map_sinks(self, change: Callable[[Sink], Sink]) -> Flow:
+        """Return it with every sink changed."""
+        return self.with_sinks(map(change, self.sinks))
+
+    def map_groups(self, change: Callable[[Flow], Flow]) -> Flow:
+        """Return it with every flow in a frame changed."""
+        return self.map_items(lambda item: item.map_flows(change) if isinstance(item, Group) else item)
+
+    def without(self, paths: Collection[str]) -> Flow:
+        """Return it without some items, and without the edges into them and the wires from them."""
+        edges = (e for e in self.edges if e.target not in paths and (e.source.path not in paths or e.source.reference))
+        return self.with_items(item for item in self.items if item.about.path not in paths).with_edges(edges)
+
+    def only(self, paths: Collection[str]) -> Flow:
+        """Return it with some items alone, and with what is led into them and out of them."""
+        part = self.with_items(item for item in self.items if item.about.path in paths)
+        part = part.with_edges(e for e in self.edges if e.target in paths)
+        part = part.with_exits((name, source) for name, source in self.exits if belongs(source.path, paths))
+        return part.with_sinks(sink for sink in self.sinks if belongs(sink.edges[0].source.path, paths))
+
+    def with_item(self, item: Item, *edges: DiagramEdge) -> Flow:
+        """Return it with an item in place of the one that has its path, and with more edges."""
+        items = (item if one.about.path == item.about.path else one for one in self.items)
+        return self.with_items(items).with_edges((*self.edges, *edges))
+
+    # -- what is in it
+
+    def edges_into(self, path: str) -> tuple[DiagramEdge, ...]:
+        """Return what an item reads."""
+        return tuple(e for e in self.edges if e.target == path)
+
     def all_edges(self) -> Iterator[DiagramEdge]:
         """Its edges and those of all that it holds."""
         yield from self.edges
         for item in self.items:
-            if isinstance(item, Group | Branches | Web):
+            if isinstance(item, Group | Branches | IrregularSubgraph):
                 for flow in item.flows:
                     yield from flow.all_edges()
 
-    def leaves(self) -> Iterator[Leaf | Fan]:
+    def leaves(self) -> Iterator[Leaf | OpenMixture]:
         """Every block in it and in what it holds."""
         for item in self.items:
-            if isinstance(item, Leaf | Fan):
+            if isinstance(item, Leaf | OpenMixture):
                 yield item
                 continue
             for flow in item.flows:
                 yield from flow.leaves()
             if isinstance(item, Branches):
                 yield item.join
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """What stands at the head of a page, and how inputs and outputs are called."""
+
+    title: str
+    facts: tuple[str, ...]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    description: str = ""

@@ -13,28 +13,29 @@ from composer.atomic_files import StrPath
 from composer.draw.build.levels import LEVELS, Depth, Level
 from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
-from composer.draw.diagram import Flow, Group
+from composer.draw.diagram import Flow, Group, Titles
 from composer.draw.export.formats import SUFFIXES, Format, NotDrawn, ThemeName, points, write
 from composer.draw.export.svg import svg
-from composer.draw.layout.page import Titles, narrow_page, page
+from composer.draw.layout.page import narrow_page, page
+from composer.draw.paths import plain
 from composer.draw.scene import Scene
-from composer.draw.style.text_metrics import larger
 from composer.draw.style.themes import THEMES
+from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram
 from composer.language.suggestions import near
 
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
-WIDEST_PAGE, HIGHEST_PAGE = 1200.0, 1500.0
+MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
-FULL = 10 / 9
+FULL_DETAIL_FACTOR = 10 / 9
 """How much larger it may be in full detail: shrunk to the page, its smallest letters are 9 pixels high instead of 10."""
-SMALLEST, LEAST = 10, 7
+SMALLEST_LETTERS, MIN_LETTER_POINTS = 10, 7
 """Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
-HIGHEST_PAPER = 720
+MAX_PAPER_HEIGHT = 720
 """Points of what stands in a column of paper."""
-MOST_UNROLLED = 60
+MAX_UNROLLED_BOXES = 60
 """Boxes of a drawing in which every pass is drawn."""
 
 
@@ -152,20 +153,15 @@ def check_width(width: str) -> None:
 
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """The drawing of a model in which all that is opened and all that stays bright are found."""
-    with larger(THEMES[options["theme"]].letters):
-        return laid_out(model, level, options)
-
-
-def laid_out(model: RolledProgram, level: Level, options: Options) -> Figure:
-    """The drawing in letters of the size that is set."""
+    letters = Typography(THEMES[options["theme"]].letters)
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
     flow = outline(model, depth)
     boxes = sum(1 for _ in flow.leaves())
-    if unroll and boxes > MOST_UNROLLED:
-        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MOST_UNROLLED} are drawn", "set fewer layers")
+    if unroll and boxes > MAX_UNROLLED_BOXES:
+        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MAX_UNROLLED_BOXES} are drawn", "set fewer layers")
     head = titles(model, flow, options["title"])
-    scene = page(flow, head, shapes=shapes)
+    scene = page(flow, head, letters, shapes=shapes)
     dense, tried = replace(depth, spacious=False), [flow]
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
@@ -175,15 +171,15 @@ def laid_out(model: RolledProgram, level: Level, options: Options) -> Figure:
         if closed in tried:
             continue
         tried.append(closed)
-        smaller = page(closed, head, shapes=shapes)
+        smaller = page(closed, head, letters, shapes=shapes)
         if excess(smaller, level) < excess(scene, level):
             scene = smaller
     if width and not width.endswith("%") and options["engine"] == "structured":
-        scene = legible(scene, points(width), model, depth, head, shapes=shapes)
+        scene = legible(scene, points(width), model, depth, head, letters, shapes=shapes)
     if options["engine"] == "dot":
         from composer.draw.layout.graphviz_layout import laid_out_by_graphviz
 
-        scene = laid_out_by_graphviz(scene)
+        scene = laid_out_by_graphviz(scene, letters)
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
     at = partial(another, folded(model.program) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
@@ -194,31 +190,28 @@ def another(model: RolledProgram, options: Options, level: Level, opened: Sequen
     return figure(model, level, {**options, "expand": opened})
 
 
-def legible(scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, *, shapes: bool) -> Scene:
+def legible(
+    scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, letters: Typography, *, shapes: bool
+) -> Scene:
     """A drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in one
     column, less deep where it must be.
     """
-    room = width * SMALLEST / LEAST
+    room = width * SMALLEST_LETTERS / MIN_LETTER_POINTS
     if scene.width <= room:
         return scene
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, shapes=shapes)
+        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, letters, shapes=shapes)
         said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
         cut = any(text.text.endswith("…") for text in said)
-        if scene.width <= room and scene.height * width / scene.width <= HIGHEST_PAPER and not cut:
+        if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:
             break
     return scene
 
 
 def excess(scene: Scene, level: Level) -> float:
     """How many times larger than it may be a drawing is."""
-    room = FULL if level == "full" else 1.0
-    return max(scene.width / WIDEST_PAGE, scene.height / HIGHEST_PAGE) / room
-
-
-def plain(path: str) -> str:
-    """A path without the passes of repeats: `layers.3.attn` is `layers.attn`."""
-    return re.sub(r"\.\d+(?=\.|$)", "", path)
+    room = FULL_DETAIL_FACTOR if level == "full" else 1.0
+    return max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT) / room
 
 
 def paths(flow: Flow) -> set[str]:

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from blocks.core.look import BlockIcon, Hue
-from composer.draw.style.text_metrics import enlarged, letters_width
+from composer.draw.style.text_metrics import text_width
+from composer.draw.style.typography import Font, Role, font
 
 Point: TypeAlias = tuple[float, float]
 """To the right and downwards, in pixels of a page of natural size."""
-Role: TypeAlias = Literal[
-    "heading",
-    "facts",
-    "title",
-    "expert",
-    "detail",
-    "row",
-    "params",
-    "shape",
-    "port",
-    "chip",
-    "tick",
-    "header",
-    "pill",
-    "sign",
-    "badge",
-]
-"""What a text is for, which decides how it looks."""
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "measured", "rewired"]
 """What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state,
@@ -37,39 +20,6 @@ DOTTED: frozenset[Style] = frozenset({"idle", "measured"})
 DASHED: frozenset[Style] = frozenset({"loss", "loop"})
 Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
 """What became of a thing from one model to another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Font:
-    """Size in pixels, and weight."""
-
-    size: float
-    bold: bool = False
-
-
-FONTS: dict[Role, Font] = {
-    "heading": Font(20, True),
-    "facts": Font(11.5),
-    "title": Font(13, True),
-    "expert": Font(11, True),
-    "detail": Font(10.5),
-    "row": Font(10.5, True),
-    "params": Font(10),
-    "shape": Font(10),
-    "port": Font(10),
-    "chip": Font(10),
-    "tick": Font(10),
-    "header": Font(11),
-    "pill": Font(12.5, True),
-    "sign": Font(12, True),
-    "badge": Font(10, True),
-}
-
-
-@cache
-def _font(role: Role, enlarged: float) -> Font:
-    usual = FONTS[role]
-    return replace(usual, size=usual.size * enlarged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +53,25 @@ class Text:
     text: str
     role: Role
     anchor: Anchor = "middle"
-    enlarged: float = field(default_factory=enlarged.get)
+    scale: float = 1.0
+    """How many times larger than usual its letters are."""
 
     @property
     def font(self) -> Font:
         """That of its role, as large as it is here."""
-        return _font(self.role, self.enlarged)
+        return font(self.role, self.scale)
 
     @property
     def area(self) -> Area:
         """What the letters cover."""
-        font = self.font
-        width = letters_width(self.text, font.size, bold=font.bold)
+        own = self.font
+        width = text_width(self.text, own.size, bold=own.bold)
         left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
-        return Area(left, self.y - 0.74 * font.size, left + width, self.y + 0.22 * font.size)
+        return Area(left, self.y - 0.74 * own.size, left + width, self.y + 0.22 * own.size)
+
+    def moved(self, dx: float, dy: float) -> Text:
+        """Return the same elsewhere."""
+        return Text(self.x + dx, self.y + dy, self.text, self.role, self.anchor, self.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +102,10 @@ class PlacedIcon:
         wide, high = (SWATCH * len(self.icon.kinds), SWATCH) if isinstance(self.icon, Swatch) else (ICON, ICON)
         return Area(self.x, self.y, self.x + wide, self.y + high)
 
+    def moved(self, dx: float, dy: float) -> PlacedIcon:
+        """Return the same elsewhere."""
+        return PlacedIcon(self.icon, self.x + dx, self.y + dy)
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -165,6 +124,10 @@ class About:
     description: str = ""
     """What is set, shown or not, and how parameters start."""
 
+    def with_parameters(self, count: int) -> About:
+        """Return the same of a thing that holds so many."""
+        return replace(self, parameters=count)
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -182,11 +145,19 @@ class Box:
     """Whether it is not computed for every token, or only in training."""
     double: bool = False
     """Whether it takes a second stream."""
+    frame: str = ""
+    """Key of the innermost frame around it; nothing where there is none."""
 
     @property
     def area(self) -> Area:
         """The rectangle of the border."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+    def moved(self, dx: float, dy: float) -> Box:
+        """Return the same elsewhere, with all that is in it."""
+        texts = tuple(text.moved(dx, dy) for text in self.texts)
+        icons = tuple(icon.moved(dx, dy) for icon in self.icons)
+        return replace(self, x=self.x + dx, y=self.y + dy, texts=texts, icons=icons)
 
 
 RADIUS = 9.0
@@ -201,11 +172,17 @@ class MergeCircle:
     x: float
     y: float
     sign: Literal["+", "×", "Σ", "‖"]
+    frame: str = ""
+    """Key of the innermost frame around it; nothing where there is none."""
 
     @property
     def area(self) -> Area:
         """The square around the circle."""
         return Area(self.x - RADIUS, self.y - RADIUS, self.x + RADIUS, self.y + RADIUS)
+
+    def moved(self, dx: float, dy: float) -> MergeCircle:
+        """Return the same elsewhere."""
+        return replace(self, x=self.x + dx, y=self.y + dy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +202,11 @@ class Strip:
         """The rectangle of all cells."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
 
+    def moved(self, dx: float, dy: float) -> Strip:
+        """Return the same elsewhere."""
+        ticks = tuple(tick.moved(dx, dy) for tick in self.ticks)
+        return replace(self, x=self.x + dx, y=self.y + dy, ticks=ticks)
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -242,11 +224,27 @@ class Frame:
     kinds: tuple[int, ...] = ()
     """Where the passes of a repeat differ, which kind each is."""
     icons: tuple[PlacedIcon, ...] = ()
+    key: str = ""
+    """Its path, and where passes of a repeat differ, behind it the numbers of the kinds that are drawn by themselves."""
+    frame: str = ""
+    """Key of the innermost frame around it; nothing where there is none."""
 
     @property
     def area(self) -> Area:
         """The rectangle of the border."""
         return Area(self.x, self.y, self.x + self.width, self.y + self.height)
+
+    def moved(self, dx: float, dy: float) -> Frame:
+        """Return the same elsewhere, with all that is written at it."""
+        return replace(
+            self,
+            x=self.x + dx,
+            y=self.y + dy,
+            texts=tuple(text.moved(dx, dy) for text in self.texts),
+            pill=self.pill and self.pill.moved(dx, dy),
+            strip=self.strip and self.strip.moved(dx, dy),
+            icons=tuple(icon.moved(dx, dy) for icon in self.icons),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +263,18 @@ class WirePath:
     curved: bool = False
     partial: bool = False
     """Whether only some passes have it."""
+    from_inside: bool = False
+    """Whether it starts at a border and goes on inside of it, rather than out of it."""
+    to_inside: bool = False
+    """Whether it comes to a border from inside of it."""
+
+    def through(self, points: Iterable[Point]) -> WirePath:
+        """Return the same on another way."""
+        return replace(self, points=tuple(points))
+
+    def moved(self, dx: float, dy: float) -> WirePath:
+        """Return the same elsewhere."""
+        return self.through((x + dx, y + dy) for x, y in self.points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +286,13 @@ class Dot:
     faint: bool = False
     """Whether it fades, with all the wires that meet here."""
 
+    def moved(self, dx: float, dy: float) -> Dot:
+        """Return the same elsewhere."""
+        return Dot(self.x + dx, self.y + dy, self.faint)
+
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class Reference:
     """The name of a value that comes from far away, or goes there, in place of a long wire."""
 
     about: About
@@ -286,6 +300,10 @@ class Chip:
     source: str
     target: str
     port: str = ""
+
+    def moved(self, dx: float, dy: float) -> Reference:
+        """Return the same elsewhere."""
+        return replace(self, text=self.text.moved(dx, dy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +347,7 @@ class Scene:
     dots: tuple[Dot, ...] = ()
     boxes: tuple[Box, ...] = ()
     merges: tuple[MergeCircle, ...] = ()
-    chips: tuple[Chip, ...] = ()
+    references: tuple[Reference, ...] = ()
     rings: tuple[Ring, ...] = ()
     badges: tuple[Badge, ...] = ()
     faint: frozenset[str] = frozenset()

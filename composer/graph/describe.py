@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from blocks.core import Builtin, Part, fields
 from blocks.core.fields import SlotOf
 from blocks.masks.mask import Mask
-from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedScan
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
 
 
 def edge_names(block: TypedBlock) -> dict[str, str]:
@@ -69,7 +69,10 @@ def kind_of(node: TypedNode) -> str:
             return node.node.part.kind if node.node.part is not None else "graph"
         case TypedScan():
             return f"scan {node.node.axis}"
-    return "repeat"
+        case TypedRepeat():
+            return "repeat"
+        case _:
+            assert_never(node)
 
 
 def _slot_node(block: TypedBlock, field: str) -> TypedNode | None:

@@ -237,15 +237,6 @@ class ScanNode:
 Node: TypeAlias = BlockNode | GroupNode | RepeatNode | ScanNode
 
 
-def wires_of(node: Node) -> Iterator[Wire]:
-    """All that a node reads, on any pass."""
-    if isinstance(node, RepeatNode):
-        for one in node.passes:  # passes that share a graph differ in what they are given
-            yield from one.wires
-    else:
-        yield from node.wires
-
-
 @dataclass(frozen=True, slots=True)
 class GraphInput:
     """What a graph is given under a name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from composer.graph.ir import Ref, Wire
 from composer.graph.parameters import parameters
@@ -98,15 +98,20 @@ class _View:
         wired = {wire.port: _resolved(wire.refs, given, inside) for wire in node.node.wires}
         if node.node.dropped:
             return [dict.fromkeys(node.outputs, next(iter(wired.values())))]
-        if isinstance(node, TypedScan):
-            handed = {port: _Value(others=[(value, False)]) for port, value in wired.items()}
-            returned = self._graph(node.graph, handed, f"{prefix}{node.name}.", [f"{place}." for place in below])
-            for port, output in node.carried.items():
-                handed[port].others.append((returned[output], True))
-            return [returned]
-        if isinstance(node, TypedGroup):
-            return [self._graph(node.graph, wired, f"{prefix}{node.name}.", [f"{place}." for place in below])]
-        return [self._block(node, wired, f"{prefix}{node.name}", below)]
+        path, within = f"{prefix}{node.name}", [f"{place}." for place in below]
+        match node:
+            case TypedBlock():
+                return [self._block(node, wired, path, below)]
+            case TypedGroup():
+                return [self._graph(node.graph, wired, f"{path}.", within)]
+            case TypedScan():
+                handed = {port: _Value(others=[(value, False)]) for port, value in wired.items()}
+                returned = self._graph(node.graph, handed, f"{path}.", within)
+                for port, output in node.carried.items():
+                    handed[port].others.append((returned[output], True))
+                return [returned]
+            case _:
+                assert_never(node)
 
     def _block(self, node: TypedBlock, wired: ViewValues, name: str, places: Sequence[str]) -> ViewValues:
         count = sum(self.owned.get(place, 0) for place in places)

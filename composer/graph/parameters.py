@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile, islice, takewhile
 
 from composer.diagnostics import Diagnostic, Span
+from composer.graph.anatomy import regions, slots
 from composer.graph.ir import Tie
-from composer.graph.typed import (
-    TypedBlock,
-    TypedGraph,
-    TypedGroup,
-    TypedNode,
-    TypedParameter,
-    TypedProgram,
-    TypedRepeat,
-    TypedScan,
-    children,
-)
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedParameter, TypedProgram, TypedRepeat
+from composer.graph.visit import Visit, present, walk
 from composer.language.suggestions import near
 
 
@@ -43,11 +36,9 @@ def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:
     return _resolved(typed)[0]
 
 
-def parameters_of(graph: TypedGraph) -> Mapping[str, TypedParameter]:
-    """The parameters below a graph by their names there, tied or not."""
-    table = _Table()
-    _collect(graph, (), "", True, table)
-    return {name: parameter for name, (parameter, _) in table.parameters.items()}
+def parameters_of(graph: TypedGraph) -> dict[str, TypedParameter]:
+    """Return the parameters below a graph by their names there, tied or not."""
+    return {f"{visit.path}.{each.name}": each for visit, block in _blocks(graph) for each in block.parameters}
 
 
 def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
@@ -61,38 +52,27 @@ def buffers(typed: TypedProgram) -> dict[str, TypedParameter]:
 
 
 def buffers_of(graph: TypedGraph) -> dict[str, TypedParameter]:
-    """The same below a graph, by their names there."""
-    return dict(_buffers(graph, ""))
+    """Return the same below a graph, by their names there."""
+    return {f"{visit.path}.{each.name}": each for visit, block in _blocks(graph) for each in block.buffers}
 
 
-def _buffers(graph: TypedGraph, prefix: str) -> Iterator[tuple[str, TypedParameter]]:
-    for node in in_file_order(graph):
-        if not node.node.dropped:
-            yield from _buffers_below(node, prefix + node.name)
+def _blocks(graph: TypedGraph) -> Iterator[tuple[Visit, TypedBlock]]:
+    """Yield every block below a graph, in the order of the file."""
+    for visit in walk(graph, nodes=_written):
+        if isinstance(visit.node, TypedBlock):
+            yield visit, visit.node
 
 
-def _buffers_below(node: TypedNode, name: str) -> Iterator[tuple[str, TypedParameter]]:
-    if isinstance(node, TypedBlock):
-        yield from ((f"{name}.{buffer.name}", buffer) for buffer in node.buffers)
-    for child, below in children(node):
-        yield from _buffers_below(below, f"{name}.{child}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A graph that a tie may lead to: a region of the model with its own prefix of names."""
-
-    prefix: str
-    inside: Mapping[str, TypedNode]
+def _written(graph: TypedGraph) -> list[TypedNode]:
+    """Return the nodes of a graph that are not dropped, in the order of the file."""
+    return [node for node in in_file_order(graph) if not node.node.dropped]
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedTie:
     tie: Tie
-    node: str
-    """Full name of the node that is tied."""
-    places: tuple[_Place, ...]
-    """The graphs around the node, outermost first."""
+    at: Visit
+    """The node that is tied."""
 
 
 class _Mistake(Exception):
@@ -112,14 +92,15 @@ class _Table:
     """Each with whether it is trained."""
     places: dict[str, int] = field(default_factory=dict)
     """Where a name stands among the names."""
-    below: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The first name below a node or a pass, and the end."""
+    starts: dict[str, int] = field(default_factory=dict)
+    """Where among the names those below a node begin."""
     ties: list[_PlacedTie] = field(default_factory=list)
 
     def under(self, node: str) -> dict[str, str]:
         """The parameters below a node: the name there to the full one."""
-        start, stop = self.below[node]
-        return {name[len(node) + 1 :]: name for name in self.names[start:stop]}
+        prefix, holder = f"{node}.", node if node in self.starts else node.rpartition(".")[0]  # that of a pass is its repeat
+        rest = dropwhile(lambda name: not name.startswith(prefix), islice(self.names, self.starts[holder], None))
+        return {name[len(prefix) :]: name for name in takewhile(lambda name: name.startswith(prefix), rest)}
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.parameters[name][0].shape
@@ -129,8 +110,7 @@ class _Table:
 
 
 def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Diagnostic, ...]]:
-    table = _Table()
-    _collect(typed.root, (), "", True, table)
+    table = _collected(typed.root)
     owners = {name: name for name in table.names}
     diagnostics: dict[Span, Diagnostic] = {}
     for placed in table.ties:
@@ -149,41 +129,32 @@ def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Di
     return tuple(rows), tuple(diagnostics.values())
 
 
-def _collect(graph: TypedGraph, around: tuple[_Place, ...], prefix: str, trainable: bool, table: _Table) -> None:
-    places = (*around, _Place(prefix, _kept(graph)))
-    for node in in_file_order(graph):
-        if not node.node.dropped:
-            _collect_node(node, places, prefix + node.name, trainable, table)
+def _collected(root: TypedGraph) -> _Table:
+    table = _Table()
+    trainable: dict[str, bool] = {}
+    for visit in walk(root, nodes=_written):
+        path, node, holder = visit.path, visit.node, visit.holder
+        trainable[path] = node.node.trainable and (holder is None or trainable[holder.path])
+        table.starts[path] = len(table.names)
+        if node.node.ties:
+            table.ties.extend(_PlacedTie(tie, visit) for tie in node.node.ties)
+        if isinstance(node, TypedBlock):
+            for parameter in node.parameters:
+                name = f"{path}.{parameter.name}"
+                table.places[name] = len(table.names)
+                table.names.append(name)
+                table.parameters[name] = (parameter, trainable[path])
+    return table
 
 
-def _collect_node(node: TypedNode, places: tuple[_Place, ...], name: str, trainable: bool, table: _Table) -> None:
-    trainable = trainable and node.node.trainable
-    table.ties.extend(_PlacedTie(tie, name, places) for tie in node.node.ties)
-    start = len(table.names)
-    match node:
-        case TypedBlock(parameters=own, slots=slots):
-            for parameter in own:
-                full = f"{name}.{parameter.name}"
-                table.places[full] = len(table.names)
-                table.names.append(full)
-                table.parameters[full] = (parameter, trainable)
-            for slot, filled in slots.items():
-                if filled is not None:
-                    sealed = _Place(f"{name}.", {slot: filled})
-                    _collect_node(filled, (*places, sealed), f"{name}.{slot}", trainable, table)
-        case TypedGroup(graph=graph) | TypedScan(graph=graph):
-            _collect(graph, places, f"{name}.", trainable, table)
-        case TypedRepeat(owners=owners):
-            for index, one in enumerate(owners):
-                prefix, before = f"{name}.{node.prefix(index)}", len(table.names)
-                _collect(one, places, prefix, trainable, table)
-                table.below[prefix[:-1]] = (before, len(table.names))
-    table.below[name] = (start, len(table.names))
+def _below(visit: Visit) -> Mapping[str, TypedNode]:
+    """Return the nodes beside a node and itself, by name; what fills a slot stands alone."""
+    return {visit.path.removeprefix(visit.prefix): visit.node} if visit.graph is None else _by_name(visit.graph)
 
 
-def _kept(graph: TypedGraph) -> Mapping[str, TypedNode]:
-    """The nodes that are not dropped, by name."""
-    return {node.name: node for node in graph.nodes if not node.node.dropped}
+def _by_name(graph: TypedGraph) -> Mapping[str, TypedNode]:
+    """Return the nodes that are not dropped, by name."""
+    return {node.name: node for node in present(graph)}
 
 
 def in_file_order(graph: TypedGraph) -> Sequence[TypedNode]:
@@ -196,12 +167,12 @@ def in_file_order(graph: TypedGraph) -> Sequence[TypedNode]:
 def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
     """Every name that the tie gives to one tensor, with the other name of that tensor."""
     other, rest = _target(placed)
-    own, theirs = table.under(placed.node), table.under(other)
+    own, theirs = table.under(placed.at.path), table.under(other)
     if rest and rest not in theirs:
         raise _missing(other, rest, theirs)
     if parameter := placed.tie.parameter:
         if parameter not in own:
-            raise _missing(placed.node, parameter, own, own=True)
+            raise _missing(placed.at.path, parameter, own, own=True)
         if not rest:
             raise _Mistake(f"`{other}` is a node, and a parameter is wanted", f"write {other}.{parameter}")
         pairs = [(own[parameter], theirs[rest])]
@@ -211,7 +182,7 @@ def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
         common = ((name, theirs[key]) for key, name in own.items() if key in theirs)
         pairs = [(name, target) for name, target in common if table.shape(name) == table.shape(target)]
         if not pairs:
-            raise _nothing_in_common(placed.node, other, own, theirs, table)
+            raise _nothing_in_common(placed.at.path, other, own, theirs, table)
     for name, target in pairs:
         if name == target:
             raise _Mistake(f"`{name}` is tied to itself")
@@ -222,20 +193,22 @@ def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
 
 def _target(placed: _PlacedTie) -> tuple[str, str]:
     """The full name of the node that a tie names, and what its path names below it."""
-    place = placed.places[-1 - placed.tie.up]
+    place = next(islice(placed.at.around, placed.tie.up, None))
     first, *rest = placed.tie.path
-    if first not in place.inside:
+    beside = _below(place)
+    if first not in beside:
         raise _Mistake(f"`{first}` is empty here, so nothing can be tied to it")
-    name, node = f"{place.prefix}{first}", place.inside[str(first)]
+    name, node = f"{place.prefix}{first}", beside[str(first)]
     while rest:
+        inner = regions(node)
         if isinstance(node, TypedRepeat):
-            index = rest.pop(0) if isinstance(rest[0], int) else len(node.passes) - 1
-            name = f"{name}.{node.prefix(int(index))}"[:-1]
+            region = inner[int(rest.pop(0)) if isinstance(rest[0], int) else -1]
+            name = f"{name}.{region.name}"[:-1]
             if not rest:
                 break
-            below = _kept(node.passes[int(index)])
+            below = _by_name(region.graph)
         else:
-            below = dict(children(node))
+            below = _by_name(inner[0].graph) if inner else dict(slots(node))
         if rest[0] not in below:
             break
         step = str(rest.pop(0))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Dim, Symbolic, names
-from composer.graph.passes.infer.type_patterns import pattern
+from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedGraph
 from composer.graph.types import TensorType, Type, Unknown
 from composer.language.expressions.ast import RefPath

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -185,15 +185,3 @@ def is_renewal(node: TypedNode) -> bool:
 def along(block: TypedBlock, axis: Dim | None) -> bool:
     """Whether an axis is among those of what a block is given."""
     return any(isinstance(one, TensorType) and axis in one.sizes for one in each_given(block.inputs))
-
-
-def children(node: TypedNode) -> Iterator[tuple[str, TypedNode]]:
-    """The nodes right below a node, each with its name in the `state_dict`: `3.attn`, `activation`."""
-    match node:
-        case TypedBlock(slots=slots):
-            yield from ((name, slot) for name, slot in slots.items() if slot is not None)
-        case TypedGroup(graph=graph) | TypedScan(graph=graph):
-            yield from ((child.name, child) for child in graph.nodes if not child.node.dropped)
-        case TypedRepeat(owners=owners):
-            for index, graph in enumerate(owners):
-                yield from ((node.prefix(index) + child.name, child) for child in graph.nodes if not child.node.dropped)

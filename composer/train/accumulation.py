@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NoReturn, TypeAlias
 
 from torch import Tensor, nn
 
 from blocks.losses.loss import Loss
+from composer.graph.anatomy import regions, wires_of
 from composer.graph.dims import names, substitute
 from composer.graph.ir import Ref
-from composer.graph.passes.infer.type_patterns import declared, size
 from composer.graph.state_update import SUFFIX
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat, TypedScan, children, is_renewal
+from composer.graph.type_patterns import declared, size
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedScan, is_renewal
 from composer.graph.types import TensorType
+from composer.graph.visit import walk
 from composer.lower.model import Model
 from composer.train.errors import TrainingError
 
@@ -41,22 +43,14 @@ def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], ta
 
 def _refuse_memory(typed: TypedProgram) -> None:
     """Refuses what keeps something of every batch, or looks at all of its rows."""
-    for path, block in _blocks(typed.root, ""):
+    for visit in walk(typed.root):
+        path, block = visit.path, visit.node
         if is_renewal(block):
             _refuse(f"the state `{path.removesuffix(SUFFIX)}` changes with every batch, so several are not one large one")
-        if block.part.batch_dependent:
+        if isinstance(block, TypedBlock) and block.part.batch_dependent:
             _refuse(
                 f"`{path}` is a {block.part.kind}, which takes its means over a whole batch, so several are not one large one"
             )
-
-
-def _blocks(graph: TypedGraph, prefix: str) -> Iterator[tuple[str, TypedBlock]]:
-    waiting: list[tuple[str, TypedNode]] = [(prefix + node.name, node) for node in graph.nodes if not node.node.dropped]
-    while waiting:
-        path, node = waiting.pop()
-        if isinstance(node, TypedBlock):
-            yield path, node
-        waiting.extend((f"{path}.{name}", child) for name, child in children(node))
 
 
 def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
@@ -107,17 +101,19 @@ def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[s
 
 def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
     """The block that gives what a reference names, and the output."""
-    node = graph.by_name.get(ref.node)
-    if node is None or isinstance(node, TypedScan):
-        how = "is given as one number" if node is None else "is made step by step"
-        _refuse(f"the loss `{name}` reads `{ref}`, which {how}, so it cannot be added up over batches", name)
-    if node.node.dropped:
-        return _source(graph, node.node.wires[0].refs[0], name)  # type: ignore[union-attr]  # a repeat is never dropped
-    if isinstance(node, TypedBlock):
-        return node, ref.port or next(iter(node.outputs))
-    inner = node.passes[-1 if ref.index is None else ref.index] if isinstance(node, TypedRepeat) else node.graph
-    outputs = dict(inner.graph.outputs)
-    return _source(inner, outputs[ref.port] if ref.port in outputs else next(iter(outputs.values())), name)
+    while True:
+        node = graph.by_name.get(ref.node)
+        if node is None or isinstance(node, TypedScan):
+            how = "is given as one number" if node is None else "is made step by step"
+            _refuse(f"the loss `{name}` reads `{ref}`, which {how}, so it cannot be added up over batches", name)
+        if node.node.dropped:
+            ref = next(ref for wire in wires_of(node) for ref in wire.refs)
+        elif isinstance(node, TypedBlock):
+            return node, ref.port or next(iter(node.outputs))
+        else:
+            graph = regions(node)[-1 if ref.index is None else ref.index].graph
+            outputs = dict(graph.graph.outputs)
+            ref = outputs[ref.port] if ref.port in outputs else next(iter(outputs.values()))
 
 
 def _lengths(typed: TypedProgram, batch: Batch) -> dict[str, int]:

@@ -23,6 +23,7 @@ from composer.draw.build.titles import titles
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
 from composer.draw.layout.page import page
+from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import folded
 
 
@@ -69,7 +70,7 @@ def main() -> None:
     model = folded(composer.load("llama3").program)
     flow = outline(model, Depth())
     head = titles(model, flow)
-    print(f"its layout and writing   {min(cpu(lambda: svg(page(flow, head))) for _ in range(runs)) * 1000:6.2f} ms")
+    print(f"its layout and writing   {min(cpu(lambda: svg(page(flow, head, Typography()))) for _ in range(runs)) * 1000:6.2f} ms")
     whole = composer.load("llama3").program
     print(f"with what goes before    {min(cpu(lambda: draw(whole).svg()) for _ in range(runs)) * 1000:6.2f} ms")
     many = composer.load(large()).program

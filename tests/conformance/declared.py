@@ -24,7 +24,7 @@ from blocks.core.fields import (
     SlotOf,
 )
 from blocks.masks.mask import Mask, Pair
-from composer.graph.passes.infer.type_patterns import pattern
+from composer.graph.type_patterns import pattern
 from composer.language.expressions.parser import names
 from composer.language.yaml.writer import write
 from tests.conformance.features import of_field

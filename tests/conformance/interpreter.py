@@ -15,8 +15,9 @@ from blocks.core import Part
 from blocks.masks.mask import Mask
 from blocks.masks.plans import pair, plan
 from blocks.masks.views import DenseView, FullView, matrix
-from composer.graph.ir import Ref, Wire, wires_of
-from composer.graph.passes.infer.type_patterns import declared, size
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref, Wire
+from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 from composer.language.expressions.evaluator import evaluate
 from composer.lower import Model

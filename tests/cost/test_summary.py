@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import composer
-from composer.cost.summary import SummaryRow, ranges
-from composer.cost.units import in_bytes, in_flops, short
+from composer.cost.summary import SummaryRow
+from composer.cost.units import in_bytes, in_flops, ranges, short
+from tests.draw.cases import FORMS
 
 
 def rows_of(name: str, **changes: object) -> tuple[SummaryRow, ...]:
@@ -89,3 +91,18 @@ def test_indices_are_shown_as_ranges(indices: list[int], shown: str) -> None:
 def test_numbers_have_three_digits_and_a_unit(number: int, as_count: str, as_bytes: str, as_flops: str) -> None:
     """Rounded before the unit is chosen, so that nothing has four."""
     assert (short(number), in_bytes(number), in_flops(number)) == (as_count, as_bytes, as_flops)
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_rows_of_layers_that_are_written_one_by_one_add_up(path: Path) -> None:
+    """Each parameter is counted in one row, whether or not its layer has become a pass of a repeat."""
+    summary = composer.load(path).summary()
+    assert sum(row.total for row in summary.rows) == summary.costs.parameters
+
+
+def test_layers_that_are_written_one_by_one_are_one_row() -> None:
+    """Which says so."""
+    summary = composer.load(next(path for path in FORMS if path.stem == "layers_of_nodes")).summary()
+    (layers,) = (row for row in summary.rows if row.name == "layers")
+    assert (layers.block, layers.detail) == ("× 5", "written one by one")
+    assert layers.total == layers.parameters == sum(child.total for child in layers.children)

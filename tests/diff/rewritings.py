@@ -10,7 +10,7 @@ from typing import Any
 import composer
 from composer.graph.initial_values import start_of
 from composer.graph.parameters import parameters
-from composer.graph.typed import TypedNode, children
+from composer.graph.visit import walk
 from composer.language.yaml.writer import write
 from tests.diff.mutations import data
 
@@ -185,9 +185,11 @@ def _with_starts(
     """Initial values for each parameter by its name, which patterns over the old names would miss."""
     typed = recipe.program
     names = {"": ""}
-    for node in typed.root.nodes:
-        if not node.node.dropped:
-            _walk(node, node.name, new.get(node.name, node.name), new, names)
+    for visit in walk(typed.root):
+        own = visit.path.removeprefix(visit.prefix)
+        called = own if visit.graph is None else new.get(own, own)  # what fills a slot keeps its name
+        above = f"{names[visit.holder.path]}." if visit.holder else ""
+        names[visit.path] = f"{above}{visit.region.name if visit.region else ''}{called}"
     starts = {}
     for entry in parameters(typed):
         rule = start_of(typed.program, entry.name)
@@ -196,16 +198,3 @@ def _with_starts(
             starts[path([*names[home].split("."), entry.parameter.name])] = {rule.how: repr(rule.value)}
     kept = {key: value for key, value in whole.items() if key not in ("init", "checkpoints")}
     return {**kept, "init": starts} if starts else kept
-
-
-def _walk(node: TypedNode, old: str, now: str, new: Mapping[str, str], names: dict[str, str]) -> None:
-    names[old] = now
-    for step, child in children(node):
-        pass_, _, own = step.rpartition(".")
-        slot = own != child.name
-        called = own if slot or _is_slot(node) else new.get(own, own)
-        _walk(child, f"{old}.{step}", f"{now}.{pass_ + '.' if pass_ else ''}{called}", new, names)
-
-
-def _is_slot(node: TypedNode) -> bool:
-    return hasattr(node, "slots") and hasattr(node, "part")

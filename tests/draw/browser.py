@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
+from base64 import b64decode
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -37,6 +39,14 @@ def browser(folder: Path) -> Iterator[Any]:
 
 
 # -- what is on the page
+
+
+def visit(page: Any, path: Path) -> None:
+    """Opens a page, and waits until its pictures are unpacked."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    page.get(path.as_uri())
+    WebDriverWait(page, 20).until(lambda page: not find(page, "main").get_property("inert"))
 
 
 def find(page: Any, css: str) -> Any:
@@ -87,16 +97,5 @@ def data_of(html: str) -> Any:
     script = Script()
     script.feed(html)
     assert script.scripts == 2
-    return json.loads(script.text)
-
-
-def picture(data: Any, view: Any) -> str:
-    """A picture, put together as the page does it."""
-    text = ""
-    for thing, *place in zip(*[iter(view["picture"])] * 3, strict=True):
-        for number, part in enumerate(data["things"][thing]):
-            if number % 2:
-                text += f"{(part + place[number // 2 % 2]) / 10:g}"
-            else:
-                text += "".join(data["words"][word] for word in data["phrases"][part])
-    return text
+    data = json.loads(script.text)
+    return data | {"views": json.loads(gzip.decompress(b64decode(data["views"])))}

@@ -20,7 +20,7 @@ def texts(scene: Scene) -> list[Text]:
         found += box.texts
     for frame in scene.frames:
         found += [*frame.texts, *([frame.pill] if frame.pill else []), *(frame.strip.ticks if frame.strip else ())]
-    return [*found, *(chip.text for chip in scene.chips)]
+    return [*found, *(reference.text for reference in scene.references)]
 
 
 def pieces(wire: WirePath) -> list[tuple[Point, Point]]:

@@ -8,9 +8,10 @@ from copy import copy
 from dataclasses import replace
 
 from blocks.primitives.pointwise import Dropout
-from composer.draw.figure import plain
+from composer.draw.paths import is_output, output_path, plain
 from composer.draw.scene import Scene
-from composer.graph.ir import Ref, Wire, wires_of
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref, Wire
 from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat, TypedScan
 
@@ -34,7 +35,7 @@ class Readers:
         given = {one.name: {"": frozenset([one.name])} for one in typed.program.inputs}
         made = self.graph(typed.root, given, "")
         for name, value in made.items():
-            self.pairs |= {(one, f"outputs/{name}", "") for one in value}
+            self.pairs |= {(one, output_path(name), "") for one in value}
         self.layers = self.closed & {steps[0] for steps in called.steps.values()}
         """Boxes in which layers stand that are written one by one."""
         self.pairs = {self.outside(*pair) for pair in self.pairs if pair[0] == pair[1] or self.box(pair[0]) != self.box(pair[1])}
@@ -132,7 +133,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
             source += " in" if target.startswith(f"{source}.") else " out"
         if target in frames:
             target += " out" if source.startswith(f"{target}.") or source.startswith(f"{target} ") else " in"
-        lines.append((source, target, "" if target.startswith("outputs/") else wire.port))
+        lines.append((source, target, "" if is_output(target) else wire.port))
     for source, target, _ in lines:
         into.setdefault(target, []).append(source)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocks.core import Look
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Leaf, ModelInput, NodeOutput, Origin
 from composer.draw.scene import About
 
 
@@ -17,9 +17,14 @@ def flow(*reads: str, owner: str = "") -> Flow:
     block is an input of the model, or what the frame is given that owns the flow.
     """
     sources = {path: names.split(", ") for path, names in (line.split(": ") for line in reads)}
+
+    def origin(name: str) -> Origin:
+        return NodeOutput(name) if name in sources else FrameInput(name) if name == owner else ModelInput(name)
+
     edges = [
-        DiagramEdge(DiagramSource(name, given=name not in sources and name != owner), path, f"x{place}" if place else "", True)
+        DiagramEdge(DiagramSource(origin(name)), path, f"x{place}" if place else "", True)
         for path, names in sources.items()
         for place, name in enumerate(names)
     ]
-    return Flow(owner, tuple(map(leaf, sources)), tuple(edges), DiagramSource(list(sources)[-1]))
+    entry = FrameInput(owner) if owner else None
+    return Flow(entry, tuple(map(leaf, sources)), tuple(edges), DiagramSource(NodeOutput(list(sources)[-1])))

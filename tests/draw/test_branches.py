@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, DiagramSource, Flow
-from composer.draw.passes.branches import MOST_BRANCHES, branched
-from composer.draw.passes.order import bent, in_line
+from composer.draw.diagram import Branches, DiagramSource, Flow, NodeOutput
+from composer.draw.passes.branches import MAX_BRANCHES, group_branches
+from composer.draw.passes.order import sort_topologically, split_u
 from tests.draw.flows import flow
 
 
@@ -16,50 +16,50 @@ def paths(of: Flow) -> list[str]:
 
 def test_two_ways_from_a_fork_to_a_join_are_branches() -> None:
     """Each a flow of its own, in the order in which they are written."""
-    found = branched(flow("a: x", "b: a", "c: a", "d: c", "e: b, d"))
+    found = group_branches(flow("a: x", "b: a", "c: a", "d: c", "e: b, d"))
     branches = found.items[-1]
     assert paths(found) == ["a", "e"]
     assert isinstance(branches, Branches)
     assert [paths(one) for one in branches.flows] == [["b"], ["c", "d"]]
-    assert branches.fork == DiagramSource("a")
+    assert branches.fork == DiagramSource(NodeOutput("a"))
 
 
 def test_chain_has_no_branches() -> None:
     """It stays the very same."""
     chain = flow("a: x", "b: a", "c: b")
-    assert branched(chain) is chain
+    assert group_branches(chain) is chain
 
 
 def test_skip_around_one_block_is_no_branch() -> None:
     """One way has no block of its own, so that it is a wire beside the column."""
-    assert paths(branched(flow("a: x", "b: a", "c: a, b"))) == ["a", "b", "c"]
+    assert paths(group_branches(flow("a: x", "b: a", "c: a, b"))) == ["a", "b", "c"]
 
 
 def test_branch_that_another_block_reads_stays_in_the_column() -> None:
     """Its value would have to leave the branch halfway."""
-    found = branched(flow("a: x", "b: a", "c: a", "d: b, c", "e: d, b"))
+    found = group_branches(flow("a: x", "b: a", "c: a", "d: b, c", "e: d, b"))
     assert paths(found) == ["a", "b", "c", "d", "e"]
 
 
 def test_more_branches_than_a_page_is_wide_stay_a_column() -> None:
     """One more than there may be."""
-    names = [f"b{number}" for number in range(MOST_BRANCHES + 1)]
+    names = [f"b{number}" for number in range(MAX_BRANCHES + 1)]
     one_too_many = flow("a: x", *(f"{name}: a" for name in names), f"end: {', '.join(names)}")
-    assert len(branched(one_too_many).items) == MOST_BRANCHES + 3
+    assert len(group_branches(one_too_many).items) == MAX_BRANCHES + 3
     fewer = flow("a: x", *(f"{name}: a" for name in names[1:]), f"end: {', '.join(names[1:])}")
-    assert len(branched(fewer).items) == 2
+    assert len(group_branches(fewer).items) == 2
 
 
 def test_block_follows_what_it_reads_as_directly_as_can_be() -> None:
     """The way of `b` is finished before that of `c` begins."""
-    assert paths(in_line(flow("a: x", "b: a", "c: a", "d: b", "e: c", "f: d, e"))) == ["a", "b", "d", "c", "e", "f"]
+    assert paths(sort_topologically(flow("a: x", "b: a", "c: a", "d: b", "e: c", "f: d, e"))) == ["a", "b", "d", "c", "e", "f"]
 
 
 def test_line_with_nested_skips_is_a_u() -> None:
     """Down to the last block that is read again, and up from there."""
-    halves = bent(flow("a: x", "b: a", "c: b", "d: c, b", "e: d, a"))
+    halves = split_u(flow("a: x", "b: a", "c: b", "d: c, b", "e: d, a"))
     assert halves is not None
     assert [paths(half) for half in halves] == [["a", "b"], ["c", "d", "e"]]
     crossed = flow("a: x", "b: a", "c: b", "d: c, a", "e: d, b")
-    assert bent(crossed) is None
-    assert bent(replace(crossed, edges=crossed.edges[:-1])) is None
+    assert split_u(crossed) is None
+    assert split_u(replace(crossed, edges=crossed.edges[:-1])) is None

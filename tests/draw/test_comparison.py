@@ -19,7 +19,8 @@ from composer.diff.difference import Difference, Nodes
 from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
 from composer.draw.build.levels import Level
-from composer.draw.figure import NotDrawn, plain
+from composer.draw.figure import NotDrawn
+from composer.draw.paths import is_output, plain
 from composer.draw.scene import Area, Badge, Ring, Scene, WirePath
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 
@@ -129,15 +130,19 @@ def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
     for number, side in enumerate(SIDES):
         meant = {plain(path) for one in found.changes for path in paths_of(one, number)}
         meant |= {other if number else one for one, other in partners.items() if any(related(one, name) for name in learned)}
-        drawn = [one.about.path.removeprefix(side) for one in (*page.boxes, *page.merges, *page.chips)]
+        drawn = [one.about.path.removeprefix(side) for one in (*page.boxes, *page.merges, *page.references)]
         silent = [path for path in meant if not any(related(path, one) for one in drawn)]  # shown where their stream comes from
         here = [ring.removeprefix(side) for ring in rings if ring.startswith(side)]
-        apart = [one for one in here if not one.startswith(("outputs/", "losses.")) and not any(related(one, m) for m in meant)]
+        apart = [
+            one
+            for one in here
+            if not is_output(one) and not one.startswith("losses.") and not any(related(one, m) for m in meant)
+        ]
         nodes = {plain(node.path) for node in (pairing.after if number else pairing.before).nodes}
         blocks = {next((node for node in nodes if one.startswith(f"{node}.")), one) for one in apart}  # each once, not its parts
         assert len(blocks) <= len(silent), (apart, silent)
     rings = {ring.path for ring in page.rings if ring.path and not counts(page, ring)}
-    for thing in (*page.boxes, *page.merges, *page.chips):
+    for thing in (*page.boxes, *page.merges, *page.references):
         marked = any(thing.about.path == ring or thing.about.path.startswith(f"{ring}.") for ring in rings)
         assert marked != (thing.about.path in page.faint), thing.about.path
 

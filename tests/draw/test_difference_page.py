@@ -20,9 +20,9 @@ from composer.diff.figure.comparison import bare
 from composer.diff.figure.sides import SIDES
 from composer.diff.render import told
 from composer.draw.build.levels import LEVELS
-from composer.draw.figure import plain
+from composer.draw.paths import plain
 from composer.draw.style.palette import LIGHT
-from tests.draw.browser import data_of, find, keys, needs_browser, paths, picture
+from tests.draw.browser import data_of, find, keys, needs_browser, paths, visit
 from tests.draw.test_formats import HOSTILE
 
 THETA = "layers.*.attn.body (32×)"
@@ -46,7 +46,7 @@ def html() -> str:
 def page(chromium: Any, tmp_path: Path) -> Any:
     """The page, opened anew."""
     (tmp_path / "both.html").write_text(html(), encoding="utf-8")
-    chromium.get((tmp_path / "both.html").as_uri())
+    visit(chromium, (tmp_path / "both.html"))
     return chromium
 
 
@@ -70,13 +70,13 @@ def marked(page: Any, recipe: int) -> str:
 @pytest.mark.slow
 def test_page_is_one_small_file() -> None:
     """Under 300 KB, at every level both models, and what is copied is the picture with its notes."""
-    assert len(html().encode()) < 300_000
+    assert len(html().encode()) < 135_000
     data = data_of(html())
     assert set(data["views"]) == set(LEVELS)
     for level in LEVELS:
         view = data["views"][level]
-        assert picture(data, view) == bare(difference(), level).svg()
-        assert picture(data, {"picture": view["copied"]}) == difference().draw(level).svg()
+        assert view["picture"] == bare(difference(), level).svg()
+        assert view["copied"] == difference().draw(level).svg()
 
 
 def test_changes_are_told_of_their_nodes() -> None:
@@ -251,7 +251,7 @@ def test_changes_of_wires_are_those_that_the_picture_marks() -> None:
     """Between a decoder and an encoder the residual connections read something else; every wire so drawn is of one change."""
     data = data_of(composer.load("gpt2").diff(composer.load("bert")).draw().html())
     for view in data["views"].values():
-        edges = re.findall(r'<g class="edge e-(\w+)"', picture(data, view))
+        edges = re.findall(r'<g class="edge e-(\w+)"', view["picture"])
         rewired = [wire for one in view["changes"] for wire in one["wires"]]
         assert sorted(set(rewired)) == [number for number, style in enumerate(edges) if style == "rewired"]
     assert rewired
@@ -262,7 +262,7 @@ def test_one_file_of_both_models_is_shown_once(chromium: Any, tmp_path: Path) ->
     """Layers that are gone are found at their number, and in the file where the repeat begins."""
     gpt2 = composer.load("gpt2")
     gpt2.diff(composer.load("gpt2", overrides={"n_layers": 6})).draw().save(tmp_path / "both.html")
-    chromium.get((tmp_path / "both.html").as_uri())
+    visit(chromium, (tmp_path / "both.html"))
     change(chromium, "layers.(6-11)").click()
     assert len(chromium.find_elements("css selector", ".recipe")) == 1
     assert marked(chromium, 0).strip() == "layers:"
@@ -275,7 +275,7 @@ def test_equal_models_have_no_changes_to_pick(chromium: Any, tmp_path: Path) -> 
     """The verdict says so, and keys that go through changes do nothing."""
     gpt2 = composer.load("gpt2")
     gpt2.diff(gpt2).draw().save(tmp_path / "both.html")
-    chromium.get((tmp_path / "both.html").as_uri())
+    visit(chromium, (tmp_path / "both.html"))
     chromium.get_log("browser")
     keys(chromium, "n", "p")
     assert "the same model" in find(chromium, "summary").text
@@ -289,7 +289,7 @@ def test_hostile_names_and_recipes_run_nothing(chromium: Any, tmp_path: Path) ->
     text = f'recipe: evil\ndoc: "{evil}"\ninputs: {{x: "float[batch, time, 16]"}}\ngraph:\n  a: {{type: linear, out: 8}}\n'
     found = composer.load(text).diff(composer.load(text.replace("out: 8", "out: 9")))
     replace(found, before=evil, after="{{data}}</title>").draw().save(tmp_path / "evil.html")
-    chromium.get((tmp_path / "evil.html").as_uri())
+    visit(chromium, (tmp_path / "evil.html"))
     chromium.execute_script("nodes.forEach((_, at) => { choose(at); beside(at); }); view.changes.forEach((_, at) => pick(at));")
     assert chromium.execute_script("return window.ran") is None
     assert chromium.title == f"{evil} → {{{{data}}}}</title>"

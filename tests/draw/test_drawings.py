@@ -11,8 +11,9 @@ import composer
 from composer.draw.build.levels import LEVELS, Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
-from composer.draw.scene import FONTS, Scene
+from composer.draw.scene import Scene
 from composer.draw.style.themes import THEMES
+from composer.draw.style.typography import FONTS
 from composer.graph.parameters import parameters
 from composer.graph.passes.roll_layers.roll_layers import folded
 from composer.graph.typed import TypedProgram

@@ -194,10 +194,10 @@ def test_dropout_is_said_where_it_acts() -> None:
 
 def test_inputs_beside_the_stream_are_called_inputs() -> None:
     """And optional where they may be left out."""
-    chips = {chip.text.text for chip in composer.load("transformer").draw().scene.chips}
-    assert chips == {"valid (optional input)", "source_valid (optional input)"}
-    chips = {chip.text.text for chip in composer.load("bert").draw().scene.chips}
-    assert chips == {"valid (optional input)", "token_types (optional input)"}  # which has a default
+    references = {reference.text.text for reference in composer.load("transformer").draw().scene.references}
+    assert references == {"valid (optional input)", "source_valid (optional input)"}
+    references = {reference.text.text for reference in composer.load("bert").draw().scene.references}
+    assert references == {"valid (optional input)", "token_types (optional input)"}  # which has a default
 
 
 def test_mixture_tells_what_an_expert_is() -> None:

@@ -24,13 +24,17 @@ import composer
 from composer.cli import main
 from composer.draw.export.dot import dot
 from composer.draw.export.formats import written
+from composer.draw.export.marks import ArcBy, MoveTo
+from composer.draw.export.marks import Path as Drawn
 from composer.draw.export.mermaid import mermaid
-from composer.draw.export.node_links import LinkGraph
-from composer.draw.export.vector_paths import CurveSegment, path, rectangle
+from composer.draw.export.outlines import Outline, path, rectangle
+from composer.draw.export.polylines import curve
 from composer.draw.figure import NotDrawn, draw
+from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.graphviz_layout import problem
-from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
+from composer.draw.links import LinkGraph
 from composer.draw.scene import Area, Scene
+from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
 from tests.draw.cases import CASES, each_case, each_of, scenes
 from tests.draw.edges import Readers, mixed, place
@@ -204,7 +208,7 @@ def test_missing_program_gives_an_svg_and_the_install_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Never a failure without a file."""
-    monkeypatch.setattr("composer.draw.layout.graphviz_programs.pure", lambda: None)
+    monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert main(["draw", "gpt2", "-o", str(tmp_path / "a.png")]) == 2
     told = capsys.readouterr().err
@@ -220,7 +224,7 @@ def test_failing_program_gives_an_svg_and_what_it_says(tmp_path: Path, monkeypat
     script = tmp_path / "broken"
     script.write_text("#!/bin/sh\necho first >&2\necho out of paint >&2\nexit 3\n", encoding="utf-8")
     script.chmod(0o755)
-    monkeypatch.setattr("composer.draw.layout.graphviz_programs.pure", lambda: str(script))
+    monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: str(script))
     with pytest.raises(Missing, match=r"broken cannot draw it: out of paint; .*a\.svg is written instead"):
         composer.load("gpt2").draw().save(tmp_path / "a.png")
     assert (tmp_path / "a.svg").exists()
@@ -313,14 +317,14 @@ def test_command_pipes_any_format(format: str) -> None:
 
 def test_arcs_of_a_path_are_round() -> None:
     """Three quarters of a circle, as the icon of recurrence has it: every point is as far from the middle."""
-    (curve,) = path("M6 -7a9 9 0 1 0 3 8")
+    (curve,) = path(Drawn((MoveTo(6, -7), ArcBy(9, large=True, clockwise=False, end=(3, 8)))))
     middle = center(curve)
     far = [((x - middle[0]) ** 2 + (y - middle[1]) ** 2) ** 0.5 for x, y in curve.points[::3]]
     assert far == pytest.approx([9] * len(far))
     assert len(far) == 5
 
 
-def center(curve: CurveSegment) -> tuple[float, float]:
+def center(curve: Outline) -> tuple[float, float]:
     """The middle of the circle through three points of a curve."""
     (ax, ay), (bx, by), (cx, cy) = curve.points[0], curve.points[3], curve.points[6]
     d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))
@@ -342,7 +346,7 @@ def test_a_circle_is_a_rectangle_that_is_all_corners() -> None:
 def test_both_engines_draw_one_graph(case: str) -> None:
     """What Graphviz answers, read anew, has the nodes, the clusters and the edges of our drawing, and of the typed graph."""
     for name, typed, scene in scenes(case, "block"):
-        told = json.loads(graphviz(problem(LinkGraph(scene)), "json", "-Kdot"))
+        told = json.loads(graphviz(problem(LinkGraph(scene), Typography()), "json", "-Kdot"))
         names = [one["name"] for one in told["objects"]]
         assert {key for key in names if not key.startswith("cluster_")} == {node.key for node in LinkGraph(scene).nodes}, name
         assert sum(key.startswith("cluster_") for key in names) == len(scene.frames)
@@ -386,7 +390,17 @@ def enclosing(scene: Scene, area: Area) -> set[int]:
 
 def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """With the line that installs it."""
-    monkeypatch.setattr("composer.draw.layout.graphviz_programs.pure", lambda: None)
+    monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert main(["draw", "gpt2", "--engine", "dot", "-o", "-"]) == 2
     assert capsys.readouterr().err.splitlines() == ["arco draw: there is no Graphviz", "  = pip install graphviz-pure"]
+
+
+@needs_pure
+def test_every_piece_of_a_curved_wire_goes_on_where_the_one_before_ends() -> None:
+    """The wires of Graphviz consist of several curves, and the pen ends where the wire does."""
+    wires = [wire for wire in draw(composer.load("llama3").program, engine="dot").scene.wires if len(wire.points) > 4]
+    assert wires
+    for wire in wires:
+        (outline,) = path(curve(wire.points))
+        assert outline.points[-1] == pytest.approx(wire.points[-1], abs=0.5)

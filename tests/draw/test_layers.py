@@ -12,12 +12,14 @@ from composer.diff.figure import comparison
 from composer.draw.build.levels import Level
 from composer.draw.export.node_facts import facts
 from composer.draw.scene import Box, Frame, Scene
-from composer.graph.ir import Ref, wires_of
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref
 from composer.graph.passes.roll_layers.roll_layers import as_written, folded
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
 from composer.recipe import zoo_names
 from tests.conformance.generator import COUNT, generated
 from tests.diff.rewritings import Unfit, unrolled
+from tests.draw.browser import data_of
 
 SIZES = "{vocab: 61, d_model: 32}"
 HEAD = f"""recipe: decoder
@@ -74,7 +76,7 @@ def picture(scene: Scene) -> tuple[object, ...]:
     frames = [(f.x, f.y, f.width, f.height, f.texts, f.pill, f.strip) for f in scene.frames]
     wires = [(w.points, w.style, w.arrow, w.partial) for w in scene.wires]
     merges = [(m.x, m.y, m.sign) for m in scene.merges]
-    return scene.texts, boxes, frames, wires, merges, [chip.text for chip in scene.chips], scene.dots
+    return scene.texts, boxes, frames, wires, merges, [reference.text for reference in scene.references], scene.dots
 
 
 def drawn(text: str, level: Level = "block") -> Scene:
@@ -235,7 +237,7 @@ def test_a_written_layer_is_found_by_its_name() -> None:
 def test_the_page_opens_what_is_folded() -> None:
     """Everything that it shows has facts, those of a written layer."""
     recipe = composer.load(of_nodes(5))
-    assert '"block+layers.attn"' in recipe.draw().html()
+    assert "block+layers.attn" in data_of(recipe.draw().html())["views"]
     told = facts(folded(recipe.program))
     assert told["layers.attn"] == facts(as_written(recipe.program))["attn3"]
     assert {box.about.path for box in recipe.draw().scene.boxes} - set(told) == {"tokens", "outputs/logits"}

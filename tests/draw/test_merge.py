@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from composer.draw.diagram import Flow, Leaf
-from composer.draw.passes.merge_kinds import ROWS, greatest, listed, merged
+from composer.draw.passes.merge_kinds import MAX_ROWS, greatest, listed, merge_passes
 from tests.draw.flows import flow, leaf
 
 
@@ -26,7 +26,7 @@ def only(found: Flow | None) -> Leaf:
 
 def test_kinds_of_a_block_are_rows_with_their_shares() -> None:
     """The most facts in common are told once, what differs in the row."""
-    found = only(merged([of("heads 4", "window 3", parameters=10), of("heads 4", "window 7", parameters=20)], [5, 2]))
+    found = only(merge_passes([of("heads 4", "window 3", parameters=10), of("heads 4", "window 7", parameters=20)], [5, 2]))
     assert [row.share for row in found.rows] == ["5 of 7: window 3", "2 of 7: window 7"]
     assert found.look.facts == ("heads 4",)
     assert found.about.parameters == 30
@@ -34,27 +34,27 @@ def test_kinds_of_a_block_are_rows_with_their_shares() -> None:
 
 def test_passes_that_say_the_same_have_no_rows() -> None:
     """Their parameters are added up."""
-    found = only(merged([of("heads 4", parameters=3), of("heads 4", parameters=4)], [1, 1]))
+    found = only(merge_passes([of("heads 4", parameters=3), of("heads 4", parameters=4)], [1, 1]))
     assert found.rows == ()
     assert found.about.parameters == 7
 
 
 def test_more_kinds_than_there_are_rows_for_are_told_by_their_numbers() -> None:
     """All values of the number that differs."""
-    found = only(merged([of(f"dilation {2**n}") for n in range(ROWS + 1)], [1] * (ROWS + 1)))
+    found = only(merge_passes([of(f"dilation {2**n}") for n in range(MAX_ROWS + 1)], [1] * (MAX_ROWS + 1)))
     assert found.rows == ()
     assert found.look.facts == ("dilation 1, 2, 4, 8",)
 
 
 def test_passes_of_other_nodes_are_not_merged() -> None:
     """Neither where a block is called differently, nor where there are more."""
-    assert merged([flow("a: x"), flow("b: x")], [1, 1]) is None
-    assert merged([flow("a: x"), flow("a: x", "b: a")], [1, 1]) is None
+    assert merge_passes([flow("a: x"), flow("b: x")], [1, 1]) is None
+    assert merge_passes([flow("a: x"), flow("a: x", "b: a")], [1, 1]) is None
 
 
 def test_edge_of_some_passes_is_partial() -> None:
     """Of those that all have, none is."""
-    found = merged([flow("a: x", "b: a"), flow("a: x", "b: a, x")], [1, 1])
+    found = merge_passes([flow("a: x", "b: a"), flow("a: x", "b: a, x")], [1, 1])
     assert found is not None
     assert {(edge.source.path, edge.target): edge.partial for edge in found.edges} == {
         ("x", "a"): False,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from blocks.core import SideLook
 from composer.draw.diagram import Leaf
 from composer.draw.layout.boxes import PAD
-from composer.draw.passes.narrow import lines, narrowed
-from composer.draw.scene import FONTS
+from composer.draw.layout.narrow import fit_to_width, lines
 from composer.draw.style.text_metrics import text_width
+from composer.draw.style.typography import FONTS, Typography
 from tests.draw.flows import flow, leaf
 
 
@@ -17,7 +17,7 @@ def test_lines_hold_all_words_in_their_order_and_fit() -> None:
     """Broken between facts where that can be, else between words."""
     said = "heads 12 · key-value heads 4 · a very long fact that has no room in a line"
     room = text_width("key-value heads 4 · a", FONTS["detail"].size)
-    found = [line for _, line in lines("detail", said, room)]
+    found = [line for _, line in lines("detail", said, room, Typography())]
     assert " ".join(found).replace("· ", "").split() == said.replace("· ", "").split()
     assert all(text_width(line, FONTS["detail"].size) <= room for line in found)
     assert found[:2] == ["heads 12", "key-value heads 4"]
@@ -27,7 +27,7 @@ def test_what_stood_beside_a_block_is_said_in_it() -> None:
     """So that nothing is left at its sides."""
     block = leaf("attn", "heads 4", title="Attention")
     block = replace(block, look=replace(block.look, sides=(SideLook("rope", "RoPE", ("θ = 500",)),)))
-    (found,) = narrowed(replace(flow("attn: x"), items=(block,)), 240).items
+    (found,) = fit_to_width(replace(flow("attn: x"), items=(block,)), 240, Typography()).items
     assert isinstance(found, Leaf)
     assert found.look.sides == ()
     assert [line for _, line in found.lines] == ["Attention", "heads 4 · RoPE θ 500"]
@@ -35,7 +35,7 @@ def test_what_stood_beside_a_block_is_said_in_it() -> None:
 
 def test_narrow_box_breaks_its_title() -> None:
     """Each line has room between the borders."""
-    (found,) = narrowed(replace(flow("a: x"), items=(leaf("a", title="Multi-head self attention"),)), 90).items
+    (found,) = fit_to_width(replace(flow("a: x"), items=(leaf("a", title="Multi-head self attention"),)), 90, Typography()).items
     assert isinstance(found, Leaf)
     assert len(found.lines) > 1
     assert all(text_width(line, 13, bold=True) <= 90 - 2 * PAD for _, line in found.lines)

@@ -8,13 +8,13 @@ import pytest
 
 import composer
 from blocks.core import grouped, spoken
-from composer.draw.build.node_paths import above, belongs, lies_in
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.wording import counted, printable, shape
 from composer.draw.diagram import Leaf
-from composer.draw.layout.pieces import straightened
-from composer.draw.passes.overview import without_norms
-from composer.draw.passes.side_inputs import aside
+from composer.draw.layout.fragment import straightened
+from composer.draw.passes.overview import fold_norms
+from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.paths import above, belongs, lies_in
+from composer.draw.wording import counted, printable, shape
 from composer.graph.parameters import parameters
 from tests.draw.flows import flow
 
@@ -77,7 +77,7 @@ def test_counts_are_sums_over_the_parameters_below_a_path() -> None:
 def test_block_that_reads_nothing_of_the_stream_stands_beside_its_reader() -> None:
     """The rest stays in line."""
     written = flow("a: x", "table: ids", "b: a", "sum: b, table", "c: sum")
-    found = aside(written)
+    found = split_side_inputs(written)
     assert [item.about.path for item in found.flow.items] == ["a", "b", "sum", "c"]
     ((leaf, edge, _),) = found.beside["sum"]
     assert (leaf.about.path, edge.port) == ("table", "x1")
@@ -91,7 +91,7 @@ def test_norm_stands_in_the_box_of_its_only_reader() -> None:
         first, *others = written.items
         assert isinstance(first, Leaf)
         norm = replace(first, look=replace(first.look, hue="norm"))
-        return [item.about.path for item in without_norms(replace(written, items=(norm, *others))).items]
+        return [item.about.path for item in fold_norms(replace(written, items=(norm, *others))).items]
 
     assert drawn("norm: x", "a: norm", "b: a") == ["a", "b"]
     assert drawn("norm: x", "a: norm", "b: a, norm") == ["norm", "a", "b"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import ClassVar
 
 from composer.atomic_files import StrPath
 from composer.diff.difference import Difference
@@ -19,25 +20,10 @@ from composer.draw.export.formats import PRINTED, Format, ThemeName, write
 from composer.draw.export.svg import svg
 from composer.draw.figure import Figure, check_width
 from composer.draw.figure import draw as drawn
+from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN, lines_of
-from composer.draw.layout.pieces import Pieces
-from composer.draw.scene import (
-    FONTS,
-    ICON,
-    Area,
-    Badge,
-    Box,
-    Dot,
-    Frame,
-    Happened,
-    MergeCircle,
-    Point,
-    Ring,
-    Scene,
-    Text,
-    WirePath,
-)
-from composer.draw.style.text_metrics import text_width
+from composer.draw.scene import ICON, Area, Badge, Box, Dot, Frame, Happened, MergeCircle, Point, Ring, Scene, Text, WirePath
+from composer.draw.style.typography import Typography
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}
 LEGEND: dict[Happened, str] = {
@@ -48,6 +34,7 @@ LEGEND: dict[Happened, str] = {
     "rewired": "reads something else",
     "shared": "parameters shared otherwise",
 }
+LETTERS = Typography()
 GAP = 44.0
 """Between a drawing and the notes."""
 
@@ -62,6 +49,8 @@ class Comparison:
     level: Level
     theme: ThemeName = "light"
     width: str = ""
+    highlight: ClassVar[tuple[str, ...]] = ()
+    """Nothing: what is the same in both fades as it is."""
 
     @property
     def formats(self) -> tuple[Format, ...]:
@@ -182,7 +171,7 @@ class _Page:
             tuple(replace(dot, faint=self.fades(dot, faint)) for dot in pieces.dots),
             tuple(pieces.boxes),
             tuple(pieces.merges),
-            tuple(pieces.chips),
+            tuple(pieces.references),
             tuple(self.rings),
             tuple(self.badges),
             faint,
@@ -191,7 +180,7 @@ class _Page:
     def faint(self) -> Iterator[str]:
         """Paths of what is the same in both."""
         whole = tuple(f"{path}." for path in self.ringed)
-        things: tuple[DrawnThing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.chips, *self.pieces.frames)
+        things: tuple[DrawnThing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.references, *self.pieces.frames)
         for one in things:
             if one.about.path not in self.ringed and not one.about.path.startswith(whole):
                 yield one.about.path
@@ -208,7 +197,7 @@ class _Page:
         title, _, counted = verdict(self.difference).partition(": ")
         changed = [f"{what} {text}" for what, text in figures(self.difference)]
         same = [f"{what} unchanged ({text})" for what, text in unchanged(self.difference) if not self.difference.equal]
-        facts = lines_of([counted.partition(", ")[0], *changed, *same], room)
+        facts = lines_of([counted.partition(", ")[0], *changed, *same], room, LETTERS)
         said = [Text(MARGIN, 34, title, "heading", "start")]
         said += [Text(MARGIN, 54 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
         x, y = MARGIN, 54 + 15 * len(facts) + 12
@@ -219,7 +208,7 @@ class _Page:
             }
         for happened, meaning in LEGEND.items():
             if happened in occurring:
-                width = text_width(meaning, FONTS["facts"].size)
+                width = LETTERS.width(meaning, "facts")
                 if x + 38 + width > MARGIN + room and x > MARGIN:
                     x, y = MARGIN, y + 26
                 badge = Badge(happened, "", Text(x + 14, y, SIGNS[happened], "badge"))
@@ -233,7 +222,7 @@ class _Page:
     def column_head(self, picture: Figure, width: float) -> list[str]:
         """What is said of one of the models."""
         facts = [text.text for text in picture.scene.texts if text.role == "facts"]
-        return lines_of([fact for line in facts for fact in line.split(" · ")], width)
+        return lines_of([fact for line in facts for fact in line.split(" · ")], width, LETTERS)
 
     # -- marks
 
@@ -287,7 +276,7 @@ class _Page:
             yield from box.texts
         for frame in self.pieces.frames:
             yield from (*frame.texts, *([frame.pill] if frame.pill else ()), *(frame.strip.ticks if frame.strip else ()))
-        yield from (chip.text for chip in self.pieces.chips)
+        yield from (reference.text for reference in self.pieces.references)
 
     def free(
         self, happened: Happened, path: str, text: str, spots: Sequence[Point], taken: Sequence[Area], solid: Sequence[Area]

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from composer.diff.figure.places import Count, Spot
-from composer.draw.scene import Area, Box, Chip, Frame, MergeCircle, Point, Scene, WirePath
+from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, WirePath
 
 
 def content(scene: Scene) -> Area:
     """What a drawing covers, but for its head."""
     blocks: tuple[Frame | Box | MergeCircle, ...] = (*scene.frames, *scene.boxes, *scene.merges)
     areas = [one.area.grown(8) for one in blocks]
-    areas += [chip.text.area.grown(8) for chip in scene.chips]
+    areas += [reference.text.area.grown(8) for reference in scene.references]
     areas += [tick.area for frame in scene.frames if frame.strip for tick in frame.strip.ticks]
     areas += [Area(one.x, one.y, one.x + one.width, one.y) for one in (frame.strip for frame in scene.frames) if one]
     areas += [Area(x, y, x, y).grown(4) for wire in scene.wires for x, y in wire.points]
@@ -32,7 +32,7 @@ def area_of(spot: Spot) -> Area:
         assert spot.frame.pill is not None
         area = spot.frame.pill.area.grown(9)
         return Area(area.left, spot.frame.pill.y - 14.5, area.right, spot.frame.pill.y + 5.5)
-    if isinstance(spot, Chip):
+    if isinstance(spot, Reference):
         return spot.text.area
     if isinstance(spot, WirePath):
         xs, ys = zip(*spot.points, strict=True)
@@ -55,7 +55,7 @@ def along(spot: Spot, move: Point) -> list[Point]:
     area = shifted(area_of(spot), move)
     if isinstance(spot, MergeCircle):
         return [(x, y) for x in (area.left - 18, area.right + 18) for y in (area.bottom + 4, area.top - 4, area.top + 9)]
-    if isinstance(spot, Chip):
+    if isinstance(spot, Reference):
         middle = (area.left + area.right) / 2
         return [(middle, area.top - 10), (middle, area.bottom + 12), (area.left - 20, area.top + 5)]
     if isinstance(spot, Count):

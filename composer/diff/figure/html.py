@@ -15,11 +15,10 @@ from composer.diff.figure.sides import SIDES
 from composer.diff.matching import Pairing
 from composer.diff.render import figures, notes, told, unchanged, verdict
 from composer.draw.build.levels import LEVELS
-from composer.draw.build.node_paths import above
 from composer.draw.build.source_files import File, elsewhere, file_of, source
-from composer.draw.export.html import Pictures, View, closing, document, openable, web
+from composer.draw.export.html import Pictures, View, closing, document, openable, page_file
 from composer.draw.export.node_facts import facts, implied
-from composer.draw.figure import plain
+from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import CHANGES, change_rules
@@ -56,7 +55,7 @@ def html(comparison: Comparison) -> str:
         changed=changed(difference, pages["full"]),
         panel=panel(difference),
         hint=" Click a change, or <kbd>n</kbd> for the next and <kbd>p</kbd> for the one before, to see it in both.",
-        style=web("changes.css") + signs(LIGHT) + f"html[data-theme=dark]{{{signs(DARK)}#picture{{{change_rules(DARK)}}}}}",
+        style=page_file("changes.css") + signs(LIGHT) + f"html[data-theme=dark]{{{signs(DARK)}#picture{{{change_rules(DARK)}}}}}",
         scripts=("page.js", "changes.js"),
     )
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TypeAlias
 
-from composer.draw.scene import FONTS, Role
-from composer.draw.style.text_metrics import text_width
+from composer.draw.style.typography import Role, Typography
 
 NOTE = 236.0
 """Width of what is noted between the drawings."""
@@ -29,15 +28,15 @@ def note(name: str, words: str) -> Note:
 
 def wrapped(text: str, role: Role) -> list[str]:
     """A text in lines."""
-    font, room = FONTS[role], NOTE - INDENT
+    letters, room = Typography(), NOTE - INDENT
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(longer, font.size, bold=font.bold) <= room:
+        if lines and letters.width(longer, role) <= room:
             lines[-1] = longer
             continue
-        while text_width(word, font.size, bold=font.bold) > room:  # a path: broken at a dot
-            end = max(cut for cut in range(1, len(word)) if text_width(word[:cut], font.size, bold=font.bold) <= room)
+        while letters.width(word, role) > room:  # a path: broken at a dot
+            end = max(cut for cut in range(1, len(word)) if letters.width(word[:cut], role) <= room)
             end = word.rfind(".", 1, end) if word.rfind(".", 1, end) > 0 else end
             lines.append(word[:end])
             word = word[end:]

@@ -23,13 +23,13 @@ from composer.diff.difference import (
     Tied,
 )
 from composer.diff.flat_graph import FlatModel
-from composer.draw.build.node_paths import lies_in
-from composer.draw.figure import Figure, plain
-from composer.draw.scene import Box, Chip, Frame, Happened, MergeCircle, Scene, WirePath
+from composer.draw.figure import Figure
+from composer.draw.paths import lies_in, plain
+from composer.draw.scene import Box, Frame, Happened, MergeCircle, Reference, Scene, WirePath
 from composer.graph.passes.roll_layers.rolled_names import RolledNames
 from composer.memo import lazy
 
-DrawnThing: TypeAlias = Box | MergeCircle | Frame | Chip
+DrawnThing: TypeAlias = Box | MergeCircle | Frame | Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Side:
     @lazy
     def things(self) -> tuple[DrawnThing, ...]:
         """All that stands for a node."""
-        return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.chips)
+        return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.references)
 
     @lazy
     def sources(self) -> dict[str, str]:
@@ -128,11 +128,11 @@ class Side:
         """The wires and names by which a node reads something at a port; where they are not drawn, what shows the node."""
         path = plain(path)
         wires: list[Spot] = [one for one in self.scene.wires if one.target == path and one.port in ("", port)]
-        wires += [one for one in self.scene.chips if one.target == path and one.port in ("", port)]
+        wires += [one for one in self.scene.references if one.target == path and one.port in ("", port)]
         meant = [self.at(named(one)) for one in sources]
 
         def from_(wire: Spot, *, around: bool) -> bool:
-            source = wire.source if isinstance(wire, WirePath | Chip) else ""
+            source = wire.source if isinstance(wire, WirePath | Reference) else ""
             return any(lies_in(one, source) if around else one == source for one in meant)
 
         exact = [one for one in wires if from_(one, around=False)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from composer.diagnostics import Span
 from composer.draw.build.descriptions import settings, whole
@@ -17,24 +17,39 @@ from composer.language.recipe.ast import InputDecl
 from composer.memo import lazy
 
 
-class Caption:
-    """Words about the nodes of a model. Paths are those of the recipe, without the passes of folded repeats; `places` are the
-    paths of all places that a drawn thing stands for, with their passes.
-    """
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """Which nodes of the model a drawn thing stands for."""
+
+    path: str = ""
+    """In the drawing: that in the recipe, without the passes of folded repeats; nothing for the model itself."""
+    all: tuple[str, ...] = ("",)
+    """In the model, with passes: of each node that it stands for."""
+    holder: Span | None = None
+    """Where the block is written of which it is a part, for parts that are written in other files."""
+
+    @property
+    def first(self) -> str:
+        """The path of the first node that it stands for."""
+        return self.all[0]
+
+    def inner(self, name: str) -> NodePlace:
+        """Return the place of a node in it."""
+        path, *places = (f"{one}.{name}" if one else name for one in (self.path, *self.all))
+        return replace(self, path=path, all=tuple(places))
+
+    def part_of(self, node: TypedNode) -> NodePlace:
+        """Return the same place for what is written where a node is, the outermost one of such."""
+        return replace(self, holder=self.holder or node.node.name_span)
+
+
+class Captions:
+    """Words about the nodes of a model."""
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth, self.starts = model.program, depth, model.starts
         self.counts = ParameterCounts(model.parameters, said=depth.params)
         self.source = self.program.program.recipe.name_scalar.span.source
-        self.holder: Span | None = None
-        """Where the block is written of which nodes from another file are parts."""
-
-    @contextmanager
-    def written_in(self, node: TypedNode) -> Iterator[None]:
-        """While parts of a node are told: what of them is written in another file is written where the outermost node is."""
-        holder, self.holder = self.holder, self.holder or node.node.name_span
-        yield
-        self.holder = holder
 
     @lazy
     def titles(self) -> dict[tuple[str, str], str]:
@@ -51,25 +66,27 @@ class Caption:
         alone = len({other for (_, other), called in self.titles.items() if called == title}) == 1
         return f"{'weight' if f'{place}.weight' in self.counts.tied else 'weights'} = {title.lower() if alone else path}"
 
-    def about(self, node: TypedNode, path: str, places: Sequence[str], said: Sequence[str]) -> About:
+    def about(self, node: TypedNode, place: NodePlace, said: Sequence[str]) -> About:
         """What a thing stands for."""
-        total = self.counts.total(places)
+        total = self.counts.total(place.all)
         tip = [part for part in said if part]
-        if total and (each := self.counts.shown(places[0])):
+        if total and (each := self.counts.shown(place.first)):
             tip.append(f"{each} parameters")
-        return About(path, " — ".join(tip), self.lines(node), total)
+        return About(place.path, " — ".join(tip), self.lines(node, place.holder), total)
 
-    def description(self, node: TypedNode, places: Sequence[str]) -> str:
+    def description(self, node: TypedNode, place: NodePlace) -> str:
         """What is set in a block, and how its parameters start; nothing at a glance."""
         if self.depth.level == "overview":
             return ""
-        return "; ".join(filter(None, [*settings(node), self.starts.at(places)])) if isinstance(node, TypedBlock) else whole(node)
+        return (
+            "; ".join(filter(None, [*settings(node), self.starts.at(place.all)])) if isinstance(node, TypedBlock) else whole(node)
+        )
 
-    def lines(self, node: TypedNode) -> tuple[int, int] | None:
+    def lines(self, node: TypedNode, holder: Span | None) -> tuple[int, int] | None:
         """Where a node stands in the recipe's text; what is inside of a block, where the block stands."""
         name, span = node.node.name_span, node.node.span
         if name.source != self.source:
-            name = span = self.holder or name
+            name = span = holder or name
         if name.source != self.source:
             return None
         return name.line, max(name.line, span.end_line if span.source == self.source else name.line)

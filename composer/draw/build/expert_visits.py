@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocks.core import Mixture
-from composer.graph.passes.infer.type_patterns import declared, size
+from composer.graph.type_patterns import declared, size
 
 MANY = 1 << 20
 """Positions, so many that rounding does not show."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from blocks.core import Piece, size, spoken
 from blocks.losses.loss import Loss
 from composer.draw.build import repeats
-from composer.draw.build.captions import Caption
-from composer.draw.build.leaves import fan, leaf, sink
+from composer.draw.build.captions import Captions, NodePlace
+from composer.draw.build.leaves import leaf, mixture, sink
 from composer.draw.build.levels import Depth
 from composer.draw.build.pass_references import with_earlier, without_parameters
 from composer.draw.build.value_sources import (
+    NodeSources,
     Sources,
     ValueSources,
     by_input_name,
@@ -20,15 +21,31 @@ from composer.draw.build.value_sources import (
     from_far,
     of_block,
     of_frame,
+    only_first,
     read,
     read_once,
     sources,
 )
-from composer.draw.build.wording import counted, shape
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, Sink, Web
-from composer.draw.passes.merge_kinds import merged
-from composer.draw.passes.overview import of_group, without_norms
+from composer.draw.diagram import (
+    Branches,
+    DiagramEdge,
+    DiagramSource,
+    Flow,
+    FrameInput,
+    Group,
+    IrregularSubgraph,
+    Item,
+    Leaf,
+    ModelInput,
+    NodeOutput,
+    PreviousPass,
+    Sink,
+    output_of,
+)
+from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import inside, look
+from composer.draw.wording import counted, shape
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
 
@@ -46,25 +63,23 @@ class DrawnNode:
     edges: list[DiagramEdge] = field(default_factory=list)
     sinks: list[Sink] = field(default_factory=list)
 
-    def say_after(self, read: Sources, said: str) -> bool:
+    def note_dropout(self, read: Sources, said: str) -> bool:
         """Says above an item what happens to what it gives, if that is what is read."""
         for index, item in enumerate(self.items):
-            same = [(item.about.path, "", "")] == [(one.path, one.port, one.chip) for one in read]
-            if same and not isinstance(item, Branches | Web):
+            same = [(output_of(item), "")] == [(one.origin, one.reference) for one in read]
+            if same and not isinstance(item, Branches | IrregularSubgraph):
                 self.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
                 return True
         return False
 
 
 class Outline:
-    """Reads graphs into flows. Every path is that of a place in the recipe, without the passes of folded repeats; `places` are
-    the paths of all places that a drawn thing stands for, with their passes.
-    """
+    """Reads graphs into flows."""
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth = model.program, depth
-        self.told = Caption(model, depth)
-        self.counts = self.told.counts
+        self.captions = Captions(model, depth)
+        self.counts = self.captions.counts
         self.routed: set[str] = set()
         """Paths of mixtures of experts."""
         self.mixed: set[str] = set()
@@ -76,57 +91,54 @@ class Outline:
         """The whole model."""
         root = self.program.root
         values: ValueSources = {
-            one.name: {
-                "": (DiagramSource(one.name, shape=shape(self.program.inputs[one.name]), given=True, word=self.told.word(one)),)
-            }
+            one.name: only_first(
+                (DiagramSource(ModelInput(one.name), shape(self.program.inputs[one.name]), self.captions.word(one)),)
+            )
             for one in self.program.program.inputs
         }
         drawn = DrawnNode()
-        self.graph(root, values, "", [""], drawn)
+        self.graph(root, values, NodePlace(), drawn)
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
         sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in drawn.sinks)
-        flow = Flow("", tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs), sinks)
-        return without_norms(flow) if self.depth.level == "overview" else flow
+        flow = Flow(None, tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs), sinks)
+        return fold_norms(flow) if self.depth.level == "overview" else flow
 
     # -- graphs
 
-    def graph(self, graph: TypedGraph, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode) -> None:
+    def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, drawn: DrawnNode) -> None:
         """Adds all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         for node in graph.nodes:
             if node.node.dropped:
-                values[node.name] = {"": sources(node.node.wires[0].refs, values)}  # type: ignore[union-attr]  # no repeat
+                values[node.name] = only_first(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
                 continue
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
                 if self.dissolves(node, rate, graph, given, drawn):
-                    values[node.name] = {"": given}
+                    values[node.name] = only_first(given)
                     continue
-            values[node.name] = self.node(node, values, prefix, places, drawn)
+            values[node.name] = self.node(node, values, around.inner(node.name), drawn)
 
     def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
         """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
         if not rate or self.depth.level == "overview":
             return True
-        return read_once(node.node.wires[0].refs[0], graph) and drawn.say_after(given, f"dropout {rate:g}")
+        return read_once(node.node.wires[0].refs[0], graph) and drawn.note_dropout(given, f"dropout {rate:g}")
 
-    def node(
-        self, node: TypedNode, values: ValueSources, prefix: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def node(self, node: TypedNode, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds a node, and gives what can be read of it."""
-        path, at = prefix + node.name, [place + node.name for place in places]
         match node:
             case TypedBlock():
                 given = read(node.node.wires, values)
-                if self.opens(path) and (pieces := inside(node)):
-                    return self.pieces(node, pieces, given, path, at, drawn)
-                return self.block(node, given, path, at, drawn)
+                if self.opens(place.path) and (pieces := inside(node)):
+                    return self.pieces(node, pieces, given, place, drawn)
+                return self.block(node, given, place, drawn)
             case TypedGroup():
-                return self.group(node, read(node.node.wires, values), path, at, drawn)
+                return self.group(node, read(node.node.wires, values), place, drawn)
             case TypedScan():
-                return self.scan(node, read(node.node.wires, values), path, at, drawn)
+                return self.scan(node, read(node.node.wires, values), place, drawn)
             case TypedRepeat() if self.depth.unrolled:
-                return self.unrolled(node, values, path, at, drawn)
-        return self.repeat(node, values, path, at, drawn)
+                return self.unrolled(node, values, place, drawn)
+        return self.repeat(node, values, place, drawn)
 
     def opens(self, path: str) -> bool:
         """Whether a block is shown from inside."""
@@ -134,20 +146,19 @@ class Outline:
 
     # -- blocks
 
-    def block(
-        self, node: TypedBlock, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def block(self, node: TypedBlock, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds a block as one box."""
-        seen = look(node, self.told.head(path))
+        path = place.path
+        seen = look(node, self.captions.head(path))
         if is_renewal(node) or isinstance(node.part, Loss):
-            drawn.sinks.append(sink(self.told, node, seen, given, path, places, self.routed))
+            drawn.sinks.append(sink(self.captions, node, seen, given, place, self.routed))
             return of_block(node, path)
         shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
-        if shown and (mixture := node.part.mixture()) is not None:
-            drawn.items.append(fan(self.told, node, mixture, path, places))
+        if shown and (experts := node.part.mixture()) is not None:
+            drawn.items.append(mixture(self.captions, node, experts, place))
             self.routed.add(path)
         else:
-            drawn.items.append(leaf(self.told, node, seen, path, places))
+            drawn.items.append(leaf(self.captions, node, seen, place))
         first = next(iter(node.part.inputs), "").rstrip("?*")
         mixes = any(name.endswith("*") for name in node.part.inputs)
         for port, read_there in given.items():
@@ -161,86 +172,82 @@ class Outline:
         node: TypedBlock,
         pieces: Sequence[Piece],
         given: Mapping[str, Sources],
-        path: str,
-        places: Sequence[str],
+        place: NodePlace,
         drawn: DrawnNode,
-    ) -> dict[str, Sources]:
+    ) -> NodeSources:
         """Adds what a block consists of."""
         values: dict[str, Sources] = {f"${port}": ours for port, ours in given.items()}
         for piece in pieces:
-            below = f"{path}.{piece.name}"
+            below = place.inner(piece.name).path
             if piece.look.quiet:
                 values[piece.name] = values[piece.reads[0][0]]
-                drawn.say_after(values[piece.name], piece.look.title.lower())
+                drawn.note_dropout(values[piece.name], piece.look.title.lower())
                 continue
-            names = [f"{place}.{name}" for place in places for name in piece.parameters]
+            names = tuple(f"{one}.{name}" for one in place.all for name in piece.parameters)
             params = self.counts.shown_of(names[: len(piece.parameters)])
-            about = self.told.about(node, below, names, (piece.look.title, piece.look.detail))
-            about = replace(about, description=self.told.description(node, places) if piece is pieces[0] else "")
+            about = self.captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail))
+            about = replace(about, description=self.captions.description(node, place) if piece is pieces[0] else "")
             drawn.items.append(Leaf(about, piece.look, params))
             for name, port in piece.reads:
                 drawn.edges += [DiagramEdge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
-            values[piece.name] = (DiagramSource(below),)
+            values[piece.name] = (DiagramSource(NodeOutput(below)),)
         gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
         first = next(iter(node.outputs))
-        return {"": gives[first], **gives}
+        return NodeSources({"": gives[first], **gives})
 
     # -- what holds a graph
 
-    def group(
-        self, node: TypedGroup, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def group(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
         part = node.node.part
-        below = [f"{place}." for place in places]
+        path = place.path
         alone = self.depth.level == "full" or path in self.alone
         if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
-            return self.dissolved(node, given, path, below, drawn)
+            return self.dissolved(node, given, place, drawn)
         title = spoken(node.name) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not any(map(holds_layers, node.graph.nodes))
-        flow, ports = self.flow(node.graph, given, path, below)
+        flow, ports = self.flow(node.graph, given, place)
         if closed and path not in self.depth.opened:
-            drawn.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(places[0]), path, places))
+            drawn.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(place.first), place))
         else:
-            drawn.items.append(self.frame(node, title, path, places, flow))
+            drawn.items.append(self.frame(node, title, place, flow))
             given = only(given, first_input(node.graph))
         drawn.edges += edges_into(node.graph, given, path, first_input(node.graph))
         return of_frame(node.graph, path, ports)
 
-    def dissolved(
-        self, node: TypedGroup, given: Mapping[str, Sources], path: str, below: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds the nodes of a group."""
-        values: ValueSources = {name: {"": ours} for name, ours in given.items()}
-        with self.told.written_in(node):
-            self.graph(node.graph, values, f"{path}.", below, drawn)
+        values: ValueSources = {name: only_first(ours) for name, ours in given.items()}
+        self.graph(node.graph, values, place.part_of(node), drawn)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
-        return {"": next(iter(outputs.values())), **outputs}
+        return NodeSources({"": next(iter(outputs.values())), **outputs})
 
-    def scan(
-        self, node: TypedScan, given: Mapping[str, Sources], path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds a scan: a frame around one step, or one box."""
+        path = place.path
         title, steps = spoken(node.name), size(node.axis.size)
-        before = {name: (DiagramSource(f"{path}|{port}", chip="previous step"),) for name, port in node.carried.items()}
+        before = {
+            name: (DiagramSource(PreviousPass(path, port, immediate=True), reference="previous step"),)
+            for name, port in node.carried.items()
+        }
         both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
-        flow, ports = self.flow(node.graph, both, path, [f"{place}." for place in places], stream)
-        flow = with_earlier(flow, f"{path}|", ports)
+        flow, ports = self.flow(node.graph, both, place, stream)
+        flow = with_earlier(flow, path, ports)
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and path not in self.depth.opened:
-            name, params = f"× {steps} {title}", self.counts.shown(places[0])
-            drawn.items.append(self.closed(node, (flow,), name, (title,), params, path, places))
+            name, params = f"× {steps} {title}", self.counts.shown(place.first)
+            drawn.items.append(self.closed(node, (flow,), name, (title,), params, place))
         else:
-            drawn.items.append(replace(self.frame(node, title, path, places, flow), count=steps))
+            drawn.items.append(replace(self.frame(node, title, place, flow), count=steps))
             given = only(given, main)
         drawn.edges += edges_into(node.graph, given, path, main)
         return of_frame(replace(node.graph, outputs=node.outputs), path, ports)
 
-    def frame(self, node: TypedNode, title: str, path: str, places: Sequence[str], flow: Flow) -> Group:
+    def frame(self, node: TypedNode, title: str, place: NodePlace, flow: Flow) -> Group:
         """A frame around a flow."""
-        each = self.counts.shown(places[0])
-        about = replace(self.told.about(node, path, places, (title, each)), parameters=0)
+        each = self.counts.shown(place.first)
+        about = self.captions.about(node, place, (title, each)).with_parameters(0)
         return Group(about, (title, each) if each else (title,), (flow,))
 
     def closed(
@@ -250,16 +257,15 @@ class Outline:
         name: str,
         tip: Sequence[str],
         params: str,
-        path: str,
-        places: Sequence[str],
+        place: NodePlace,
     ) -> Leaf:
         """One box in place of flows."""
-        about = self.told.about(node, path, places, tip)
-        about = replace(about, parameters=self.counts.total(places), description=self.told.description(node, places))
+        about = self.captions.about(node, place, tip)
+        about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
         return of_group(flows, about, name, params)
 
     def flow(
-        self, graph: TypedGraph, given: Mapping[str, Sources], path: str, below: Sequence[str], stream: str = ""
+        self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
     ) -> tuple[Flow, dict[str, Sources]]:
         """What a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the rest
         is read over the border. What comes in first is the first input, or the `stream` that is named.
@@ -268,71 +274,69 @@ class Outline:
         for one in graph.graph.inputs:
             if one.name == (stream or first_input(graph)) and one.name in given:
                 shapes = {source.shape for source in given[one.name]}
-                values[one.name] = {"": (DiagramSource(path, shape=shapes.pop() if len(shapes) == 1 else ""),)}
+                values[one.name] = only_first((DiagramSource(FrameInput(place.path), shapes.pop() if len(shapes) == 1 else ""),))
             else:
-                values[one.name] = {"": tuple(map(from_far, given.get(one.name, ())))}
+                values[one.name] = only_first(tuple(map(from_far, given.get(one.name, ()))))
         drawn = DrawnNode()
-        self.graph(graph, values, f"{path}.", below, drawn)
+        self.graph(graph, values, place, drawn)
         ports = {port: sources((ref,), values) for port, ref in graph.graph.outputs}
         outlet = next(iter(ports.values()))
-        whole = Flow(path, tuple(drawn.items), tuple(drawn.edges), outlet[0] if outlet else None, (), tuple(drawn.sinks))
+        returned = outlet[0] if outlet else None
+        whole = Flow(FrameInput(place.path), tuple(drawn.items), tuple(drawn.edges), returned, (), tuple(drawn.sinks))
         return whole, {**ports, "": outlet}
 
     # -- repeats
 
-    def repeat(
-        self, node: TypedRepeat, values: ValueSources, path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def repeat(self, node: TypedRepeat, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds a repeat, folded: one frame, however many passes."""
+        path = place.path
         count, kinds = len(node.passes), repeats.alike(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         self.mixed |= repeats.mixed(node, kinds, path)
-        flows, ports = self.flows(node, kinds, values, path, places)
+        flows, ports = self.flows(node, kinds, values, place)
         title = repeats.layer_title(node, flows)
-        each = repeats.parameters(node, self.counts, places[0])
+        each = repeats.parameters(node, self.counts, place.first)
         tip = (f"× {count} {title}", f"{counted(max(each))} each" if max(each) else "")
         closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
         if closed:
-            drawn.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(places), path, places))
+            drawn.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
         else:
-            about = replace(self.told.about(node, path, places, tip), parameters=0)
-            header = (title, *repeats.said_of_parameters(node, each, kinds, flows, len(places)))
-            one = merged(flows, [len(passes) for passes in kinds])
+            about = self.captions.about(node, place, tip).with_parameters(0)
+            header = (title, *repeats.said_of_parameters(node, each, kinds, flows, len(place.all)))
+            one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
             frames = tuple(flows) if one is None else (one,)
             drawn.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
         drawn.edges += repeats.edges(node, values, path, all_inputs=closed)
-        return of_frame(node.passes[-1], path, ports) | {"last": (DiagramSource(path, str(count - 1)),)}
+        return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
-        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, path: str, places: Sequence[str]
+        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace
     ) -> tuple[list[Flow], dict[str, Sources]]:
         """A pass of each kind, and what can be read of them."""
         flows: list[Flow] = []
         ports: dict[str, Sources] = {}
         for number, passes in enumerate(kinds):
-            below = dict.fromkeys(place + repeats.own(node, index, first=not number) for place in places for index in passes)
-            given = repeats.given(node, passes, values, path)
-            flow, gives = self.flow(node.passes[passes[0]], given, path, list(below))
+            below = dict.fromkeys(one + repeats.own(node, index, first=not number) for one in place.all for index in passes)
+            given = repeats.given(node, passes, values, place.path)
+            flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)))
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
             for port, ours in gives.items():
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
-        return [with_earlier(flow, f"{path}|", ports) for flow in flows], ports
+        return [with_earlier(flow, place.path, ports) for flow in flows], ports
 
-    def unrolled(
-        self, node: TypedRepeat, values: ValueSources, path: str, places: Sequence[str], drawn: DrawnNode
-    ) -> dict[str, Sources]:
+    def unrolled(self, node: TypedRepeat, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
         """Adds every pass of a repeat, one after the other."""
-        ports: dict[str, Sources] = {}
-        around = {**values, node.name: ports}
+        ports: dict[tuple[int | None, str], Sources] = {}
+        around = {**values, node.name: NodeSources({}, passes=ports)}
         for index, graph in enumerate(node.passes):
-            inner: ValueSources = {wire.port: {"": sources(wire.refs, around)} for wire in node.node.passes[index].wires}
-            below = f"{path}.{index}."
-            self.graph(graph, inner, below, [place + repeats.own(node, index, first=index == 0) for place in places], drawn)
+            inner = {wire.port: only_first(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
+            below = tuple(one + repeats.own(node, index, first=index == 0) for one in place.all)
+            self.graph(graph, inner, replace(place, path=f"{place.path}.{index}", all=below), drawn)
             for port, ref in graph.graph.outputs:
-                ports[f"({index}){port}"] = sources((ref,), inner)
-            ports[f"({index})"] = sources((graph.graph.outputs[0][1],), inner)
-        return {**ports, "": ports[f"({len(node.passes) - 1})"]}
+                ports[index, port] = sources((ref,), inner)
+            ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
+        return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
 
 
 def holds_layers(node: TypedNode) -> bool:

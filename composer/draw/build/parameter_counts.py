@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from composer.cost.costs import numbers
-from composer.draw.build.wording import counted
+from composer.draw.wording import counted
 from composer.graph.parameters import NamedParameter
 
 

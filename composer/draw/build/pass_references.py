@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, OpenMixture, PreviousPass
 from composer.graph.ir import Ref
 
 
@@ -36,50 +36,44 @@ def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
     """A value of passes before; where it comes from is known when one has been read."""
     first, last = same[0], same[-1]
     port = f": {first.port}" if first.port else ""
-    if len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index):
-        which = "earlier passes"
-    else:
-        which = "previous pass" if first.index == index - 1 else f"pass {first.index}"
-    return DiagramSource(f"{path}|{first.port}", chip=f"{which}{port}")
+    several = len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index)
+    immediate = not several and first.index == index - 1
+    which = "earlier passes" if several else "previous pass" if immediate else f"pass {first.index}"
+    return DiagramSource(PreviousPass(path, first.port, immediate), reference=f"{which}{port}")
 
 
 def without_parameters(flow: Flow) -> Flow:
     """The flow as another kind of pass of which all have the same weights."""
-    return replace(flow, items=tuple(map(_without_parameters, flow.items)))
+    return flow.map_items(_without_parameters)
 
 
 def _without_parameters(item: Item) -> Item:
-    about = replace(item.about, parameters=0)
+    about = item.about.with_parameters(0)
     match item:
         case Leaf():
             return replace(item, about=about)
         case Group():
-            return replace(item, about=about, flows=tuple(map(without_parameters, item.flows)))
-        case Fan(router=router, shared=shared):
-            one = replace(router, about=replace(router.about, parameters=0))
-            every = shared and replace(shared, about=replace(shared.about, parameters=0))
+            return replace(item.map_flows(without_parameters), about=about)
+        case OpenMixture(router=router, shared=shared):
+            one = replace(router, about=router.about.with_parameters(0))
+            every = shared and replace(shared, about=shared.about.with_parameters(0))
             return replace(item, about=about, router=one, shared=every)
     return item
 
 
-def with_earlier(flow: Flow, mark: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()) -> Flow:
-    """The flow in which values of passes before come from where each pass makes them: by a wire that leads back where that is
-    one of its blocks.
+def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()) -> Flow:
+    """The flow in which values of earlier passes of a repeat come from where each pass makes them: by a wire that leads back
+    where that is one of its blocks.
     """
     own = own or [item.about.path for item in flow.items]
-    items = tuple(
-        replace(item, flows=tuple(with_earlier(inner, mark, ports, own) for inner in item.flows))
-        if isinstance(item, Group)
-        else item
-        for item in flow.items
-    )
     edges: list[DiagramEdge] = []
     for edge in flow.edges:
-        if not edge.source.path.startswith(mark):
+        origin = edge.source.origin
+        if not isinstance(origin, PreviousPass) or origin.path != path:
             edges.append(edge)
             continue
-        for one in ports.get(edge.source.path.removeprefix(mark), ()):
-            back = edge.source.chip.startswith("previous") and one.path in own and not one.port and not one.chip
-            source = one if back else replace(one, chip=edge.source.chip)
+        for one in ports.get(origin.port, ()):
+            back = origin.immediate and one.path in own and not one.port and not one.reference
+            source = one if back else one.by_name(edge.source.reference)
             edges.append(replace(edge, source=source, back=back))
-    return replace(flow, items=items, edges=tuple(edges))
+    return flow.with_edges(edges).map_groups(lambda inner: with_earlier(inner, path, ports, own))

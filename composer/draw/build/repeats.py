@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from blocks.core import spoken
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
-from composer.draw.build.value_sources import Sources, ValueSources, sources
-from composer.draw.build.wording import counted
-from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
+from composer.draw.build.value_sources import NodeSources, Sources, sources
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
+from composer.draw.wording import counted
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
 
 
@@ -46,13 +46,13 @@ def blocks(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
 
 def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
     """What follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
-    return f".{repeat.prefix(index)}" if first else f".{index}."
+    return f".{repeat.prefix(index)}".rstrip(".") if first else f".{index}"
 
 
 # -- what is read
 
 
-def given(node: TypedRepeat, passes: Sequence[int], values: ValueSources, path: str) -> dict[str, Sources]:
+def given(node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str) -> dict[str, Sources]:
     """What some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
     found: dict[str, dict[DiagramSource, None]] = {}
     for index in passes:
@@ -66,7 +66,7 @@ def given(node: TypedRepeat, passes: Sequence[int], values: ValueSources, path: 
     return {port: tuple(read) for port, read in found.items()}
 
 
-def edges(node: TypedRepeat, values: ValueSources, path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
+def edges(node: TypedRepeat, values: Mapping[str, NodeSources], path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
     """The edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
     for index, one in enumerate(node.passes[0].graph.inputs):
         if (index == 0 and not one.captured) or all_inputs:
@@ -112,5 +112,5 @@ def said_of_parameters(
 
 def unvisited(flow: Flow) -> int:
     """How many parameters a token does not meet, in experts that it does not visit."""
-    fans = [leaf for leaf in flow.leaves() if isinstance(leaf, Fan)]
-    return sum(fan.pool * (fan.experts - fan.visited) // fan.experts for fan in fans)
+    mixtures = [leaf for leaf in flow.leaves() if isinstance(leaf, OpenMixture)]
+    return sum(mixture.pool * (mixture.experts - mixture.visited) // mixture.experts for mixture in mixtures)

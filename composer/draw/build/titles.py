@@ -11,16 +11,17 @@ from composer.cost.units import in_bytes
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import unvisited
-from composer.draw.build.wording import counted, printable
-from composer.draw.diagram import Flow
-from composer.draw.layout.page import Titles
+from composer.draw.diagram import Flow, Titles
+from composer.draw.wording import counted, printable
+from composer.graph.anatomy import regions, slots
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.visit import present
 
-SHORT = 3
+MAX_NAME_WORDS = 3
 """Words of a name."""
-BF16 = 2
+BF16_BYTES = 2
 """Bytes of a number."""
 
 
@@ -29,7 +30,7 @@ def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
     typed = model.program
     recipe = typed.program.recipe
     first = recipe.doc.split(",")[0].strip()
-    named = first if first[:1].isupper() and len(first.split()) <= SHORT else spoken(recipe.name)
+    named = first if first[:1].isupper() and len(first.split()) <= MAX_NAME_WORDS else spoken(recipe.name)
     inputs = {one.name: input_title(one.name, one.type.dtype) for one in typed.program.inputs}
     outputs = {name: spoken(name) for name, _ in typed.root.graph.outputs}
     return Titles(printable(title or named), facts(model, flow), inputs, outputs, described(typed))
@@ -59,7 +60,7 @@ def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
             said.append(f"{name} {grouped(value)}")
     if (kept := cached(typed)) > 0:
         attends = any(isinstance(node, TypedBlock) and {"k", "v"} <= node.part.cache_slots.keys() for node in nodes(typed.root))
-        said.append(f"{'KV cache' if attends else 'state'} {in_bytes(BF16 * kept)} per token (bf16)")
+        said.append(f"{'KV cache' if attends else 'state'} {in_bytes(BF16_BYTES * kept)} per token (bf16)")
     return tuple(said)
 
 
@@ -78,7 +79,7 @@ def nodes(graph: TypedGraph) -> Iterator[TypedNode]:
     while stack:
         node = stack.pop()
         yield node
-        stack += node.passes[0].nodes if isinstance(node, TypedRepeat) else [child for _, child in children(node)]
+        stack += [child for region in regions(node)[:1] for child in present(region.graph)] + [slot for _, slot in slots(node)]
 
 
 def cached(typed: TypedProgram) -> int:

@@ -3,70 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import named, runs
-from composer.draw.build.wording import shape
-from composer.draw.diagram import DiagramEdge, DiagramSource, Net
-from composer.graph.ir import Ref, Wire, wires_of
+from composer.draw.diagram import DiagramEdge, DiagramSource, NodeOutput, Origin
+from composer.draw.wording import shape
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph
 
 Sources: TypeAlias = tuple[DiagramSource, ...]
-ValueSources: TypeAlias = dict[str, dict[str, Sources]]
-"""What each node of a graph gives, by port; the default under no name."""
 
 
-def sources(refs: Sequence[Ref], values: ValueSources) -> Sources:
+@dataclass(frozen=True, slots=True)
+class NodeSources:
+    """Where what can be read of a node comes from."""
+
+    ports: Mapping[str, Sources]
+    """What wires lead to; its first output under no name, too."""
+    inner: Mapping[str, Sources] = field(default_factory=dict)
+    """Of a frame: what makes its outputs inside of it, which is called by its name."""
+    passes: Mapping[tuple[int | None, str], Sources] = field(default_factory=dict)
+    """Of a repeat of which every pass is drawn: the outputs of each pass, by its number and port."""
+    last_pass: int | None = None
+    """Of a repeat that is drawn folded: the number of its last pass, whose output is the repeat's."""
+
+    @property
+    def first(self) -> Sources:
+        """Of its first output."""
+        return self.ports[""]
+
+
+def only_first(given: Sources) -> NodeSources:
+    """What can be read of something with one output."""
+    return NodeSources({"": given})
+
+
+ValueSources: TypeAlias = dict[str, NodeSources]
+"""The sources of every node of a graph, by its name."""
+
+
+def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
     """Where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
     found: list[DiagramSource] = []
     for same in runs(refs):
-        ports, ref = values[same[0].node], same[0]
-        passed = ports.get(f"({ref.index}){ref.port}")
-        last = ports.get("last")
-        if passed:  # every pass is drawn
-            found += [source for one in same for source in ports[f"({one.index}){one.port}"]]
-        elif not ref.port and len(same) == 1 and (ref.index is None or (last and last[0].port == str(ref.index))):
-            found += ports[""]
-        elif last is None and ref.port in ports and not ports[ref.port][0].chip:
-            found += ports[ref.port]
+        node, ref = values[same[0].node], same[0]
+        folded = node.last_pass is not None
+        if node.passes.get((ref.index, ref.port)):
+            found += [source for one in same for source in node.passes[one.index, one.port]]
+        elif not ref.port and len(same) == 1 and (ref.index is None or ref.index == node.last_pass):
+            found += node.first
+        elif not folded and ref.port in node.ports and not node.ports[ref.port][0].reference:
+            found += node.ports[ref.port]
         else:
-            inner = ports.get(f"|{ref.port}", ports[""])
-            found += [replace(source, chip=named(same)) for source in inner]
+            inner = node.inner.get(ref.port, node.first)
+            found += [source.by_name(named(same)) for source in inner]
     return tuple(found)
 
 
-def read(wires: Sequence[Wire], values: ValueSources) -> dict[str, Sources]:
+def read(wires: Sequence[Wire], values: Mapping[str, NodeSources]) -> dict[str, Sources]:
     """What each port reads."""
     return {wire.port: sources(wire.refs, values) for wire in wires}
 
 
-def of_block(node: TypedBlock, path: str) -> dict[str, Sources]:
+def of_block(node: TypedBlock, path: str) -> NodeSources:
     """What can be read of a block."""
     if not node.outputs:
-        return {}
+        return NodeSources({})
     names = list(node.outputs)
     shapes = {name: shape(type_) for name, type_ in node.outputs.items()}
-    ports = {name: (DiagramSource(path, name, shapes[name]),) for name in names[1:]}
-    first = (DiagramSource(path, "", shapes[names[0]]),)
-    return {"": first, names[0]: first, **ports}
+    ports = {name: (DiagramSource(NodeOutput(path, name), shapes[name]),) for name in names[1:]}
+    first = (DiagramSource(NodeOutput(path), shapes[names[0]]),)
+    return NodeSources({"": first, names[0]: first, **ports})
 
 
-def of_frame(graph: TypedGraph, path: str, ports: Mapping[str, Sources]) -> dict[str, Sources]:
-    """What can be read of a frame: what it returns; anything else, after a bar, is called by its name."""
+def of_frame(graph: TypedGraph, path: str, inner: Mapping[str, Sources], last_pass: int | None = None) -> NodeSources:
+    """What can be read of a frame: what it returns; anything else is called by its name."""
     name, type_ = next(iter(graph.outputs.items()))
-    whole = (DiagramSource(path, shape=shape(type_)),)
-    return {"": whole, name: whole, **{f"|{port}": inner for port, inner in ports.items()}}
+    whole = (DiagramSource(NodeOutput(path), shape(type_)),)
+    return NodeSources({"": whole, name: whole}, inner, last_pass=last_pass)
 
 
 def gathered(given: Sources) -> Sources:
     """Values, those of several passes of one block as one."""
-    found: dict[Net, list[DiagramSource]] = {}
+    found: dict[Origin, list[DiagramSource]] = {}
     for source in given:
-        found.setdefault(source.net, []).append(source)
+        found.setdefault(source.origin, []).append(source)
     return tuple(
-        same[0] if len(same) == 1 else replace(same[0], chip=f"{path}.{port}" if port else path)
-        for (path, port), same in found.items()
+        same[0] if len(same) == 1 else same[0].by_name(f"{origin.path}.{origin.port}" if origin.port else origin.path)
+        for origin, same in found.items()
     )
 
 
@@ -84,9 +110,9 @@ def read_once(ref: Ref, graph: TypedGraph) -> bool:
 
 def by_input_name(edge: DiagramEdge) -> DiagramEdge:
     """An edge, from an input of the model by its name."""
-    return replace(edge, source=from_far(edge.source))
+    return edge.reading(from_far(edge.source))
 
 
 def from_far(source: DiagramSource) -> DiagramSource:
     """A value as it is called behind a border: an input of the model by its name."""
-    return replace(source, chip=source.path) if source.given and not source.chip else source
+    return source.by_name() if source.given else source

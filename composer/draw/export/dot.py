@@ -8,16 +8,17 @@ from html import escape
 import graphviz
 
 from blocks.core.look import Cells
-from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.layout.polylines import CORNER, n, shortened
+from composer.draw.export.polylines import CORNER, shortened
+from composer.draw.export.svg import n
+from composer.draw.graphviz_programs import INCH, quoted
+from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Point, Scene, Strip, Text
 from composer.draw.style.palette import DARK, LIGHT, Palette
-from composer.draw.style.text_metrics import text_width
 from composer.draw.style.themes import THEMES, WIDTHS, wire_color
+from composer.draw.style.typography import Typography
 
 FONT = "Arial"
 """Not Helvetica, which Graphviz takes to be narrower than it draws it."""
-INCH = 72
 
 
 def dot(scene: Scene, theme: str = "light") -> str:
@@ -57,9 +58,9 @@ class _Writer:
             size = {"width": f"{5.2 / INCH:.3f}", "height": f"{5.2 / INCH:.3f}"}
             look = {"shape": "circle", "style": "filled", "color": self.palette.wire}
             self.mark(f"dot {number}", {"pos": self.at(spot.x, spot.y)} | size | look)
-        chips = [chip.text for chip in self.scene.chips if not self.is_node(chip.text)]
+        references = [reference.text for reference in self.scene.references if not self.is_node(reference.text)]
         strips = [tick for frame in self.scene.frames if frame.strip for tick in frame.strip.ticks]
-        for number, text in enumerate([*self.scene.texts, *chips, *strips]):
+        for number, text in enumerate([*self.scene.texts, *references, *strips]):
             self.free(f"text {number}", text)
         return str(self.out.source)
 
@@ -140,7 +141,7 @@ class _Writer:
         slots = [text for text in box.texts if text.role == "params"]
         rest = [text for text in box.texts if text.role != "params"]
         mask = next((icon.icon for icon in box.icons if isinstance(icon.icon, Cells)), None)
-        wide = max([34.0 if mask else 0.0, *(text_width(text.text, 10) + 2 for text in slots)])
+        wide = max([34.0 if mask else 0.0, *(Typography().width(text.text, "params") + 2 for text in slots)])
         side = f'<TD WIDTH="{wide:.0f}" ALIGN="{{}}">{{}}</TD>' if wide else ""
         left = side.format("LEFT", self.mask(mask, self.palette.hues[box.hue].stroke) if mask else "")
         right = side.format("RIGHT", self.lines(slots)[1:-1] if slots else "")
@@ -187,14 +188,19 @@ class _Writer:
 
     def by_name(self, node: LinkNode) -> None:
         """An input or output that is only a name on the page."""
-        chip = next(chip for chip in self.scene.chips if node.about.path in (chip.source, chip.target))
-        self.out.node(quoted(node.key), **self.placed(chip.text), label=self.lines([chip.text]), shape="plaintext")
+        reference = next(
+            reference for reference in self.scene.references if node.about.path in (reference.source, reference.target)
+        )
+        self.out.node(quoted(node.key), **self.placed(reference.text), label=self.lines([reference.text]), shape="plaintext")
 
     def is_node(self, text: Text) -> bool:
         """Whether a name on the page stands for an input or an output."""
         names = [node.about.path for node in self.graph.nodes if node.thing is None]
-        firsts = [next(chip for chip in self.scene.chips if name in (chip.source, chip.target)) for name in names]
-        return any(chip.text is text for chip in firsts)
+        firsts = [
+            next(reference for reference in self.scene.references if name in (reference.source, reference.target))
+            for name in names
+        ]
+        return any(reference.text is text for reference in firsts)
 
     # -- wires and what else is on the page
 
@@ -228,11 +234,6 @@ class _Writer:
 
     def mark(self, name: str, attributes: dict[str, str]) -> None:
         self.out.node(name, **{"class": "mark"}, **attributes)
-
-
-def quoted(text: str) -> str:
-    """A text in which Graphviz finds no escapes of its own."""
-    return str(graphviz.escape(text))
 
 
 def joined(pieces: Sequence[Sequence[Point]]) -> list[Point]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from composer.atomic_files import save
-from composer.draw.layout.graphviz_programs import Missing, graphviz
+from composer.draw.export.marks import tenth
+from composer.draw.export.outlines import Printed, printed
+from composer.draw.export.paint import painted
+from composer.draw.graphviz_programs import Missing, graphviz
 from composer.draw.scene import Scene
 from composer.errors import ComposerError
 
@@ -57,6 +60,10 @@ class Page(Protocol):
     @property
     def width(self) -> str:
         """As it was asked for, with a unit; nothing for its natural size."""
+
+    @property
+    def highlight(self) -> tuple[str, ...]:
+        """Paths of what stays bright while everything else fades."""
 
     @property
     def formats(self) -> tuple[Format, ...]:
@@ -123,10 +130,9 @@ def _png(page: Page) -> bytes:
 
 def _drawn(page: Page, format: str, *options: str, program: str | None = None) -> bytes:
     from composer.draw.export.graphviz_picture import xdot
-    from composer.draw.export.vector_paths import marks
 
-    width, height, found = marks(page.svg())
-    return graphviz(xdot(width, height, found, scale(page)), format, "-Kneato", "-n2", *options, program=program)
+    wide, high = tenth(page.scene.width), tenth(page.scene.height)
+    return graphviz(xdot(wide, high, _printed(page), scale(page)), format, "-Kneato", "-n2", *options, program=program)
 
 
 def _pdf(page: Page) -> bytes:
@@ -135,9 +141,12 @@ def _pdf(page: Page) -> bytes:
             raise Missing("a PDF needs reportlab or Graphviz's dot", 'pip install "arco-composer[pdf]"')
         return _drawn(page, "pdf", program=program)
     from composer.draw.export.pdf import pdf
-    from composer.draw.export.vector_paths import marks
 
-    return pdf(*marks(page.svg()), scale(page), page.scene.name)
+    return pdf(tenth(page.scene.width), tenth(page.scene.height), _printed(page), scale(page), page.scene.name)
+
+
+def _printed(page: Page) -> Iterator[Printed]:
+    return printed(painted(page.scene, page.theme, page.highlight))
 
 
 MAKERS: dict[Format, Callable[[Page], bytes]] = {

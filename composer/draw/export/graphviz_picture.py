@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from composer.draw.export.vector_paths import CurveSegment, FilledPath, Ink, Mark, TextLine
+from composer.draw.export.marks import Ink, TextLine
+from composer.draw.export.outlines import Outline, OutlinedShape, Printed
 from composer.draw.scene import Point
 
 FONT = "Arial"
-CLEAR = "#ffffff00"
-LONGEST = 4000
+TRANSPARENT = "#ffffff00"
+MAX_STRING_LENGTH = 4000
 """Signs of a string."""
 
 
-def xdot(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0) -> str:
+def xdot(width: float, height: float, marks: Iterable[Printed], scale: float = 1.0) -> str:
     """A DOT text of `width` × `height` points, times `scale`, for `neato -n2`."""
     drawing = _quoted(" ".join(part for mark in marks for part in _mark(mark, height, scale)))
     corner = 'shape=point width=0 height=0 style=invis label=""'
@@ -26,28 +27,29 @@ def xdot(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0)
 
 def _quoted(text: str) -> str:
     """A string of DOT in pieces, of which older programs take no long ones."""
-    pieces = [text[start : start + LONGEST] for start in range(0, len(text), LONGEST)]
+    pieces = [text[start : start + MAX_STRING_LENGTH] for start in range(0, len(text), MAX_STRING_LENGTH)]
     return " + ".join('"' + piece.replace("\\", "\\\\").replace('"', '\\"') + '"' for piece in pieces)
 
 
-def _mark(mark: Mark, height: float, scale: float) -> Iterator[str]:
+def _mark(mark: Printed, height: float, scale: float) -> Iterator[str]:
     match mark:
         case TextLine():
-            yield f"F {mark.size * scale:.2f} {_counted(FONT)}"
-            yield f"c {_counted(_color(mark.ink))} t {int(mark.bold)}"
+            yield f"F {mark.font.size * scale:.2f} {_counted(FONT)}"
+            yield f"c {_counted(_color(mark.ink))} t {int(mark.font.bold)}"
             anchor = {"start": -1, "middle": 0, "end": 1}[mark.anchor]
             yield f"T {mark.x * scale:.2f} {(height - mark.y) * scale:.2f} {anchor} 0 {_counted(mark.text)}"
-        case FilledPath():
-            style = f"setlinewidth({mark.width * scale:.2f})"
+        case OutlinedShape():
+            style = f"setlinewidth({(mark.stroke.width if mark.stroke else 1) * scale:.2f})"
             yield f"S {_counted(style)}"
-            dash = "solid" if not mark.dash else "dotted" if mark.dash[0] <= 2 else "dashed"
+            parts = mark.stroke.dash if mark.stroke else ()
+            dash = "solid" if not parts else "dotted" if parts[0] <= 2 else "dashed"
             yield f"S {_counted(dash)}"
-            yield f"c {_counted(_color(mark.stroke))} C {_counted(_color(mark.fill))}"
-            for curve in mark.curves:
+            yield f"c {_counted(_color(mark.stroke.ink if mark.stroke else None))} C {_counted(_color(mark.fill))}"
+            for curve in mark.outlines:
                 yield _curve(curve, mark.fill is not None, height, scale)
 
 
-def _curve(curve: CurveSegment, filled: bool, height: float, scale: float) -> str:
+def _curve(curve: Outline, filled: bool, height: float, scale: float) -> str:
     places = [(x * scale, (height - y) * scale) for x, y in curve.points]
     corners = places[::3]
     if not _straight(curve.points):
@@ -69,7 +71,7 @@ def _points(points: Sequence[Point]) -> str:
 
 
 def _color(ink: Ink | None) -> str:
-    return CLEAR if ink is None else f"{ink.color}{round(ink.cover * 255):02x}"
+    return TRANSPARENT if ink is None else f"{ink.color}{round(ink.cover * 255):02x}"
 
 
 def _counted(text: str) -> str:

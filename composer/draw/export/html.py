@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from composer.draw.build.levels import LEVELS, Level
-from composer.draw.build.node_paths import above
 from composer.draw.build.source_files import File, elsewhere, files, source
 from composer.draw.export.formats import ThemeName
 from composer.draw.export.node_facts import facts, implied
-from composer.draw.export.node_links import LinkGraph
-from composer.draw.export.packed import packed
+from composer.draw.links import LinkGraph
+from composer.draw.paths import above
 from composer.draw.scene import Box, Scene, WirePath
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import rules
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 
-if TYPE_CHECKING:
-    from composer.draw.figure import Figure
-
-WEB = Path(__file__).parent / "web"
-MOST_VIEWS = 16
+PAGE_FILES = Path(__file__).parent / "web"
+MAX_VIEWS = 16
 """Pictures in a page: what lies deeper than so many is not opened."""
 
 
@@ -40,6 +38,26 @@ class Picture(Protocol):
 
     def svg(self) -> str:
         """Its text."""
+
+
+class Openable(Picture, Protocol):
+    """A picture of a model that can be drawn at other levels."""
+
+    @property
+    def model(self) -> RolledProgram:
+        """What it shows."""
+
+    @property
+    def level(self) -> Level:
+        """How much of it."""
+
+    @property
+    def theme(self) -> ThemeName:
+        """How it looks."""
+
+    @property
+    def at(self) -> Callable[[Level, Sequence[str]], Picture]:
+        """The same model at another level with other nodes opened."""
 
 
 @dataclass(slots=True)
@@ -76,18 +94,18 @@ class Pictures:
     """Ports of blocks for which the recipe writes nothing, by the blocks' paths."""
 
 
-def html(figure: Figure) -> str:
+def html(figure: Openable) -> str:
     """The page; the figure's own level is what it shows first."""
-    told = {"sides": [""], "facts": facts(figure.model)}
+    data = {"sides": [""], "facts": facts(figure.model)}
     pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
-    return document(figure.scene.name, pictures, {"": figure.model}, told)
+    return document(figure.scene.name, pictures, {"": figure.model}, data)
 
 
 def document(
     title: str,
     pictures: Pictures,
     models: Mapping[str, RolledProgram],
-    told: Mapping[str, Any],
+    data: Mapping[str, Any],
     *,
     changed: Mapping[File, Container[int]] = MappingProxyType({}),
     panel: str = "",
@@ -101,39 +119,32 @@ def document(
     sources = files(list(models.values()))
     where = [(side, *one) for side, model in models.items() for one in elsewhere(model).items()]
     views, first = pictures.views, pictures.first
-    svgs = packed([svg for view in views for svg in (view.figure.svg(), view.copied)])
     data = {
-        **told,
+        **data,
         "files": [one.name for one in sources],
         "own": [sources.index(source(model.program)) for model in models.values()],
         "written": {side + path: [sources.index(file), first, last] for side, path, (file, first, last) in where},
         "first": first,
-        "words": svgs.words,
-        "phrases": svgs.phrases,
-        "things": svgs.things,
-        "views": {
-            view.key: {"picture": shown, "copied": copied, **view_data(view, pictures.unwritten)}
-            for view, shown, copied in zip(views, svgs.pictures[::2], svgs.pictures[1::2], strict=True)
-        },
+        "views": compressed({view.key: view_data(view, pictures.unwritten) for view in views}),
     }
     parts = {
         "title": escape(title),
-        "style": web("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
+        "style": page_file("page.css") + f"html[data-theme=dark] #picture{{{rules(DARK)}}}" + style,
         "levels": "".join(f'<button type="button" data-level="{level}">{level.capitalize()}</button>' for level in LEVELS),
         "panel": panel,
         "hint": hint,
         "recipes": "".join(recipe(one, changed.get(one, ())) for one in sources),
         "picture": next(view for view in views if view.key == first).figure.svg(),
         "data": as_json(data),
-        "script": "".join(map(web, scripts)),
+        "script": "".join(map(page_file, scripts)),
         "theme": "dark" if pictures.theme == "dark" else "",
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], web("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page_file("page.html"))
 
 
-def web(name: str) -> str:
+def page_file(name: str) -> str:
     """A file of the page."""
-    return (WEB / name).read_text(encoding="utf-8")
+    return (PAGE_FILES / name).read_text(encoding="utf-8")
 
 
 def recipe(file: File, changed: Container[int]) -> str:
@@ -146,12 +157,17 @@ def recipe(file: File, changed: Container[int]) -> str:
     return f'<h2>{name}</h2><ol class="recipe" tabindex="0" aria-label="{name}">{items}</ol>'
 
 
-def as_json(told: Any) -> str:
+def as_json(data: Any) -> str:
     """JSON that a script may hold: it neither ends there nor turns into a comment."""
-    return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(told, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
+    return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(data, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
 
 
-def all_views(figure: Figure) -> list[View]:
+def compressed(data: Any) -> str:
+    """Return data as JSON in gzip in base64, which `DecompressionStream` reads: pictures of a model have most text in common."""
+    return b64encode(gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)).decode()
+
+
+def all_views(figure: Openable) -> list[View]:
     """The three levels, and what opens from them; each picture once."""
     found: dict[str, View] = {level: View(level, (), figure.at(level, ())) for level in LEVELS}
     whole = {path for box in found["full"].figure.scene.boxes for path in above(box.about.path)}
@@ -164,7 +180,7 @@ def all_views(figure: Figure) -> list[View]:
             if (key := "+".join((view.level, *opened))) in found:
                 view.opens[path] = key
                 continue
-            if len(found) >= MOST_VIEWS and view.opened:
+            if len(found) >= MAX_VIEWS and view.opened:
                 continue
             deeper = View(view.level, opened, figure.at(view.level, opened))
             if path in {box.about.path for box in deeper.figure.scene.boxes}:
@@ -172,7 +188,7 @@ def all_views(figure: Figure) -> list[View]:
             if frames(deeper.figure.scene) == frames(found["block"].figure.scene) and view.level == "overview":
                 view.opens[path] = "block"
                 continue
-            if len(found) < MOST_VIEWS:
+            if len(found) < MAX_VIEWS:
                 found[key] = deeper
                 waiting.append(deeper)
                 view.opens[path] = key
@@ -218,7 +234,9 @@ def unsaid(wire: WirePath, graph: LinkGraph, unwritten: Mapping[str, Sequence[st
 
 
 def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What the script has to know of a picture: which wires each link goes through, and which wires the recipe does not write."""
+    """A picture, and what the script has to know of it: which wires each link goes through, and which wires the recipe does not
+    write.
+    """
     scene = view.figure.scene
     graph = LinkGraph(scene)
     numbers = {id(wire): number for number, wire in enumerate(scene.wires)}
@@ -226,6 +244,8 @@ def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, A
     names = {node.key: number for number, node in enumerate(merges_first)}
     links = [[names[one.source], names[one.target], [numbers[id(wire)] for wire in one.wires]] for one in graph.links]
     return {
+        "picture": view.figure.svg(),
+        "copied": view.copied,
         "level": view.level,
         "named": [node.about.path for node in merges_first if node.thing is None],
         "links": links,

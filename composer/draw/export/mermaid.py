@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from blocks.core.look import Hue
-from composer.draw.export.node_links import Cluster, LinkGraph, LinkNode
+from composer.draw.links import Cluster, LinkGraph, LinkNode
 from composer.draw.scene import DASHED, DOTTED, Box, MergeCircle, Scene
 from composer.draw.style.palette import DARK, LIGHT, Palette
 
-LONGEST = 90
+MAX_LINE_LENGTH = 90
 """Letters of a line: the whole text has a limit that one endless name must not use up."""
 
 
@@ -68,10 +68,10 @@ def _hue(node: LinkNode) -> Hue:
 
 def _plain(text: str) -> str:
     """A text in a comment, which ends with its line and must not look like a directive."""
-    return re.sub(r"[{}%]|\s+", " ", text)[: 4 * LONGEST]
+    return re.sub(r"[{}%]|\s+", " ", text)[: 4 * MAX_LINE_LENGTH]
 
 
 def escaped(text: str) -> str:
     """A text that Mermaid and the page around it show as it is: everything but letters and harmless signs by its number."""
-    short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    short = text if len(text) <= MAX_LINE_LENGTH else text[: MAX_LINE_LENGTH - 1] + "…"
     return "".join(sign if sign.isalnum() or sign in " .,·×→+-/=()…−√‖Σ\u00a0" else f"#{ord(sign)};" for sign in short)

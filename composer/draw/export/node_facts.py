@@ -8,7 +8,7 @@ from composer.cost.flops import FlopCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_flops
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.wording import shape
+from composer.draw.wording import shape
 from composer.graph.dims import substitute
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
@@ -22,8 +22,8 @@ Facts = Mapping[str, str]
 def facts(model: RolledProgram) -> dict[str, Facts]:
     """Of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     found: dict[str, Facts] = {}
-    for path, told in _Facts(model).graph(model.program.root, "", ""):
-        found.setdefault(path, told)
+    for path, rows in _Facts(model).graph(model.program.root, "", ""):
+        found.setdefault(path, rows)
     return found
 
 
@@ -74,14 +74,14 @@ class _Facts:
                 reads, gives = {one.name: first.inputs[one.name] for one in first.graph.inputs}, node.passes[-1].outputs
             case TypedScan():
                 reads, gives = {name: node.graph.inputs[name] for name in node.steps}, node.outputs
-        told = {"reads": ports(reads), "gives": ports(gives)}
+        rows = {"reads": ports(reads), "gives": ports(gives)}
         if count := self.counts.owned.get(place, 0):
-            told["parameters"] = f"{count:,}"
+            rows["parameters"] = f"{count:,}"
         elif place in self.counts.tied:
-            told["parameters"] = f"those of {self.counts.tied[place]}"
+            rows["parameters"] = f"those of {self.counts.tied[place]}"
         if flops := self.flops.node(node).masked:
-            told |= {"FLOPs": in_flops(flops)} if self.positions is None else {"per token": in_flops(flops // self.positions)}
-        yield path, {name: text for name, text in told.items() if text}
+            rows |= {"FLOPs": in_flops(flops)} if self.positions is None else {"per token": in_flops(flops // self.positions)}
+        yield path, {name: text for name, text in rows.items() if text}
         match node:
             case TypedBlock():
                 for name, slot in node.slots.items():

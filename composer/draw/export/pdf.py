@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 
@@ -11,13 +11,14 @@ from reportlab.pdfbase.pdfmetrics import registerFont, stringWidth
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
-from composer.draw.export.vector_paths import FilledPath, Mark, TextLine
+from composer.draw.export.marks import TextLine
+from composer.draw.export.outlines import OutlinedShape, Printed
 
 REGULAR, BOLD = "Arimo-Regular", "Arimo-Bold"
 """As wide as Helvetica, letter by letter."""
 
 
-def pdf(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0, title: str = "") -> bytes:
+def pdf(width: float, height: float, marks: Iterable[Printed], scale: float = 1.0, title: str = "") -> bytes:
     """A page of `width` × `height` points, times `scale`; the same marks give the same bytes."""
     for name in (REGULAR, BOLD):
         registerFont(TTFont(name, str(Path(__file__).parent / "fonts" / f"{name}.ttf")))
@@ -30,7 +31,7 @@ def pdf(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0, 
         match mark:
             case TextLine():
                 _words(page, mark, height)
-            case FilledPath():
+            case OutlinedShape():
                 _shape(page, mark, height)
     page.showPage()
     page.save()
@@ -38,23 +39,23 @@ def pdf(width: float, height: float, marks: Sequence[Mark], scale: float = 1.0, 
 
 
 def _words(page: Canvas, words: TextLine, height: float) -> None:
-    font = BOLD if words.bold else REGULAR
-    page.setFont(font, words.size)
+    font = BOLD if words.font.bold else REGULAR
+    page.setFont(font, words.font.size)
     page.setFillColor(HexColor(words.ink.color), alpha=words.ink.cover)
-    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * stringWidth(words.text, font, words.size)
+    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * stringWidth(words.text, font, words.font.size)
     page.drawString(words.x - shift, height - words.y, words.text)
 
 
-def _shape(page: Canvas, shape: FilledPath, height: float) -> None:
+def _shape(page: Canvas, shape: OutlinedShape, height: float) -> None:
     if shape.fill is not None:
         page.setFillColor(HexColor(shape.fill.color), alpha=shape.fill.cover)
     if shape.stroke is not None:
-        page.setStrokeColor(HexColor(shape.stroke.color), alpha=shape.stroke.cover)
-    page.setLineWidth(shape.width)
-    page.setDash(list(shape.dash))
+        page.setStrokeColor(HexColor(shape.stroke.ink.color), alpha=shape.stroke.ink.cover)
+    page.setLineWidth(shape.stroke.width if shape.stroke else 1)
+    page.setDash(list(shape.stroke.dash) if shape.stroke else [])
     page.setLineJoin(1)
     drawn = page.beginPath()
-    for curve in shape.curves:
+    for curve in shape.outlines:
         places = [(x, height - y) for x, y in curve.points]
         drawn.moveTo(*places[0])
         for start in range(1, len(places) - 1, 3):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from composer.draw.diagram import Leaf, Row
-from composer.draw.scene import FONTS, ICON, SWATCH, Box, PlacedIcon, Swatch, Text
-from composer.draw.style.text_metrics import enlarged, fitted, text_width
+from composer.draw.scene import ICON, SWATCH, Box, PlacedIcon, Swatch, Text
+from composer.draw.style.typography import Typography
 
-WIDTH, WIDEST = 268.0, 430.0
+WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
 """Of the boxes of a column: usually, and at most."""
-NARROW = 132.0
+MIN_COLUMN_WIDTH = 132.0
 """The least width of boxes that stand side by side."""
-LEAST = 104.0
+MIN_SIDE_WIDTH = 104.0
 """The least width of a box beside another."""
 PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
 LINE = 14.0
@@ -19,18 +19,18 @@ ROW, PLAIN_ROW = 32.0, 18.0
 """Of several kinds of a block, one below the other: with an icon or a detail, and without."""
 
 
-def needed(leaf: Leaf, *, narrow: bool = False) -> float:
+def needed(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
     """The width that a block's texts want; a narrow one has its parameters behind the detail."""
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
     if leaf.lines:
-        return max(text_width(line, FONTS[role].size, bold=FONTS[role].bold) for role, line in leaf.lines) + icon + PAD
-    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else text_width(leaf.params, 10) + PAD + 8
-    title = text_width(look.title, 13, bold=True) + 2 * max(icon, params)
-    detail = text_width(detail_of(leaf, narrow=narrow), 10.5) + icon + PAD
-    rows = [ICON_ROOM + 6 + swatches(row) + text_width(row.share, 10.5, bold=True) + PAD for row in leaf.rows]
-    rows += [ICON_ROOM + 6 + swatches(row) + text_width(row.look.detail, 10.5) + PAD for row in leaf.rows]
-    return min(max(title, detail, *rows) + 1, WIDEST)
+        return max(letters.width(line, role) for role, line in leaf.lines) + icon + PAD
+    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else letters.width(leaf.params, "params") + PAD + 8
+    title = letters.width(look.title, "title") + 2 * max(icon, params)
+    detail = letters.width(detail_of(leaf, narrow=narrow), "detail") + icon + PAD
+    rows = [ICON_ROOM + 6 + swatches(row) + letters.width(row.share, "row") + PAD for row in leaf.rows]
+    rows += [ICON_ROOM + 6 + swatches(row) + letters.width(row.look.detail, "detail") + PAD for row in leaf.rows]
+    return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
@@ -43,18 +43,18 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     return " · ".join(said)
 
 
-def with_mask(leaf: Leaf, detail: str, room: float) -> str:
+def with_mask(leaf: Leaf, detail: str, room: float, letters: Typography) -> str:
     """The line below the title, with a mask that its picture already tells in words where there is room for them."""
     word = leaf.look.known_mask if leaf.look.hue != "cross" and not leaf.look.double else ""
     longer = f"{detail} · {word}"
-    return longer if word and text_width(longer, 10.5) <= room else detail
+    return longer if word and letters.width(longer, "detail") <= room else detail
 
 
-def box_height(leaf: Leaf, *, narrow: bool = False) -> float:
+def box_height(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
     """How high a block is."""
     if leaf.lines:
         least = 34 if leaf.look.icon is not None else 28
-        return max(LINE * enlarged.get() * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
+        return max(LINE * letters.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
     detail = bool(detail_of(leaf, narrow=narrow))
     if leaf.rows:
         return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
@@ -71,18 +71,22 @@ def swatches(row: Row) -> float:
     return SWATCH * len(row.kinds) + 6 if row.kinds else 0.0
 
 
-def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: bool = False) -> Box:
+def box(leaf: Leaf, x: float, y: float, width: float, height: float, letters: Typography, *, narrow: bool = False) -> Box:
     """A block as a box around a middle x, its lower edge at y."""
     look, top = leaf.look, y - height
     left, right = x - width / 2, x + width / 2
-    own = box_height(leaf, narrow=narrow)
+    own = box_height(leaf, letters, narrow=narrow)
     icons = []
     if look.icon is not None and not leaf.rows:
         icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
     row_high = row_height(leaf)
     middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
     icon = ICON_ROOM if icons else PAD
-    texts = line_by_line(leaf, x + (icon - PAD) / 2, middle) if leaf.lines else headed(leaf, x, middle, width, icon, narrow)
+    texts = (
+        line_by_line(leaf, x + (icon - PAD) / 2, middle, letters)
+        if leaf.lines
+        else headed(leaf, x, middle, width, icon, narrow, letters)
+    )
     for number, row in enumerate(leaf.rows):
         upper = top + own - row_high * (len(leaf.rows) - number) - 3
         start = left + PAD
@@ -95,32 +99,47 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, *, narrow: 
             start += swatches(row)
         space = right - PAD - start
         below = row.look.detail
-        line = 11 if below else row_high / 2 + 3 * enlarged.get()
-        texts.append(Text(start, upper + line, fitted(row.share, 10.5, space, bold=True), "row", "start"))
+        line = 11 if below else row_high / 2 + 3 * letters.scale
+        texts.append(Text(start, upper + line, letters.fitted(row.share, "row", space), "row", "start", letters.scale))
         if below:
-            texts.append(Text(start, upper + 22 + 2 * enlarged.get(), fitted(below, 10.5, space), "detail", "start"))
+            texts.append(
+                Text(
+                    start,
+                    upper + 22 + 2 * letters.scale,
+                    letters.fitted(below, "detail", space),
+                    "detail",
+                    "start",
+                    letters.scale,
+                )
+            )
     return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
 
 
-def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool) -> list[Text]:
+def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, letters: Typography) -> list[Text]:
     """Title, detail and parameters around a height."""
     detail = detail_of(leaf, narrow=narrow)
     params = "" if narrow and detail else leaf.params
-    room = width - 2 * max(icon, text_width(params, 10) + PAD + 8 if params else 0)
-    size = enlarged.get()
-    texts = [Text(x, middle - 3 if detail else middle + 4.5 * size, fitted(leaf.look.title, 13, room, bold=True), "title")]
+    room = width - 2 * max(icon, letters.width(params, "params") + PAD + 8 if params else 0)
+    size = letters.scale
+    texts = [
+        Text(
+            x, middle - 3 if detail else middle + 4.5 * size, letters.fitted(leaf.look.title, "title", room), "title", scale=size
+        )
+    ]
     if detail:
         free = width - icon - PAD
-        said = fitted(with_mask(leaf, detail, free), 10.5, free)
-        aside = max(0.0, text_width(said, 10.5) / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
-        texts.append(Text(x + aside, middle + 9 + 3.5 * size, said, "detail"))
+        said = letters.fitted(with_mask(leaf, detail, free, letters), "detail", free)
+        offset = max(0.0, letters.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
+        texts.append(Text(x + offset, middle + 9 + 3.5 * size, said, "detail", scale=size))
     if params:
-        texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end"))
+        texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end", size))
     return texts
 
 
-def line_by_line(leaf: Leaf, x: float, middle: float) -> list[Text]:
+def line_by_line(leaf: Leaf, x: float, middle: float, letters: Typography) -> list[Text]:
     """All that a block says on a narrow page."""
-    line_height = LINE * enlarged.get()
+    line_height = LINE * letters.scale
     first = middle - line_height * (len(leaf.lines) - 1) / 2 + 4
-    return [Text(x, first + line_height * number, line, role) for number, (role, line) in enumerate(leaf.lines)]
+    return [
+        Text(x, first + line_height * number, line, role, scale=letters.scale) for number, (role, line) in enumerate(leaf.lines)
+    ]

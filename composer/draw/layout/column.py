@@ -7,45 +7,60 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from blocks.core import Look, SideLook
-from composer.draw.build.outer_inputs import Standing
-from composer.draw.diagram import Branches, DiagramEdge, Fan, Flow, Group, Item, Leaf, Net, Web
-from composer.draw.layout import exits
-from composer.draw.layout.boxes import NARROW, WIDEST, needed
-from composer.draw.layout.experts import fan
+from composer.draw.diagram import (
+    Branches,
+    DiagramEdge,
+    Flow,
+    Group,
+    IrregularSubgraph,
+    Item,
+    Leaf,
+    OpenMixture,
+    Origin,
+    output_of,
+)
+from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
+from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
 from composer.draw.layout.frames import frame
-from composer.draw.layout.irregular import laid_out
+from composer.draw.layout.irregular import irregular_fragment
 from composer.draw.layout.lanes import style_of, wire
+from composer.draw.layout.outer_inputs import OuterInput
+from composer.draw.layout.outgoing_edges import outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.spacing import set_heights
 from composer.draw.layout.spine import Shown, Spine, Station
 from composer.draw.layout.stations import Beside, Named, Small, Wired, block, circle
-from composer.draw.passes.branches import branched
-from composer.draw.passes.irregular import woven
-from composer.draw.passes.order import in_line, inner_edges
-from composer.draw.passes.side_inputs import SideInputs, aside
+from composer.draw.passes.branches import group_branches
+from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.order import inner_edges, sort_topologically
+from composer.draw.passes.side_inputs import SideInputs, split_side_inputs
 
-FEW = 4
+MAX_NARROW_BLOCKS = 4
 """Blocks of one of several columns that are drawn narrow."""
 
 
-def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Net] = frozenset()) -> Fragment:
+def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Origin] = frozenset()) -> Fragment:
     """A flow laid out; `top` is where its output leaves, and `taps` hold what is `sent` to other columns."""
-    asides = SideInputs(flow, {}, {}) if shown.alone else aside(flow, sent)
-    webs: dict[str, Fragment] = {}
+    side_inputs = SideInputs(flow, {}, {}) if shown.alone else split_side_inputs(flow, sent)
+    subgraphs: dict[str, Fragment] = {}
 
-    def fits(web: Web) -> bool:
-        found = laid_out(web)
+    def fits(subgraph: IrregularSubgraph) -> bool:
+        found = irregular_fragment(subgraph, shown.letters)
         if found is not None:
-            webs[web.about.path] = found
+            subgraphs[subgraph.about.path] = found
         return found is not None
 
-    ordered = in_line(asides.flow)
-    flow = ordered if shown.alone else in_line(branched(woven(ordered, asides.beside, fits)))
-    standing = {path: Standing(leaf, reads) for path, (leaf, reads) in asides.standing.items()}
+    ordered = sort_topologically(side_inputs.flow)
+    flow = (
+        ordered
+        if shown.alone
+        else sort_topologically(group_branches(group_irregular_subgraphs(ordered, side_inputs.beside, fits)))
+    )
+    outer_inputs = {path: OuterInput(leaf, reads, shown.letters) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
-    spine = Spine(flow, width, shown, sent, standing, {path: first_reader(path, flow) for path in standing}, numbers)
-    Stations(spine, asides, webs).stand()
+    spine = Spine(flow, width, shown, sent, outer_inputs, {path: first_reader(path, flow) for path in outer_inputs}, numbers)
+    Stations(spine, side_inputs, subgraphs).stand()
     set_heights(spine)
     place(spine)
     wire(spine)
@@ -67,18 +82,18 @@ def place(spine: Spine) -> None:
         found.pieces.take(station.fragment.pieces)
         found.left = max(found.left, station.fragment.left)
         found.right = max(found.right, station.fragment.right)
-        for net in spine.sent & set(station.fragment.taps):
-            found.taps[net] = station.fragment.taps[net]
+        for origin in spine.sent & set(station.fragment.taps):
+            found.taps[origin] = station.fragment.taps[origin]
     found.top = spine.stations[-1].y
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class Incoming:
     """What comes in at the sides of an item, by how it comes."""
 
-    asides: list[Beside]
+    side_inputs: list[Beside]
     """Small boxes."""
-    chips: list[Named]
+    references: list[Named]
     far: list[Beside]
     """Wires from other columns, and from above."""
     lanes: list[Beside]
@@ -88,19 +103,19 @@ class Coming:
 class Stations:
     """Lays out what stands on a spine, each with what stands beside it."""
 
-    def __init__(self, spine: Spine, asides: SideInputs, webs: dict[str, Fragment]) -> None:
-        self.spine, self.besides, self.webs = spine, asides.beside, webs
+    def __init__(self, spine: Spine, side_inputs: SideInputs, subgraphs: dict[str, Fragment]) -> None:
+        self.spine, self.besides, self.subgraphs = spine, side_inputs.beside, subgraphs
         self.flow, self.width, self.shown = spine.flow, spine.width, spine.shown
 
     def stand(self) -> None:
         """All stations, from below."""
         owner, outlet = self.flow.owner, self.flow.outlet
         stations = self.spine.stations
-        stations.append(Station(owner))
+        stations.append(Station(owner, gives=self.flow.entry))
         for number, item in enumerate(self.flow.items, 1):
             stations.append(self.station(item, number))
         stations.append(Station(""))
-        if outlet is not None and not outlet.chip and self.spine.number(outlet) is not None:
+        if outlet is not None and not outlet.reference and self.spine.number(outlet) is not None:
             self.wire_in(stations[-1], DiagramEdge(outlet, owner, "", True), len(stations) - 1)
 
     def wire_in(self, station: Station, edge: DiagramEdge, number: int) -> None:
@@ -113,71 +128,84 @@ class Stations:
     def station(self, item: Item, number: int) -> Station:
         """An item with all that stands beside it, its wires sorted by how they come."""
         path = item.about.path
-        station = Station(path, item)
+        station = Station(path, item, output_of(item))
         edges = list(dict.fromkeys(e for e in self.flow.edges if e.target == path))
         streams = [e for e in edges if e.main and e.upward and self.spine.number(e.source) is not None]
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*straight, *streams]), None)
         rest = [e for e in edges if e is not first]
-        asides = [Small(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.besides.get(path, ())]
-        is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.round(item, first, rest, asides)
+        side_inputs = [Small(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.besides.get(path, ())]
+        is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.round(item, first, rest, side_inputs)
         if first is not None and not (is_circle and not straight and len(rest) < 2):
             self.wire_in(station, first, number)
         elif first is not None:
             rest.insert(0, first)
-        station.fragment = self.fragment(item, self.coming(rest, asides), is_circle)
+        station.fragment = self.fragment(item, self.incoming(rest, side_inputs), is_circle)
         return station
 
-    def round(self, item: Leaf, first: DiagramEdge | None, rest: Sequence[DiagramEdge], asides: Sequence[Small]) -> bool:
+    def round(self, item: Leaf, first: DiagramEdge | None, rest: Sequence[DiagramEdge], side_inputs: Sequence[Small]) -> bool:
         """Whether a merge is drawn as a circle: it has room for one thing at each side."""
         own = 1 if item.look.sides else 0
-        beside = [e for e in rest if not (own and e.source.chip)]
-        ports = [e for e in rest if e.source.port and not e.source.chip]  # these leave at the right and come in there
-        return own + len(beside) + len(asides) + (first is None) <= 2 and len(ports) < 2
+        beside = [e for e in rest if not (own and e.source.reference)]
+        ports = [e for e in rest if e.source.port and not e.source.reference]  # these leave at the right and come in there
+        return own + len(beside) + len(side_inputs) + (first is None) <= 2 and len(ports) < 2
 
-    def coming(self, rest: Sequence[DiagramEdge], asides: Sequence[Small]) -> Coming:
+    def incoming(self, rest: Sequence[DiagramEdge], side_inputs: Sequence[Small]) -> Incoming:
         """What does not come in from below; first what is a second output."""
         rest = sorted(rest, key=lambda e: not e.source.port)
-        wires = [e for e in rest if not e.source.chip]
+        wires = [e for e in rest if not e.source.reference]
         far = [e for e in wires if self.spine.number(e.source) is None]
         near = [e for e in wires if self.spine.number(e.source) is not None]
         far += [e for e in near if e.back]
-        chips = [Named(e) for e in rest if e.source.chip]
-        return Coming([*asides], chips, [Wired(e) for e in far], [Wired(e) for e in near if not e.back])
+        references = [Named(e) for e in rest if e.source.reference]
+        return Incoming([*side_inputs], references, [Wired(e) for e in far], [Wired(e) for e in near if not e.back])
 
     # -- items
 
-    def fragment(self, item: Item, coming: Coming, is_circle: bool) -> Fragment:
+    def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
         """An item laid out, with what comes in at its sides."""
-        leaving = exits.at_side(self.flow, item, self.spine.sent)
+        outgoing = outgoing_at_side(self.flow, item, self.spine.sent)
         match item:
             case Leaf():
-                own = [own_side(item, side, coming.chips if item.look.sign else []) for side in item.look.sides]
+                own = [own_side(item, side, incoming.references if item.look.sign else []) for side in item.look.sides]
                 if any(side.learned for side in item.look.sides):
                     item = replace(item, about=replace(item.about, parameters=0), params="")
                 if is_circle:
-                    return circle(item, *self.around(own, coming))
-                lefts: list[Beside] = [*own, *coming.asides, *([] if item.look.sign and own else coming.chips), *coming.far]
-                lefts, rights = self.turned(lefts, coming.lanes)
+                    return circle(item, self.shown.letters, *self.around(own, incoming))
+                lefts: list[Beside] = [
+                    *own,
+                    *incoming.side_inputs,
+                    *([] if item.look.sign and own else incoming.references),
+                    *incoming.far,
+                ]
+                lefts, rights = self.turned(lefts, incoming.lanes)
                 boxed = replace(item, look=item.look.spelled)
-                return block(boxed, self.width, lefts, rights, leaving, narrow=self.shown.narrow)
-            case Fan():
-                return fan(item, self.width, leaving, [*coming.chips, *coming.far, *coming.lanes], self.shown.out)
+                return block(boxed, self.width, self.shown.letters, lefts, rights, outgoing, narrow=self.shown.narrow)
+            case OpenMixture():
+                return open_mixture(
+                    item,
+                    self.width,
+                    outgoing,
+                    [*incoming.references, *incoming.far, *incoming.lanes],
+                    self.shown.letters,
+                    self.shown.out,
+                )
             case Group():
-                inside = exits.through(self.flow, item, self.spine.sent)
+                inside = outgoing_through(self.flow, item, self.spine.sent)
                 lay = partial(self.inside, sent=inside)
-                return frame(item, self.width, self.shown.narrow, leaving, lay, self.shown.side, inside & self.spine.sent)
+                through = inside & self.spine.sent
+                return frame(item, self.width, self.shown.narrow, outgoing, lay, self.shown.side, self.shown.letters, through)
             case Branches():
-                lefts = [*coming.asides, *coming.chips, *coming.far]
-                return side_by_side(item, coming.lanes, lefts, leaving, self.branch)
-            case Web():
-                return self.webs[item.about.path]
+                lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
+                return side_by_side(item, incoming.lanes, lefts, outgoing, self.branch, self.shown.letters)
+            case IrregularSubgraph():
+                return self.subgraphs[item.about.path]
 
-    def around(self, own: Sequence[Small], coming: Coming) -> tuple[list[Beside], list[Beside]]:
+    def around(self, own: Sequence[Small], incoming: Incoming) -> tuple[list[Beside], list[Beside]]:
         """What stands left and right of a circle."""
-        others = [*coming.asides, *([] if own else coming.chips), *coming.far]
+        others = [*incoming.side_inputs, *([] if own else incoming.references), *incoming.far]
         free = 1 - len(own)
-        lefts, rights = [*own, *others[:free]], [*others[free:], *coming.lanes]
+        lefts, rights = [*own, *others[:free]], [*others[free:], *incoming.lanes]
         if len(rights) > 1:
             lefts, rights = [*lefts, *rights[1:]], rights[:1]
         return (lefts, rights) if own else self.turned(lefts, rights)
@@ -186,21 +214,21 @@ class Stations:
         """The two sides the other way round, where lanes are at the left."""
         return (rights, lefts) if self.shown.side < 0 else (lefts, rights)
 
-    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Net]) -> Fragment:
+    def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin]) -> Fragment:
         """A flow in a frame."""
         return column(flow, width, replace(self.shown, narrow=narrow, side=side), sent)
 
     def branch(self, flow: Flow) -> Fragment:
         """One of several columns."""
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
-        narrow = len(leaves) <= FEW
-        width = max([NARROW, *(needed(leaf, narrow=narrow) for leaf in leaves)])
-        return column(flow, min(width, WIDEST), replace(self.shown, narrow=narrow))
+        narrow = len(leaves) <= MAX_NARROW_BLOCKS
+        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, self.shown.letters, narrow=narrow) for leaf in leaves)])
+        return column(flow, min(width, MAX_BOX_WIDTH), replace(self.shown, narrow=narrow))
 
 
-def own_side(item: Leaf, side: SideLook, chips: Sequence[Named]) -> Small:
+def own_side(item: Leaf, side: SideLook, references: Sequence[Named]) -> Small:
     """What a block has beside it by itself, such as rotary positions."""
     path = f"{item.about.path}.{side.name}"
     about = replace(item.about, path=path, tip=side.words, parameters=item.about.parameters if side.learned else 0)
     leaf = Leaf(about, Look(side.title, side.facts, side.hue), item.params if side.learned else "")
-    return Small(leaf, reads=tuple(chip.edge for chip in chips))
+    return Small(leaf, reads=tuple(reference.edge for reference in references))

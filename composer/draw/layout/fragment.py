@@ -6,12 +6,71 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from composer.draw.diagram import DiagramEdge, Net
-from composer.draw.layout.pieces import Pieces, moved
-from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Text
+from composer.draw.diagram import DiagramEdge, Origin
+from composer.draw.scene import Area, Box, Dot, Frame, MergeCircle, Point, Reference, Text, WirePath
 
 CLEAR = 6.0
 """Between a wire beside a fragment and the end of what stands below or above it there."""
+
+
+@dataclass(slots=True)
+class Pieces:
+    """Things on the page while it is laid out."""
+
+    frames: list[Frame] = field(default_factory=list)
+    wires: list[WirePath] = field(default_factory=list)
+    dots: list[Dot] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    merges: list[MergeCircle] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+
+    def take(self, other: Pieces, dx: float = 0, dy: float = 0) -> None:
+        """Adds all of another, moved."""
+        self.frames += [one.moved(dx, dy) for one in other.frames]
+        self.wires += [one.moved(dx, dy) for one in other.wires]
+        self.dots += [one.moved(dx, dy) for one in other.dots]
+        self.boxes += [one.moved(dx, dy) for one in other.boxes]
+        self.merges += [one.moved(dx, dy) for one in other.merges]
+        self.references += [one.moved(dx, dy) for one in other.references]
+        self.texts += [one.moved(dx, dy) for one in other.texts]
+
+    def enclose(self, frame: Frame) -> None:
+        """Puts a frame around all that is here."""
+        self.boxes = [one if one.frame else replace(one, frame=frame.key) for one in self.boxes]
+        self.merges = [one if one.frame else replace(one, frame=frame.key) for one in self.merges]
+        self.frames = [frame, *(one if one.frame else replace(one, frame=frame.key) for one in self.frames)]
+
+    def number(self, number: int) -> None:
+        """Lets keys of frames differ from those of another kind of pass, whose frames have the same paths."""
+
+        def numbered(key: str) -> str:
+            return f"{key}#{number}" if key else ""
+
+        self.boxes = [replace(one, frame=numbered(one.frame)) for one in self.boxes]
+        self.merges = [replace(one, frame=numbered(one.frame)) for one in self.merges]
+        self.frames = [replace(one, key=numbered(one.key), frame=numbered(one.frame)) for one in self.frames]
+
+
+def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
+    """Points, all moved by the same."""
+    return tuple((x + dx, y + dy) for x, y in points)
+
+
+def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Points without those that lie on the way between their neighbors."""
+    found: list[Point] = []
+    for point in points:
+        if found and abs(found[-1][0] - point[0]) < 0.01 and abs(found[-1][1] - point[1]) < 0.01:
+            continue
+        if len(found) > 1 and _in_line(found[-2], found[-1], point):
+            found.pop()
+        found.append(point)
+    return tuple(found)
+
+
+def _in_line(a: Point, b: Point, c: Point) -> bool:
+    return (abs(a[0] - b[0]) < 0.01 and abs(b[0] - c[0]) < 0.01) or (abs(a[1] - b[1]) < 0.01 and abs(b[1] - c[1]) < 0.01)
 
 
 @dataclass(slots=True)
@@ -30,8 +89,8 @@ class Fragment:
     """How the output of a flow goes to the upper end; nobody has drawn it."""
     ends: dict[DiagramEdge, tuple[Point, ...]] = field(default_factory=dict)
     """How wires that come from outside go on, from the border to what they end at."""
-    taps: dict[Net, tuple[Point, ...]] = field(default_factory=dict)
-    """Where wires start that leave at a side, by path and port, up to the border."""
+    taps: dict[Origin, tuple[Point, ...]] = field(default_factory=dict)
+    """Where wires start that leave at a side, up to the border."""
 
 
 def widen(found: Fragment, side: int, reach: float) -> None:
@@ -45,7 +104,7 @@ def widen(found: Fragment, side: int, reach: float) -> None:
 def upright(found: Fragment) -> None:
     """Moves a fragment so that nothing of it lies below its lower end, and its height covers all."""
     areas = [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
-    areas += [chip.text.area for chip in found.pieces.chips]
+    areas += [reference.text.area for reference in found.pieces.references]
     low, high = max(area.bottom for area in areas), min(area.top for area in areas)
     found.height = max(found.height, -high)
     if low > 0:
@@ -68,7 +127,7 @@ def areas(found: Fragment) -> list[Area]:
     """What a fragment covers, piece by piece."""
     pieces = found.pieces
     solid: list[Box | MergeCircle | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
-    solid += [chip.text for chip in pieces.chips]
+    solid += [reference.text for reference in pieces.references]
     strips = [frame.strip for frame in pieces.frames if frame.strip]
     solid += [tick for strip in strips for tick in strip.ticks]
     covered = [thing.area for thing in solid]
@@ -94,22 +153,17 @@ def turn_over(found: Fragment) -> None:
 
     def text(one: Text) -> Text:
         middle = one.y - 0.35 * one.font.size  # of its letters
-        return replace(one, y=one.y + over(middle) - middle)
+        return one.moved(0, over(middle) - middle)
 
     def points(old: Sequence[Point]) -> tuple[Point, ...]:
         return tuple((x, over(y)) for x, y in old)
 
-    def box(one: Box) -> Box:
-        dy = over(one.y + one.height) - one.y
-        icons = tuple(replace(icon, y=icon.y + dy) for icon in one.icons)
-        return replace(one, y=one.y + dy, texts=tuple(replace(t, y=t.y + dy) for t in one.texts), icons=icons)
-
-    pieces.boxes = [box(one) for one in pieces.boxes]
-    pieces.merges = [replace(one, y=over(one.y)) for one in pieces.merges]
-    pieces.dots = [replace(one, y=over(one.y)) for one in pieces.dots]
-    pieces.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
+    pieces.boxes = [one.moved(0, over(one.y + one.height) - one.y) for one in pieces.boxes]
+    pieces.merges = [one.moved(0, over(one.y) - one.y) for one in pieces.merges]
+    pieces.dots = [one.moved(0, over(one.y) - one.y) for one in pieces.dots]
+    pieces.wires = [one.through(points(one.points)) for one in pieces.wires]
     pieces.texts = [text(one) for one in pieces.texts]
-    pieces.chips = [replace(one, text=text(one.text)) for one in pieces.chips]
+    pieces.references = [replace(one, text=text(one.text)) for one in pieces.references]
     found.ends = {edge: points(old) for edge, old in found.ends.items()}
     found.taps = {key: points(old) for key, old in found.taps.items()}
 
@@ -117,22 +171,22 @@ def turn_over(found: Fragment) -> None:
 def stretch(found: Fragment, y: float, by: float) -> None:
     """Moves everything above a height further up; wires that cross it become longer."""
 
-    def moved(old: float) -> float:
-        return old - by if old <= y else old
+    def step(old: float) -> float:
+        return -by if old <= y else 0.0
 
     def points(old: Sequence[Point]) -> tuple[Point, ...]:
-        return tuple((a, moved(b)) for a, b in old)
+        return tuple((a, b + step(b)) for a, b in old)
 
     above, rest = Pieces(), Pieces()
     pieces = found.pieces
     for box in pieces.boxes:
         (above if box.y + box.height <= y else rest).boxes.append(box)
     rest.take(above, 0, -by)
-    rest.merges = [replace(one, y=moved(one.y)) for one in pieces.merges]
-    rest.dots = [replace(one, y=moved(one.y)) for one in pieces.dots]
-    rest.wires = [replace(one, points=points(one.points)) for one in pieces.wires]
-    rest.texts = [replace(one, y=moved(one.y)) for one in pieces.texts]
-    rest.chips = [replace(one, text=replace(one.text, y=moved(one.text.y))) for one in pieces.chips]
+    rest.merges = [one.moved(0, step(one.y)) for one in pieces.merges]
+    rest.dots = [one.moved(0, step(one.y)) for one in pieces.dots]
+    rest.wires = [one.through(points(one.points)) for one in pieces.wires]
+    rest.texts = [one.moved(0, step(one.y)) for one in pieces.texts]
+    rest.references = [one.moved(0, step(one.text.y)) for one in pieces.references]
     found.pieces = rest
     found.taps = {key: points(old) for key, old in found.taps.items()}
     found.height += by

@@ -4,92 +4,109 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Net
-from composer.draw.layout.boxes import NARROW, needed
-from composer.draw.layout.fragment import Fragment, widen
-from composer.draw.layout.outgoing_edges import OutgoingEdges, leave_at, room
-from composer.draw.layout.parallel_flows import BUS, abreast
-from composer.draw.layout.pieces import straightened
+from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Origin
+from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
+from composer.draw.layout.fragment import Fragment, straightened, widen
+from composer.draw.layout.outgoing_edges import OutgoingEdge, leave_at, room
+from composer.draw.layout.parallel_flows import BUS, column_positions
 from composer.draw.layout.stations import stacked
-from composer.draw.passes.merge_kinds import MAPPED
-from composer.draw.scene import FONTS, Frame, Point, Strip, Text, WirePath
-from composer.draw.style.text_metrics import enlarged, fitted, text_width, wrapped
+from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
+from composer.draw.scene import Frame, Point, Strip, Text, WirePath
+from composer.draw.style.text_metrics import wrapped
+from composer.draw.style.typography import Typography
 
 PADDING = 16.0
 LINE = 13.0
-FIRST = "layer 1"
-STRIP, STRIP_GAP = 12.0, 12.0
+FIRST_LAYER = "layer 1"
+STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
-Through: TypeAlias = Collection[Net]
-"""Values from inside, by path and port, that wires lead out of a frame."""
+Through: TypeAlias = Collection[Origin]
+"""Values from inside that wires lead out of a frame."""
 
 
 def frame(
-    group: Group, width: float, narrow: bool, leaving: Sequence[OutgoingEdges], lay: LayInside, side: int, through: Through = ()
+    group: Group,
+    width: float,
+    narrow: bool,
+    outgoing: Sequence[OutgoingEdge],
+    lay: LayInside,
+    side: int,
+    letters: Typography,
+    through: Through = (),
 ) -> Fragment:
     """A group with its border, its header, and the pill that says how often it is passed through; what leaves through the
     border starts where it is made.
     """
-    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay)
+    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay, letters)
     pill = f"× {group.count}" if group.count else ""
-    pill_room = text_width(pill, 12.5, bold=True) + 18 + 2 * 14 if pill else 0
+    pill_room = letters.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
-    lines = header_lines(group.header, left - 14 - 10)
-    line_height = LINE * enlarged.get()
+    lines = header_lines(group.header, left - 14 - 10, letters)
+    line_height = LINE * letters.scale
     head = 30.0 + line_height * (len(lines) - 1)
     height = inner.height + head
     texts = tuple(
-        Text(14 - left, 19 - height + line_height * number, line, "header", "start") for number, line in enumerate(lines)
+        Text(14 - left, 19 - height + line_height * number, line, "header", "start", letters.scale)
+        for number, line in enumerate(lines)
     )
-    label = Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * enlarged.get() - height, pill, "pill") if pill else None
+    label = (
+        Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * letters.scale - height, pill, "pill", scale=letters.scale)
+        if pill
+        else None
+    )
     found = Fragment(left=left, right=right, height=height, top=-height)
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
-    few = group.kinds and max(group.kinds) < MAPPED
-    out = {net: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for net, points in inner.taps.items()}
-    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()]) if few else None
-    found.pieces.frames.append(Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds))
+    few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
+    out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
+    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()], letters) if few else None
+    path = group.about.path
+    border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
     found.pieces.take(inner.pieces)
+    found.pieces.enclose(border)
     if inner.out:
         outlet = group.flows[0].outlet
         source = outlet.path if len(group.flows) == 1 and outlet else ""
-        found.pieces.wires.append(WirePath(source, group.about.path, (*inner.out[:-1], (0, -height)), arrow=False))
-    found.taps = {net: straightened(out.get(net, ((right, -height / 2),))) for net in through}
-    begun = sorted((leave for leave in leaving if leave.net in out), key=lambda leave: out[leave.net][-1][1])
+        found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
+    found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
+    begun = sorted((leave for leave in outgoing if leave.origin in out), key=lambda leave: out[leave.origin][-1][1])
     taken = -height
     for number, leave in enumerate(begun):
-        (x, y) = out[leave.net][-1]
-        level = max(y, taken + room(leave) / 2)
+        (x, y) = out[leave.origin][-1]
+        level = max(y, taken + room(leave, letters) / 2)
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        leave_at(found, leave, straightened((*out[leave.net], *bend)))
-        taken = level + room(leave) / 2 + 8
-    rest = [leave for leave in leaving if leave.net not in out]
-    middle = max(-height / 2, taken + sum(map(room, rest)) / 2) if begun else -height / 2
-    for leave, y in zip(rest, stacked(list(map(room, rest)), middle), strict=True):
-        leave_at(found, leave, ((right, y),))
+        leave_at(found, leave, straightened((*out[leave.origin], *bend)), letters)
+        taken = level + room(leave, letters) / 2 + 8
+    rest = [leave for leave in outgoing if leave.origin not in out]
+    middle = max(-height / 2, taken + sum(room(leave, letters) for leave in rest) / 2) if begun else -height / 2
+    for leave, y in zip(rest, stacked([room(leave, letters) for leave in rest], middle), strict=True):
+        leave_at(found, leave, ((right, y),), letters)
     return found
 
 
-def header_lines(parts: Sequence[str], room: float) -> list[str]:
+def header_lines(parts: Sequence[str], room: float, letters: Typography) -> list[str]:
     """Parts of a header in as few lines as have room for them."""
-    size = FONTS["header"].size
-    return [fitted(line, size, room) for line in wrapped(parts, " · ", lambda said: text_width(said, size) <= room)]
+    lines = wrapped(parts, " · ", lambda line: letters.width(line, "header") <= room)
+    return [letters.fitted(line, "header", room) for line in lines]
 
 
-def layer_strip(group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point] = ()) -> Strip:
+def layer_strip(
+    group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point], letters: Typography
+) -> Strip:
     """A cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
     crossing = [*(points[0] for points in found.ends.values()), *out]
     lefts = [y for x, y in crossing if x < 0]
     rights = [y for x, y in crossing if x > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
-    gap = max(STRIP_GAP, (text_width(FIRST, FONTS["tick"].size) - STRIP) / 2 + 1)
-    x = right + gap if side > 0 else -left - gap - STRIP
+    gap = max(STRIP_GAP, (letters.width(FIRST_LAYER, "tick") - STRIP_WIDTH) / 2 + 1)
+    x = right + gap if side > 0 else -left - gap - STRIP_WIDTH
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
     above, below = max(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
@@ -98,33 +115,34 @@ def layer_strip(group: Group, left: float, right: float, height: float, found: F
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
-    ticks = [Text(x + STRIP / 2, foot + 7 + 4 * enlarged.get(), FIRST, "tick")]
+    ticks = [Text(x + STRIP_WIDTH / 2, foot + 7 + 4 * letters.scale, FIRST_LAYER, "tick", scale=letters.scale)]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
-            at = x + STRIP + 5 if side > 0 else x - 5
-            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end"))
-    widen(found, side, max([abs(x) + STRIP, *(text.area.reach(side) for text in ticks)]))
-    return Strip(x, foot - high, STRIP, high, group.kinds, tuple(ticks))
+            at = x + STRIP_WIDTH + 5 if side > 0 else x - 5
+            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", letters.scale))
+    widen(found, side, max([abs(x) + STRIP_WIDTH, *(text.area.reach(side) for text in ticks)]))
+    return Strip(x, foot - high, STRIP_WIDTH, high, group.kinds, tuple(ticks))
 
 
-def alternatives(group: Group, lay: LayInside) -> Fragment:
+def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
     """Flows of which each pass takes one."""
     found = Fragment()
     columns = []
-    for flow, header in zip(group.flows, group.headers, strict=True):
-        far = replace(flow, edges=tuple(by_name(edge, flow) for edge in flow.edges))
-        width = max([NARROW, *(needed(leaf) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+    for number, (flow, header) in enumerate(zip(group.flows, group.headers, strict=True)):
+        far = flow.map_edges(partial(by_name, flow=flow))
+        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, letters) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
-            one = frame(Group(replace(group.about, parameters=0), header, (far,)), width, False, (), lay, 1)
+            one = frame(Group(group.about.with_parameters(0), header, (far,)), width, False, (), lay, 1, letters)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         else:
             one = lay(far, width, False, 1)
-            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start"))
-            inner = flow.outlet.path if flow.outlet and not flow.owner.endswith("|") else ""
-            one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False))
+            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start", letters.scale))
+            inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
+            one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False, to_inside=True))
+        one.pieces.number(number)
         columns.append(one)
-    places, total = abreast(columns)
+    places, total = column_positions(columns)
     top = -2 * BUS - max(one.height for one in columns)
     for one, middle in zip(columns, places, strict=True):
         found.pieces.take(one.pieces, middle, -2 * BUS)
@@ -140,5 +158,5 @@ def alternatives(group: Group, lay: LayInside) -> Fragment:
 
 def by_name(edge: DiagramEdge, flow: Flow) -> DiagramEdge:
     """An edge from outside of a flow, as the name of its value."""
-    inside = edge.source.path in {item.about.path for item in flow.items} | {flow.owner}
-    return edge if inside or edge.source.chip else replace(edge, source=replace(edge.source, chip=edge.source.path), back=False)
+    inside = edge.source.path in {*flow.by_path, flow.owner}
+    return edge if inside or edge.source.reference else replace(edge.by_name(), back=False)

@@ -9,13 +9,13 @@ from typing import Any
 
 import graphviz
 
-from composer.draw.export.dot import INCH, quoted
-from composer.draw.export.node_links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.layout.graphviz_programs import graphviz as run
+from composer.draw.graphviz_programs import INCH, quoted
+from composer.draw.graphviz_programs import graphviz as run
+from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN
-from composer.draw.layout.pieces import Pieces
-from composer.draw.scene import Area, Box, Chip, Frame, MergeCircle, Point, Scene, Strip, Text, WirePath
-from composer.draw.style.text_metrics import enlarged, text_width
+from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
+from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, Strip, Text, WirePath
+from composer.draw.style.typography import Typography
 
 HEAD, LINE = 30.0, 13.0
 """Height of a frame's header, and of each more line."""
@@ -23,21 +23,21 @@ INSIDE, BESIDE_STRIP = 16.0, 52.0
 """Between a frame and what it holds; where a map of layers stands in it."""
 
 
-def laid_out_by_graphviz(scene: Scene) -> Scene:
+def laid_out_by_graphviz(scene: Scene, letters: Typography) -> Scene:
     """A scene with the same nodes, frames and links; every value goes by a wire, none by its name.
 
     Raises:
         Missing: where there is no Graphviz.
     """
     graph = LinkGraph(scene)
-    told = json.loads(run(problem(graph), "json", "-Kdot"))
-    return _Answer(graph, told).scene()
+    answer = json.loads(run(problem(graph, letters), "json", "-Kdot"))
+    return _Answer(graph, answer, letters).scene()
 
 
 # -- what is asked
 
 
-def problem(graph: LinkGraph) -> str:
+def problem(graph: LinkGraph, letters: Typography) -> str:
     """Nodes, clusters and edges as a DOT text without places."""
     out = graphviz.Digraph(
         "model",
@@ -45,7 +45,7 @@ def problem(graph: LinkGraph) -> str:
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"arrowhead": "none"},
     )
-    _held(out, graph, *graph.top)
+    _held(out, graph, letters, *graph.top)
     for number, link in enumerate(graph.links):
         weight = "8" if link.style == "main" else "1"
         above = "false" if link.style == "loop" else "true"
@@ -53,7 +53,9 @@ def problem(graph: LinkGraph) -> str:
     return str(out.source)
 
 
-def _held(out: graphviz.Digraph, graph: LinkGraph, nodes: Sequence[LinkNode], clusters: Sequence[Cluster]) -> None:
+def _held(
+    out: graphviz.Digraph, graph: LinkGraph, letters: Typography, nodes: Sequence[LinkNode], clusters: Sequence[Cluster]
+) -> None:
     for node in nodes:
         area = area_of(graph.scene, node)
         size = {"width": f"{(area.right - area.left) / INCH:.3f}", "height": f"{(area.bottom - area.top) / INCH:.3f}"}
@@ -61,10 +63,10 @@ def _held(out: graphviz.Digraph, graph: LinkGraph, nodes: Sequence[LinkNode], cl
     for cluster in clusters:
         frame = cluster.frame
         with out.subgraph(name=name_of(graph.scene, frame)) as inner:
-            wide, high = header_size(frame)
+            wide, high = header_size(frame, letters)
             table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{high:.0f}"><TR><TD></TD></TR></TABLE>'
             inner.attr(label=f"<{table}>", margin=f"{BESIDE_STRIP if frame.strip else INSIDE:g}", labelloc="b")
-            _held(inner, graph, cluster.nodes, cluster.clusters)
+            _held(inner, graph, letters, cluster.nodes, cluster.clusters)
 
 
 def name_of(scene: Scene, frame: Frame) -> str:
@@ -77,16 +79,16 @@ def area_of(scene: Scene, node: LinkNode) -> Area:
     return node.thing.area if node.thing is not None else chip_of(scene, node).text.area.grown(3)
 
 
-def chip_of(scene: Scene, node: LinkNode) -> Chip:
+def chip_of(scene: Scene, node: LinkNode) -> Reference:
     """The name on the page that stands for an input or an output."""
-    return next(chip for chip in scene.chips if node.about.path in (chip.source, chip.target))
+    return next(reference for reference in scene.references if node.about.path in (reference.source, reference.target))
 
 
-def header_size(frame: Frame) -> tuple[float, float]:
+def header_size(frame: Frame, letters: Typography) -> tuple[float, float]:
     """Of the texts at the upper border of a frame, the pill beside them."""
-    lines = [text_width(text.text, 11) for text in frame.texts]
-    pill = text_width(frame.pill.text, 12.5, bold=True) + 46 if frame.pill else 0
-    return max([0.0, *lines]) + pill, HEAD - 8 + LINE * enlarged.get() * max(len(lines) - 1, 0)
+    lines = [letters.width(text.text, "header") for text in frame.texts]
+    pill = letters.width(frame.pill.text, "pill") + 46 if frame.pill else 0
+    return max([0.0, *lines]) + pill, HEAD - 8 + LINE * letters.scale * max(len(lines) - 1, 0)
 
 
 # -- what is answered
@@ -95,11 +97,12 @@ def header_size(frame: Frame) -> tuple[float, float]:
 class _Answer:
     """Reads places. Graphviz lets the data flow down and counts upwards; a page counts downwards, so there it flows up."""
 
-    def __init__(self, graph: LinkGraph, told: Any) -> None:
-        self.graph, self.given = graph, graph.scene
-        self.objects = {one["name"]: one for one in told["objects"]}
-        self.ways = {int(edge["id"]): edge["pos"] for edge in told.get("edges", [])}
-        _, _, self.wide, self.high = map(float, told["bb"].split(","))
+    def __init__(self, graph: LinkGraph, answer: Any, letters: Typography) -> None:
+        self.graph, self.given, self.letters = graph, graph.scene, letters
+        self.paths = {node.key: node.about.path for node in graph.nodes}
+        self.objects = {one["name"]: one for one in answer["objects"]}
+        self.ways = {int(edge["id"]): edge["pos"] for edge in answer.get("edges", [])}
+        _, _, self.wide, self.high = map(float, answer["bb"].split(","))
         self.head = [text for text in self.given.texts if text.role in ("heading", "facts")]
         self.top = max([0.0, *(text.y for text in self.head)]) + MARGIN
         self.width = max([self.wide + 2 * MARGIN, *(text.area.right + MARGIN for text in self.head)])
@@ -120,7 +123,7 @@ class _Answer:
             dots=(),
             boxes=tuple(pieces.boxes),
             merges=tuple(pieces.merges),
-            chips=tuple(pieces.chips),
+            references=tuple(pieces.references),
         )
 
     def place(self, text: str) -> Point:
@@ -138,18 +141,22 @@ class _Answer:
             case MergeCircle():
                 moved.merges.append(node.thing)
             case None:
-                moved.chips.append(chip_of(self.given, node))
+                moved.references.append(chip_of(self.given, node))
         pieces.take(moved, x - (area.left + area.right) / 2, y - (area.top + area.bottom) / 2)
 
     def frame(self, frame: Frame) -> Frame:
         low_x, low_y, high_x, high_y = self.objects[name_of(self.given, frame)]["bb"].split(",")
         (left, top), (right, bottom) = self.place(f"{low_x},{low_y}"), self.place(f"{high_x},{high_y}")
         texts = tuple(
-            Text(left + 14, top + 19 + LINE * enlarged.get() * number, text.text, "header", "start")
+            Text(left + 14, top + 19 + LINE * self.letters.scale * number, text.text, "header", "start", self.letters.scale)
             for number, text in enumerate(frame.texts)
         )
         pill = frame.pill and Text(
-            right - 23 - text_width(frame.pill.text, 12.5, bold=True) / 2, top + 19.5, frame.pill.text, "pill"
+            right - 23 - self.letters.width(frame.pill.text, "pill") / 2,
+            top + 19.5,
+            frame.pill.text,
+            "pill",
+            scale=self.letters.scale,
         )
         strip = frame.strip and self.strip(frame.strip, left + 30, top + HEAD + 8, bottom - 10)
         return replace(
@@ -167,13 +174,13 @@ class _Answer:
     def strip(self, strip: Strip, x: float, top: float, bottom: float) -> Strip:
         high = (bottom - top) / len(strip.kinds)
         ticks = tuple(
-            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end")
+            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end", self.letters.scale)
             for tick in strip.ticks
         )
         return replace(strip, x=x, y=top, height=bottom - top, ticks=ticks)
 
     def wire(self, link: Link, way: str) -> WirePath:
         points = tuple(map(self.place, way.split()))
-        source, target = (end.partition("#")[0] for end in (link.source, link.target))
+        source, target = self.paths[link.source], self.paths[link.target]
         style = "main" if link.style == "far" else link.style
         return WirePath(source, target, points, link.port, style, curved=True, partial=link.partial)

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import DiagramEdge, Leaf, Web
-from composer.draw.layout.boxes import NARROW, needed
-from composer.draw.layout.fragment import Fragment, shift
-from composer.draw.layout.graphviz_programs import Missing, graphviz, pure
-from composer.draw.layout.pieces import straightened
+from composer.draw.diagram import DiagramEdge, IrregularSubgraph, Leaf
+from composer.draw.graphviz_programs import Missing, graphviz, pure
+from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
+from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.stations import Named, block, circle
 from composer.draw.passes.series_parallel import ranks
 from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.style.typography import Typography
 
 TRACK, ARROW, RISE = 9.0, 15.0, 12.0
 """From one horizontal wire to the next; from the highest to the blocks above; from the blocks below to the lowest."""
@@ -25,7 +25,7 @@ PASSING = 18.0
 """Room for a wire that goes past a block."""
 BENT = 10.0
 """So far a wire on its way may be moved to stay straight."""
-WIDEST_WEB = 2400.0
+MAX_IRREGULAR_WIDTH = 2400.0
 """What is wider is no figure."""
 POINTS = 72.0
 """Of Graphviz to an inch."""
@@ -35,7 +35,7 @@ Name = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Knot:
+class RankNode:
     """A place in a rank: a block, or a wire on its way."""
 
     net: str
@@ -57,36 +57,36 @@ class Pin:
     """How it goes on from the height of the block's foot, seen from there."""
 
 
-def laid_out(item: Web) -> Fragment | None:
+def irregular_fragment(item: IrregularSubgraph, letters: Typography) -> Fragment | None:
     """The part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz is not
     there, since any other would draw other bytes."""
     try:
-        found = _Layout(item).fragment() if pure() else None
+        found = _Layout(item, letters).fragment() if pure() else None
     except Missing:
         return None
-    return found if found is not None and found.left + found.right <= WIDEST_WEB else None
+    return found if found is not None and found.left + found.right <= MAX_IRREGULAR_WIDTH else None
 
 
 class _Layout:
-    def __init__(self, item: Web) -> None:
-        self.item = item
+    def __init__(self, item: IrregularSubgraph, letters: Typography) -> None:
+        self.item, self.letters = item, letters
         paths = [item.fork.path, *(one.about.path for one in item.flow.items)]
         place = {path: number for number, path in enumerate(paths)}
         self.edges = [e for e in dict.fromkeys(item.flow.edges) if e.upward]
         wires = sorted({(place[e.source.path], place[e.target]) for e in self.edges})
         self.rank = dict(zip(paths, ranks(0, len(paths) - 1, wires), strict=True))
         self.top = self.rank[paths[-1]]
-        self.knots: dict[Name, Knot] = {(item.fork.path, 0): Knot(item.fork.path, PASSING)}
+        self.rank_nodes: dict[Name, RankNode] = {(item.fork.path, 0): RankNode(item.fork.path, PASSING)}
         for leaf in item.flow.items:
             assert isinstance(leaf, Leaf)
             fragment = self.block(leaf)
             room = 2 * max(fragment.left, fragment.right)
             wide = room if fragment.pieces.boxes else max(room, 2 * (SIDE + APART))
-            self.knots[leaf.about.path, self.rank[leaf.about.path]] = Knot(leaf.about.path, wide, fragment)
+            self.rank_nodes[leaf.about.path, self.rank[leaf.about.path]] = RankNode(leaf.about.path, wide, fragment)
         for path in paths:
             highest = max((self.rank[e.target] for e in self.edges if e.source.path == path), default=0)
             for rank in range(self.rank[path] + 1, highest):
-                self.knots[path, rank] = Knot(path, PASSING)
+                self.rank_nodes[path, rank] = RankNode(path, PASSING)
 
     def reading(self, path: str) -> list[DiagramEdge]:
         """The wires into a block."""
@@ -94,12 +94,13 @@ class _Layout:
 
     def block(self, leaf: Leaf) -> Fragment:
         """A block: a circle where a merge has room for all that it reads, else a box."""
-        chips = [Named(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.chip]
+        references = [Named(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.reference]
         count = len(self.reading(leaf.about.path))
-        if leaf.look.sign and count <= 3 and not chips:
-            return circle(leaf, (), ())
+        if leaf.look.sign and count <= 3 and not references:
+            return circle(leaf, self.letters)
         leaf = replace(leaf, look=leaf.look.spelled)
-        return block(leaf, max(NARROW, needed(leaf, narrow=True), (count + 1) * 2 * APART), chips, narrow=True)
+        width = max(MIN_COLUMN_WIDTH, needed(leaf, self.letters, narrow=True), (count + 1) * 2 * APART)
+        return block(leaf, width, self.letters, references, narrow=True)
 
     # -- where everything stands
 
@@ -114,19 +115,19 @@ class _Layout:
         for rank in range(1, self.top + 1):
             below, above = self.at(rank - 1), self.at(rank)
             pins[rank] = list(self.pins(rank, below))
-            numbers = assigned({knot.net: knot.x for knot in below}, pins[rank])
+            numbers = assigned({rank_node.net: rank_node.x for rank_node in below}, pins[rank])
             tracks[rank] = {net: y - RISE - TRACK * number for net, number in numbers.items()}
             found.pieces.dots += self.forks(below, pins[rank], tracks[rank])
             y -= RISE + TRACK * max(numbers.values(), default=0) + ARROW
-            high = max(knot.fragment.height for knot in above if knot.fragment)
-            for knot in above:
-                if knot.fragment:
-                    foot = y - (high - knot.fragment.height) / 2
-                    shift(knot.fragment, knot.x, foot)
-                    found.pieces.take(knot.fragment.pieces)
-                    found.left = max(found.left, knot.fragment.left - knot.x)
-                    found.right = max(found.right, knot.fragment.right + knot.x)
-                    tops[knot.net] = knot.fragment.top
+            high = max(rank_node.fragment.height for rank_node in above if rank_node.fragment)
+            for rank_node in above:
+                if rank_node.fragment:
+                    foot = y - (high - rank_node.fragment.height) / 2
+                    shift(rank_node.fragment, rank_node.x, foot)
+                    found.pieces.take(rank_node.fragment.pieces)
+                    found.left = max(found.left, rank_node.fragment.left - rank_node.x)
+                    found.right = max(found.right, rank_node.fragment.right + rank_node.x)
+                    tops[rank_node.net] = rank_node.fragment.top
             y -= high
         for edge in self.edges:
             found.pieces.wires.append(self.wire(edge, tops, pins, tracks))
@@ -135,14 +136,16 @@ class _Layout:
         found.top, found.height = tops[self.item.join.about.path], -y
         return found
 
-    def at(self, rank: int) -> list[Knot]:
+    def at(self, rank: int) -> list[RankNode]:
         """What stands in a rank, from the left."""
-        return sorted((knot for (_, at), knot in self.knots.items() if at == rank), key=lambda knot: knot.x)
+        return sorted(
+            (rank_node for (_, at), rank_node in self.rank_nodes.items() if at == rank), key=lambda rank_node: rank_node.x
+        )
 
     def place(self) -> None:
         """Asks Graphviz how far to the right everything stands; the fork and the join on the spine."""
-        names = {name: f"n{number}" for number, name in enumerate(self.knots)}
-        lines = [f'{names[name]} [width="{knot.width / POINTS:.3f}"]' for name, knot in self.knots.items()]
+        names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
+        lines = [f'{names[name]} [width="{rank_node.width / POINTS:.3f}"]' for name, rank_node in self.rank_nodes.items()]
         links: dict[tuple[Name, Name], int] = {}
         for edge in self.edges:
             path, target = edge.source.path, (edge.target, self.rank[edge.target])
@@ -151,65 +154,65 @@ class _Layout:
             links[(path, target[1] - 1), target] = 1
         lines += [f"{names[a]} -> {names[b]} [weight={weight}]" for (a, b), weight in links.items()]
         head = 'node [shape=box fixedsize=true label="" height=0.5] nodesep=0.3 splines=false'
-        told = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
-        places = {one["name"]: float(one["pos"].split(",")[0]) for one in told["objects"]}
+        answer = json.loads(graphviz("digraph { " + head + " " + "; ".join(lines) + " }", "json", program=pure()))
+        places = {one["name"]: float(one["pos"].split(",")[0]) for one in answer["objects"]}
         middle = places[names[self.item.join.about.path, self.top]]
-        for name, knot in self.knots.items():
-            knot.x = round(places[names[name]] - middle, 1)
-        self.knots[self.item.fork.path, 0].x = 0.0
+        for name, rank_node in self.rank_nodes.items():
+            rank_node.x = round(places[names[name]] - middle, 1)
+        self.rank_nodes[self.item.fork.path, 0].x = 0.0
 
     # -- wires
 
-    def pins(self, rank: int, below: Sequence[Knot]) -> Iterator[Pin]:
+    def pins(self, rank: int, below: Sequence[RankNode]) -> Iterator[Pin]:
         """Where wires come in at a rank, no two of them above each other by chance."""
-        start = {knot.net: knot.x for knot in below}
-        for (path, at), knot in self.knots.items():
+        start = {rank_node.net: rank_node.x for rank_node in below}
+        for (path, at), rank_node in self.rank_nodes.items():
             if at != rank:
                 continue
-            if knot.fragment is None:
-                wanted = start[path] if abs(start[path] - knot.x) <= BENT else knot.x
-                knot.x = next(x for x in around(wanted) if clear(x, path, start))
-                yield Pin(path, knot.x, None)
+            if rank_node.fragment is None:
+                wanted = start[path] if abs(start[path] - rank_node.x) <= BENT else rank_node.x
+                rank_node.x = next(x for x in around(wanted) if clear(x, path, start))
+                yield Pin(path, rank_node.x, None)
             else:
                 edges = sorted(self.reading(path), key=lambda e: (start[e.source.path], e.port))
-                yield from self.into(knot, edges, start)
+                yield from self.into(rank_node, edges, start)
 
-    def into(self, knot: Knot, edges: Sequence[DiagramEdge], start: Mapping[str, float]) -> Iterator[Pin]:
+    def into(self, rank_node: RankNode, edges: Sequence[DiagramEdge], start: Mapping[str, float]) -> Iterator[Pin]:
         """The wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
-        assert knot.fragment is not None
-        if knot.fragment.pieces.merges:
-            straight = next((e for e in edges if len(edges) == 1 or abs(start[e.source.path] - knot.x) < 1), None)
+        assert rank_node.fragment is not None
+        if rank_node.fragment.pieces.merges:
+            straight = next((e for e in edges if len(edges) == 1 or abs(start[e.source.path] - rank_node.x) < 1), None)
             if straight is None and len(edges) == 3:
                 straight = edges[1]
             rest = [e for e in edges if e is not straight]
             if straight is not None:
-                yield Pin(straight.source.path, knot.x, straight)
-            sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].source.path] < knot.x else (1,)
+                yield Pin(straight.source.path, rank_node.x, straight)
+            sides = (-1, 1) if len(rest) == 2 or not rest or start[rest[0].source.path] < rank_node.x else (1,)
             for side, edge in zip(sides, rest, strict=False):
                 below = start[edge.source.path]
-                straight_up = SIDE - APART <= side * (below - knot.x) <= SIDE + APART
-                x = below if straight_up else next(x for x in outwards(knot.x, side) if clear(x, edge.source.path, start))
-                yield Pin(edge.source.path, x, edge, ((x, -RADIUS), (knot.x + side * RADIUS, -RADIUS)))
+                straight_up = SIDE - APART <= side * (below - rank_node.x) <= SIDE + APART
+                x = below if straight_up else next(x for x in outwards(rank_node.x, side) if clear(x, edge.source.path, start))
+                yield Pin(edge.source.path, x, edge, ((x, -RADIUS), (rank_node.x + side * RADIUS, -RADIUS)))
             return
-        half = knot.fragment.pieces.boxes[0].width / 2 - 2 * APART
-        left, taken = knot.x - half, list[float]()
+        half = rank_node.fragment.pieces.boxes[0].width / 2 - 2 * APART
+        left, taken = rank_node.x - half, list[float]()
         for number, edge in enumerate(edges):
             least = taken[-1] + 2 * APART if taken else left
-            most = knot.x + half - 2 * APART * (len(edges) - 1 - number)
+            most = rank_node.x + half - 2 * APART * (len(edges) - 1 - number)
             wanted = min(max(start[edge.source.path], least), most)
             x = next((x for x in around(wanted) if least <= x <= most and clear(x, edge.source.path, start)), wanted)
             taken.append(x)
             yield Pin(edge.source.path, x, edge)
 
-    def forks(self, below: Sequence[Knot], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:
+    def forks(self, below: Sequence[RankNode], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:
         """Dots where a value goes three ways."""
-        for knot in below:
-            ups = {pin.x for pin in pins if pin.net == knot.net}
-            xs = ups | {knot.x}
-            if knot.net in tracks:
+        for rank_node in below:
+            ups = {pin.x for pin in pins if pin.net == rank_node.net}
+            xs = ups | {rank_node.x}
+            if rank_node.net in tracks:
                 for x in sorted(xs):
-                    if (x == knot.x) + (x in ups) + (x > min(xs)) + (x < max(xs)) > 2:
-                        yield Dot(x, tracks[knot.net])
+                    if (x == rank_node.x) + (x in ups) + (x > min(xs)) + (x < max(xs)) > 2:
+                        yield Dot(x, tracks[rank_node.net])
 
     def wire(
         self,
@@ -220,18 +223,18 @@ class _Layout:
     ) -> WirePath:
         """A wire through all ranks between."""
         path, last = edge.source.path, self.rank[edge.target]
-        x = self.knots[path, self.rank[path]].x
+        x = self.rank_nodes[path, self.rank[path]].x
         points: list[Point] = [(x, tops[path])]
         for rank in range(self.rank[path] + 1, last + 1):
             pin = next(p for p in pins[rank] if (p.edge == edge if rank == last else p.edge is None and p.net == path))
             if pin.x != x:
                 points += [(x, tracks[rank][path]), (pin.x, tracks[rank][path])]
             x = pin.x
-        knot = self.knots[edge.target, last]
-        assert knot.fragment is not None
-        foot = knot.fragment.top + knot.fragment.height
+        rank_node = self.rank_nodes[edge.target, last]
+        assert rank_node.fragment is not None
+        foot = rank_node.fragment.top + rank_node.fragment.height
         points += [(a, foot + b) for a, b in pin.end] or [(x, foot)]
-        return WirePath(path, edge.target, straightened(points), edge.port)
+        return WirePath(path, edge.target, straightened(points), edge.port, from_inside=edge.source.from_inside)
 
 
 def around(x: float) -> Iterator[float]:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from composer.draw.build.outer_inputs import CLEAR, Standing
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Group, Leaf, Net, Web
-from composer.draw.layout.fragment import extent, widen
-from composer.draw.layout.pieces import straightened
+from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Group, IrregularSubgraph, Leaf, OpenMixture, Origin
+from composer.draw.layout.fragment import extent, straightened, widen
+from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot, Point, Style, WirePath
 
@@ -25,7 +24,8 @@ FAR = 1000.0
 class Lane:
     """A wire beside the column: from where its value starts to where it is read."""
 
-    net: Net
+    origin: Origin
+    """The value that goes along it."""
     side: int
     start: tuple[Point, ...]
     stops: list[tuple[float, DiagramEdge, tuple[Point, ...]]] = field(default_factory=list)
@@ -61,39 +61,39 @@ class Lanes:
 
     def __init__(self, spine: Spine) -> None:
         self.spine, self.found = spine, spine.found
-        self.lanes: dict[tuple[Net, int], Lane] = {}
+        self.lanes: dict[tuple[Origin, int], Lane] = {}
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """Lets a wire out of a lane end in some points."""
         side = self.spine.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
-        key = (edge.source.net, side)
+        key = (edge.source.origin, side)
         if key not in self.lanes:
-            self.lanes[key] = Lane(edge.source.net, side, self.start(edge.source))
+            self.lanes[key] = Lane(edge.source.origin, side, self.start(edge.source))
         self.lanes[key].stops.append((points[0][1], edge, points))
 
     def start(self, source: DiagramSource) -> tuple[Point, ...]:
         """How a value leaves for a lane."""
-        if source.path in self.spine.standing:
-            return ((0, self.spine.standing[source.path].top),)
+        if source.path in self.spine.outer_inputs:
+            return ((0, self.spine.outer_inputs[source.path].top),)
         number = self.spine.number(source)
         assert number is not None
         station = self.spine.stations[number]
         if source.port and station.item is not None:
-            return station.fragment.taps[source.net]
+            return station.fragment.taps[source.origin]
         return ((0, station.fragment.top), (0, station.tap_y))
 
     def route(self) -> None:
         """Gives every lane its place, the shortest ones nearest to the blocks, and draws it."""
         placed: list[Lane] = []
-        for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.net)):
+        for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.origin.path, one.origin.port)):
             self.place(lane, placed)
-            if one := self.spine.standing.get(lane.net[0]):
+            if one := self.spine.outer_inputs.get(lane.origin.path):
                 lane.start = one.place(self.found, self.near(one, lane.side), lane.x)
                 self.spine.beside.append(self.found.pieces.boxes[-1].area)
             placed.append(lane)
             self.draw(lane)
-        for path, one in self.spine.standing.items():
-            if not any(lane.net[0] == path for lane in placed):  # those that read it call it by its name
+        for path, one in self.spine.outer_inputs.items():
+            if not any(lane.origin.path == path for lane in placed):  # those that read it call it by its name
                 side = -self.spine.shown.side
                 one.place(self.found, self.near(one, side), side * FAR)
 
@@ -115,7 +115,7 @@ class Lanes:
         lane.x = lane.side * x
         widen(self.found, lane.side, x)
 
-    def near(self, one: Standing, side: int) -> float:
+    def near(self, one: OuterInput, side: int) -> float:
         """How near to the spine a box may come."""
         beside = [area for area in self.spine.beside if area.top < one.top + one.height and area.bottom > one.top]
         return max([self.spine.width / 2, *(area.reach(side) for area in beside)]) + CLEAR
@@ -134,20 +134,27 @@ class Lanes:
                 self.found.out = whole
                 continue
             self.found.pieces.wires.append(
-                WirePath(lane.net[0], target_of(edge), whole, port_of(edge), style_of(edge), partial=edge.partial)
+                WirePath(
+                    lane.origin.path,
+                    target_of(edge),
+                    whole,
+                    edge.port,
+                    style_of(edge),
+                    partial=edge.partial,
+                    from_inside=edge.source.from_inside,
+                )
             )
             if y != far[0]:
                 self.found.pieces.dots.append(Dot(lane.x, y))
 
     def forks(self, lane: Lane) -> bool:
         """Whether the value of a lane goes elsewhere too from where the lane starts."""
-        path, port = lane.net
-        if port:
+        if lane.origin.port:
             return False
-        going_up = any(one.straight and one.straight.source.net == lane.net for one in self.spine.stations)
-        number = self.spine.number(DiagramSource(path))
+        going_up = any(one.straight and one.straight.source.origin == lane.origin for one in self.spine.stations)
+        number = self.spine.number(DiagramSource(lane.origin))
         leaves = bool(number and self.spine.stations[number].exit_y)
-        return going_up or (lane.net, -lane.side) in self.lanes or leaves
+        return going_up or (lane.origin, -lane.side) in self.lanes or leaves
 
 
 def overlap(lane: Lane, high: float, low: float) -> bool:
@@ -162,20 +169,26 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
     if above.item is None:
         spine.found.out = points
         return
-    arrow = not isinstance(above.item, Group | Fan | Branches | Web)
-    target = "" if edge.source.path.endswith("|") else target_of(edge)
-    source = edge.source.path.partition("|")[0]
-    spine.found.pieces.wires.append(WirePath(source, target, points, port_of(edge), "main", arrow, partial=edge.partial))
+    arrow = not isinstance(above.item, Group | OpenMixture | Branches | IrregularSubgraph)
+    same = edge.source.path == edge.target  # one of several blocks in a frame that has the path of each
+    target = "" if same else target_of(edge)
+    spine.found.pieces.wires.append(
+        WirePath(
+            edge.source.path,
+            target,
+            points,
+            edge.port,
+            "main",
+            arrow,
+            partial=edge.partial,
+            from_inside=edge.source.from_inside,
+        )
+    )
 
 
 def target_of(edge: DiagramEdge) -> str:
     """Where a wire is said to end: nowhere, if it forks into branches that go on."""
-    return "" if edge.port == "|" else edge.target
-
-
-def port_of(edge: DiagramEdge) -> str:
-    """The port that a wire is labeled with."""
-    return "" if edge.port == "|" else edge.port
+    return "" if edge.forks else edge.target
 
 
 def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:

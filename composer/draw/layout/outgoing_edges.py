@@ -1,15 +1,18 @@
-"""What leaves a block at its side: a wire, an arrow to an output of the model, to a loss, to a state."""
+"""What is read of a block beside what goes on upwards, and how it leaves: by a wire, or by an arrow to an output or a loss."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from composer.draw.diagram import Net, Sink
-from composer.draw.layout.boxes import LEAST, box, box_height, needed
+from composer.draw.diagram import DiagramSource, Flow, Group, Item, NodeOutput, Origin, Sink
+from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
-from composer.draw.layout.references import SIDE_GAP, coming, going
+from composer.draw.layout.references import SIDE_GAP, incoming_reference, outgoing_reference
+from composer.draw.paths import lies_in, output_path
 from composer.draw.scene import Area, Point, Text, WirePath
+from composer.draw.style.typography import Typography
 
 SLOT = 14.0
 """From one wire at a side of a box to the next."""
@@ -19,69 +22,130 @@ SLOT = 14.0
 class Output:
     """A value that is an output of the model."""
 
-    net: Net
+    origin: Origin
     name: str
+    port: str = ""
+    """What it is of what gives it, where that is not the first output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tap:
     """A value that goes on by a wire."""
 
-    net: Net
+    origin: Origin
     said: bool = True
     """Whether the port's name stands at the wire."""
 
 
-OutgoingEdges: TypeAlias = Output | Tap | Sink
+OutgoingEdge: TypeAlias = Output | Tap | Sink
 
 
-def room(leave: OutgoingEdges) -> float:
+# -- what is read of an item beside what goes on upwards
+
+
+def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[OutgoingEdge]:
+    """What leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
+    path = item.about.path
+    names = [
+        Output(source.origin, name, source.port or source.reference)
+        for name, source in outputs(flow, item)
+        if not is_first(source, path)
+    ]
+    read = [*(e.source for e in flow.edges), *([flow.outlet] if flow.outlet else [])]
+    ports = {one.port for one in read if one.path == path and one.port and not one.reference}
+    further = {origin.port for origin in sent if origin.path == path and origin.port} - ports
+    inner = (
+        ()
+        if isinstance(item, Group)
+        else sorted((o for o in sent if o.path.startswith(f"{path}.")), key=lambda one: (one.path, one.port))
+    )
+    return [
+        *names,
+        *(Tap(NodeOutput(path, port)) for port in sorted(ports)),
+        *(Tap(NodeOutput(path, port), said=not flow.owner) for port in sorted(further)),
+        *(Tap(origin, said=False) for origin in inner),
+        *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
+    ]
+
+
+def outgoing_above(flow: Flow, item: Item) -> tuple[list[str], list[Sink]]:
+    """The outputs of the model, by name, and the losses and states that are what an item gives first: these leave above it."""
+    path = item.about.path
+    names = [name for name, source in outputs(flow, item) if is_first(source, path)]
+    return names, [sink for sink in sinks(flow, item) if is_first(sink.edges[0].source, path)]
+
+
+def outgoing_through(flow: Flow, group: Group, sent: Collection[Origin]) -> frozenset[Origin]:
+    """Second outputs of blocks in a frame that are read outside of it by a wire."""
+    read = [source.origin for _, source in flow.exits] + [sink.origin for sink in flow.sinks]
+    return frozenset(one for one in (*sent, *read) if one.port and one.path.startswith(f"{group.about.path}."))
+
+
+def outputs(flow: Flow, item: Item) -> list[tuple[str, DiagramSource]]:
+    """Outputs of the model that an item gives, but for what goes on upwards."""
+    return [(name, source) for name, source in flow.exits if lies_in(source.path, item.about.path)]
+
+
+def sinks(flow: Flow, item: Item) -> list[Sink]:
+    """What reads an item, or what lies in it, and gives nothing."""
+    return [sink for sink in flow.sinks if lies_in(sink.edges[0].source.path, item.about.path)]
+
+
+def is_first(source: DiagramSource, path: str) -> bool:
+    """Whether a value is what an item gives first."""
+    return source.path == path and not source.port and not source.reference
+
+
+# -- how it leaves
+
+
+def room(leave: OutgoingEdge, letters: Typography) -> float:
     """How much of the side it takes."""
-    return box_height(leave.leaf, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
+    return box_height(leave.leaf, letters, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
 
 
-def leave_at(found: Fragment, leave: OutgoingEdges, start: tuple[Point, ...]) -> None:
+def leave_at(found: Fragment, leave: OutgoingEdge, start: tuple[Point, ...], letters: Typography) -> None:
     """Lets it go on from where it is made, on whichever side of the spine that is."""
     side = 1 if start[-1][0] > 0 else -1
     match leave:
         case Output():
-            widen(found, side, output_at(found, leave, start, side).reach(side))
+            widen(found, side, output_at(found, leave, start, side, letters).reach(side))
         case Tap():
-            _tap_at(found, leave, start, side)
+            _tap_at(found, leave, start, side, letters)
         case Sink():
-            sink_at(found, leave, start, side)
+            sink_at(found, leave, start, letters, side)
 
 
-def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int) -> Area:
+def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int, letters: Typography) -> Area:
     """An arrow to the name of an output; gives what the name covers."""
-    (x, y), (source, port) = start[-1], output.net
-    wire = WirePath(source, f"outputs/{output.name}", (*start, (x + side * SIDE_GAP, y)), port)
-    return going(found, wire, output.name, f"the model's output {output.name}")
+    x, y = start[-1]
+    wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
+    return outgoing_reference(found, wire, output.name, f"the model's output {output.name}", letters)
 
 
-def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int) -> None:
+def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, letters: Typography) -> None:
     """The start of a wire, up to the border of all that is here."""
-    (x, y), (_, port) = start[-1], tap.net
+    x, y = start[-1]
     reach = abs(x)
     if tap.said:
-        label = Text(x + side * 6, y - 3, port, "port", "start" if side > 0 else "end")
+        label = Text(x + side * 6, y - 3, tap.origin.port, "port", "start" if side > 0 else "end", letters.scale)
         found.pieces.texts.append(label)
         reach = label.area.reach(side)
     widen(found, side, reach)
-    found.taps[tap.net] = (*start, (side * (found.right if side > 0 else found.left), y))
+    found.taps[tap.origin] = (*start, (side * (found.right if side > 0 else found.left), y))
 
 
-def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1) -> None:
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], letters: Typography, side: int = 1) -> None:
     """An arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
     (x, y), first = start[-1], sink.edges[0]
     near = x + side * SIDE_GAP
     wire = WirePath(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
     if sink.leaf is None:
-        widen(found, side, going(found, wire, sink.name, sink.name).reach(side))
+        widen(found, side, outgoing_reference(found, wire, sink.name, sink.name, letters).reach(side))
         return
-    width = max(0.0 if sink.leaf.lines else LEAST, needed(sink.leaf, narrow=True))
-    height = box_height(sink.leaf, narrow=True)
-    drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, narrow=True)
+    width = max(0.0 if sink.leaf.lines else MIN_SIDE_WIDTH, needed(sink.leaf, letters, narrow=True))
+    height = box_height(sink.leaf, letters, narrow=True)
+    drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, letters, narrow=True)
     found.pieces.boxes.append(replace(drawn, dashed=True))
     found.pieces.wires.append(wire)
     far, reach = near + side * width, abs(near) + width
@@ -90,5 +154,5 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], side: int = 1
         if edge.trains:
             found.ends[edge] = ((far, at),)
         else:
-            reach = max(reach, coming(found, edge, edge.named, side, at, ((far, at),)).reach(side))
+            reach = max(reach, incoming_reference(found, edge, edge.named, side, at, ((far, at),), letters).reach(side))
     widen(found, side, reach)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from blocks.core import spoken
-from composer.draw.diagram import DiagramEdge, DiagramSource, Net
-from composer.draw.layout.fragment import Fragment, areas, extent, shift, stretch
-from composer.draw.layout.pieces import straightened
+from composer.draw.diagram import DiagramEdge, DiagramSource, Origin
+from composer.draw.layout.fragment import Fragment, areas, extent, shift, straightened, stretch
 from composer.draw.scene import Dot, Point, Style, Text, WirePath
-from composer.draw.style.text_metrics import text_width
+from composer.draw.style.typography import Typography
 
 COLUMN_GAP, NEAREST = 56.0, 28.0
 """Between columns where wires go between them, and elsewhere."""
@@ -19,60 +18,60 @@ COLUMN_GAP, NEAREST = 56.0, 28.0
 def level(down: Fragment, up: Fragment) -> None:
     """Stretches the way down of a U, so that what is read on the way up stands at the height of its reader."""
     for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
-        tap = down.taps[edge.source.net][-1][1]
+        tap = down.taps[edge.source.origin][-1][1]
         if tap > points[0][1] + 1 and len(points) == 1:
             stretch(down, tap + 0.1, tap - points[0][1])
 
 
-def beside_each_other(laid: Sequence[Fragment], turn: str = "") -> Fragment:
+def beside_each_other(laid: Sequence[Fragment], letters: Typography, turn: str = "") -> Fragment:
     """Columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
-    return _Abreast(laid, turn).whole_page()
+    return _PageColumns(laid, letters, turn).whole_page()
 
 
 End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 """A wire that comes in, and how it goes on from the border of a column."""
 
 
-class _Abreast:
+class _PageColumns:
     """Columns while they come to stand beside each other, from the left."""
 
-    def __init__(self, laid: Sequence[Fragment], turn: str) -> None:
-        self.laid, self.turn = laid, turn
+    def __init__(self, laid: Sequence[Fragment], letters: Typography, turn: str) -> None:
+        self.laid, self.letters, self.turn = laid, letters, turn
         self.whole = Fragment(height=max(one.height for one in laid))
-        self.taps: dict[Net, tuple[int, tuple[Point, ...]]] = {}
+        self.taps: dict[Origin, tuple[int, tuple[Point, ...]]] = {}
         """Of each value that others read, its column and how it leaves."""
         self.gutters: list[float] = []
         """Where wires go up and down left of each column."""
-        self.turns: dict[Net, list[Point]] = {}
+        self.turns: dict[Origin, list[Point]] = {}
         """Where wires of each value turn into a gutter."""
 
     def whole_page(self) -> Fragment:
         """All columns."""
         x = 0.0
         for number, one in enumerate(self.laid):
-            coming = [(edge, points) for edge, points in one.ends.items() if edge.source.net in self.taps]
+            incoming = [(edge, points) for edge, points in one.ends.items() if edge.source.origin in self.taps]
             self.gutters.append(x - COLUMN_GAP / 2)
             if len(self.laid) == 2 and number and not self.turn:
-                ways = [(self.taps[edge.source.net][1], points) for edge, points in coming]
+                ways = [(self.taps[edge.source.origin][1], points) for edge, points in incoming]
                 x, self.gutters[1] = packed(self.laid[0], one, ways)
             shift(one, x + one.left, 0)
             self.whole.pieces.take(one.pieces)
-            self.wires(number, [(edge, one.ends[edge]) for edge, _ in coming])
-            self.taps |= {net: (number, points) for net, points in one.taps.items()}
+            self.wires(number, [(edge, one.ends[edge]) for edge, _ in incoming])
+            self.taps |= {origin: (number, points) for origin, points in one.taps.items()}
             x += one.left + one.right + (COLUMN_GAP if number < len(self.laid) - 1 else 0)
         self.whole.right = max([x, *(area.right for one in self.laid for area in areas(one))]) if len(self.laid) == 2 else x
         for corners in self.turns.values():  # the last one to turn off leaves no fork behind
             self.whole.pieces.dots += [Dot(*corner) for corner in sorted(set(corners))[:-1]]
         return self.whole
 
-    def wires(self, number: int, coming: Sequence[End]) -> None:
+    def wires(self, number: int, incoming: Sequence[End]) -> None:
         """Draws the wires into a column, the lowest first, each in a track of its own."""
-        ordered = sorted(coming, key=lambda end: -end[1][0][1])
+        ordered = sorted(incoming, key=lambda end: -end[1][0][1])
         orders = {read: order for order, read in enumerate(dict.fromkeys(map(_read, ordered)))}
         for edge, points in ordered:
             order = orders[_read((edge, points))]
             way, corner = self.way(number, (edge, points), order, 10 * (order - (len(orders) - 1) / 2))
-            self.turns.setdefault(edge.source.net, []).append(corner)
+            self.turns.setdefault(edge.source.origin, []).append(corner)
             style: Style = "loss" if edge.trains else "main" if edge.target == self.turn else "cross"
             self.whole.pieces.wires.append(WirePath(edge.source.path, edge.target, straightened(way), edge.port, style))
             if not order and edge.source.shape and not edge.trains:
@@ -80,16 +79,16 @@ class _Abreast:
 
     def label(self, source: DiagramSource, gutter: float) -> None:
         """Writes above a wire from a column to a gutter what it carries, in as many words as there is room for."""
-        start = self.taps[source.net][1][-1]
+        start = self.taps[source.origin][1][-1]
         name = spoken(source.path.partition(".")[0]).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
-            if label_above(self.whole, said, start, gutter):
+            if label_above(self.whole, said, start, gutter, self.letters):
                 return
 
     def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
         """The way of a wire into a column, and where it turns into the gutter there."""
         edge, points = end
-        column, start = self.taps[edge.source.net]
+        column, start = self.taps[edge.source.origin]
         gutter, level = self.gutters[number] + track, start[-1][1]
         way: list[Point] = [*start]
         if column + 1 < number:  # over the columns between
@@ -99,10 +98,10 @@ class _Abreast:
         return [*way, (gutter, level), (gutter, points[0][1]), *points], (gutter, level)
 
 
-def _read(end: End) -> tuple[Net, float]:
+def _read(end: End) -> tuple[Origin, float]:
     """A value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
     edge, points = end
-    return edge.source.net, points[0][1]
+    return edge.source.origin, points[0][1]
 
 
 def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:
@@ -123,11 +122,11 @@ def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[P
     return apart - after.left, near + (apart - near - far) / 2
 
 
-def label_above(whole: Fragment, said: str, start: Point, gutter: float) -> bool:
+def label_above(whole: Fragment, said: str, start: Point, gutter: float, letters: Typography) -> bool:
     """Writes above a wire to a gutter; whether there is room."""
-    if gutter - start[0] < text_width(said, 10) + 24:
+    if gutter - start[0] < letters.width(said, "shape") + 24:
         return False
-    text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape")
+    text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape", scale=letters.scale)
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
     if any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
         return False

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from composer.draw.diagram import Branches, DiagramEdge, Flow
 from composer.draw.layout.boxes import needed
-from composer.draw.layout.fragment import Fragment, shift
-from composer.draw.layout.outgoing_edges import OutgoingEdges
-from composer.draw.layout.pieces import moved, straightened
+from composer.draw.layout.fragment import Fragment, moved, shift, straightened
+from composer.draw.layout.outgoing_edges import OutgoingEdge
 from composer.draw.layout.stations import Beside, block, circle
 from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.style.typography import Typography
 
 BUS, APART = 14.0, 22.0
 """From a fork to what it leads to; between the flows."""
 RISE = 20.0
 """From the highest of them to the join."""
-WIDE = 480.0
+MAX_JOIN_WIDTH = 480.0
 """Flows that are less wide than this end in a box as wide as they are."""
-MIDDLE = 12.0
+STRAIGHT_REACH = 12.0
 """So far from the spine a wire ends in a circle from below."""
 
 
@@ -27,12 +27,13 @@ def side_by_side(
     item: Branches,
     lanes: Sequence[Beside],
     lefts: Sequence[Beside],
-    leaving: Sequence[OutgoingEdges],
+    outgoing: Sequence[OutgoingEdge],
     lay: Callable[[Flow], Fragment],
+    letters: Typography,
 ) -> Fragment:
     """Columns from a fork to a join: a circle where there is room for it, else a wide box."""
     columns = [lay(flow) for flow in item.flows]
-    places, total = abreast(columns)
+    places, total = column_positions(columns)
     low = -BUS if item.fork is not None else 0.0
     far = [place for place, one in enumerate(columns) if one.ends]
     base = low - BUS if far else low
@@ -45,17 +46,17 @@ def side_by_side(
         found.pieces.take(one.pieces, middle, base)
     if forks:
         found.pieces.dots.append(Dot(0, low))
-    coming = _from_far(found, [(columns[place], places[place]) for place in far], base, -total / 2)
-    free = 2 if all(abs(middle) > MIDDLE for middle in places) else 3
-    beside = lanes or lefts or leaving or item.join.look.sides
+    incoming = _from_far(found, [(columns[place], places[place]) for place in far], base, -total / 2)
+    free = 2 if all(abs(middle) > STRAIGHT_REACH for middle in places) else 3
+    beside = lanes or lefts or outgoing or item.join.look.sides
     y = base - max(one.height for one in columns) - RISE
     if item.join.look.sign and len(columns) <= free and not beside:
-        end = circle(item.join, (), ())
+        end = circle(item.join, letters)
         ways = [_into_circle(middle, y) for middle in places]
     else:
         join = replace(item.join, look=item.join.look.spelled)
-        width = max(needed(join), 2 * max(map(abs, places)) + 60, total if total < WIDE else 0)
-        end = block(join, width, lefts, lanes, leaving)
+        width = max(needed(join, letters), 2 * max(map(abs, places)) + 60, total if total < MAX_JOIN_WIDTH else 0)
+        end = block(join, width, letters, lefts, lanes, outgoing)
         ways = [((middle, y + end.foot),) for middle in places]
     for flow, one, middle, port, way in zip(item.flows, columns, places, item.ports, ways, strict=True):
         assert flow.outlet is not None  # a branch is known by where it ends
@@ -63,13 +64,13 @@ def side_by_side(
         found.pieces.wires.append(WirePath(flow.outlet.path, item.join.about.path, points, port))
     shift(end, 0, y)
     found.pieces.take(end.pieces)
-    found.ends, found.taps = end.ends | coming, end.taps
+    found.ends, found.taps = end.ends | incoming, end.taps
     found.left, found.right = max(found.left, end.left), max(found.right, end.right)
     found.top, found.height = end.top, -y + end.height
     return found
 
 
-def abreast(columns: Sequence[Fragment]) -> tuple[list[float], float]:
+def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
     """Where the spine of each column stands, and how wide all are."""
     total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
     places, x = [], -total / 2
@@ -82,24 +83,24 @@ def abreast(columns: Sequence[Fragment]) -> tuple[list[float], float]:
 def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
     """The first wire of a column, from the fork on."""
     first = wire.source == flow.owner and wire.points[0] == (0.0, 0.0)
-    return replace(wire, points=straightened((*start, *wire.points))) if first else wire
+    return wire.through(straightened((*start, *wire.points))) if first else wire
 
 
 def _from_far(
     found: Fragment, columns: Sequence[tuple[Fragment, float]], base: float, border: float
 ) -> dict[DiagramEdge, tuple[Point, ...]]:
     """How values of elsewhere come into columns: below the block that reads them, instead of at its side."""
-    coming: dict[DiagramEdge, tuple[Point, ...]] = {}
+    incoming: dict[DiagramEdge, tuple[Point, ...]] = {}
     for number, (one, middle) in enumerate(columns, 1):
         foot = base + max(box.area.bottom for box in one.pieces.boxes)
-        coming |= dict.fromkeys(one.ends, ((border, base), (middle, base), (middle, foot)))
+        incoming |= dict.fromkeys(one.ends, ((border, base), (middle, base), (middle, foot)))
         if number < len(columns):
             found.pieces.dots.append(Dot(middle, base))
-    return coming
+    return incoming
 
 
 def _into_circle(middle: float, y: float) -> tuple[Point, ...]:
     """The end of a wire: from below near the spine, else at a side."""
-    if abs(middle) <= MIDDLE:
+    if abs(middle) <= STRAIGHT_REACH:
         return ((middle, y),)
     return (middle, y - RADIUS), (-RADIUS if middle < 0 else RADIUS, y - RADIUS)

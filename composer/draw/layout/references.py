@@ -6,29 +6,36 @@ from collections.abc import Sequence
 
 from composer.draw.diagram import DiagramEdge
 from composer.draw.layout.fragment import Fragment
-from composer.draw.scene import About, Area, Chip, Point, Text, WirePath
+from composer.draw.scene import About, Area, Point, Reference, Text, WirePath
+from composer.draw.style.typography import Typography
 
 SIDE_GAP = 26.0
 """Between a block and what stands beside it: an arrow fits in."""
 
 
-def coming(found: Fragment, edge: DiagramEdge, name: str, side: int, y: float, way: Sequence[Point]) -> Area:
+def incoming_reference(
+    found: Fragment, edge: DiagramEdge, name: str, side: int, y: float, way: Sequence[Point], letters: Typography
+) -> Area:
     """Where a value comes from, at a height and at one side of the way that it goes on; gives what the name covers."""
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
     said = name + ("*" if edge.partial else "") + edge.source.word
-    text = Text(start + side * 4, y + 3.5, said, "chip", "end" if side < 0 else "start")
+    text = Text(start + side * 4, y + 3.5, said, "reference", "end" if side < 0 else "start", letters.scale)
     about = About(edge.source.path, f"{name}, from elsewhere")
-    found.pieces.chips.append(Chip(about, text, edge.source.path, edge.target, edge.port))
+    found.pieces.references.append(Reference(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *way)
-    found.pieces.wires.append(WirePath(edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial))
+    found.pieces.wires.append(
+        WirePath(
+            edge.source.path, edge.target, points, edge.port, "far", partial=edge.partial, from_inside=edge.source.from_inside
+        )
+    )
     return text.area
 
 
-def going(found: Fragment, wire: WirePath, name: str, tip: str) -> Area:
+def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, letters: Typography) -> Area:
     """Where a value goes, at the end of its wire; gives what the name covers."""
     (before, _), (end, y) = wire.points[-2:]
     side = 1 if end > before else -1
     found.pieces.wires.append(wire)
-    text = Text(end + side * 4, y + 3.5, name, "chip", "start" if side > 0 else "end")
-    found.pieces.chips.append(Chip(About(wire.target, tip), text, wire.source, wire.target, wire.port))
+    text = Text(end + side * 4, y + 3.5, name, "reference", "start" if side > 0 else "end", letters.scale)
+    found.pieces.references.append(Reference(About(wire.target, tip), text, wire.source, wire.target, wire.port))
     return text.area

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from composer.draw.build.outer_inputs import CLEAR
-from composer.draw.diagram import Branches, Leaf, Net, Sink, Web
-from composer.draw.layout import exits
+from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Origin, Sink, output_of
 from composer.draw.layout.fragment import Fragment
-from composer.draw.layout.outgoing_edges import Output, output_at, room, sink_at
+from composer.draw.layout.outer_inputs import CLEAR
+from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Area, Dot, Text
 
@@ -32,13 +31,13 @@ def set_heights(spine: Spine) -> None:
     spine.found.height = -y
 
 
-def values_led(spine: Spine) -> set[Net]:
+def values_led(spine: Spine) -> set[Origin]:
     """Values that are led beside the column, or out of it."""
     straight = {station.straight for station in spine.stations}
-    wired = [e for e in spine.flow.edges if e not in straight and not e.source.chip and e.port != "|"]
+    wired = [e for e in spine.flow.edges if e not in straight and not e.source.reference and not e.forks]
     ends = [e for station in spine.stations for e in station.fragment.ends]
-    fed = {station.fed.source.net for station in spine.stations if station.fed}
-    return {e.source.net for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
+    fed = {station.fed.source.origin for station in spine.stations if station.fed}
+    return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
 
 
 def leaving_across(spine: Spine) -> set[str]:
@@ -56,7 +55,7 @@ class Gap:
     """Of the station above."""
     below: Station
     above: Station
-    led: set[Net]
+    led: set[Origin]
     crossed: set[str]
     offset: float = 0.0
     """How far above the block below there is something, so far."""
@@ -85,26 +84,26 @@ class Gap:
 
     def label(self) -> str:
         """What is written above the block: the shape of what it gives, and the dropout of that."""
-        item = self.below.item.join if isinstance(self.below.item, Branches | Web) else self.below.item
+        item = self.below.item.join if isinstance(self.below.item, Branches | IrregularSubgraph) else self.below.item
         if item is None:
             return ""
-        flow, path = self.spine.flow, item.about.path
-        read = any(e.source.net == (path, "") for e in flow.edges)
-        if not read and not (flow.outlet and flow.outlet.path == path):
-            return item.after if (path, "") in self.spine.sent else ""  # the wire to another column tells the shape
+        flow, value = self.spine.flow, output_of(item)
+        read = any(e.source.origin == value for e in flow.edges)
+        if not read and not (flow.outlet and flow.outlet.path == value.path):
+            return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
         shape = item.shape if self.spine.shown.shapes and isinstance(item, Leaf) else ""
         return " · ".join(filter(None, (shape, item.after)))
 
     def write(self, label: str) -> None:
         """Writes it."""
-        text = Text(8, self.top - 9, label, "shape", "start")
+        text = Text(8, self.top - 9, label, "shape", "start", self.spine.shown.letters.scale)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
         self.offset = 18.0
 
     def tapped(self) -> bool:
         """Whether what the block gives is led beside the column too."""
-        return (self.below.path, "") in self.led and bool(self.below.path)
+        return self.below.gives in self.led
 
     def tap(self) -> None:
         """Makes room for the fork to a lane."""
@@ -114,54 +113,57 @@ class Gap:
 
     def leave(self) -> None:
         """Draws the arrows to outputs of the model, to losses and to states."""
-        names, sinks = exits.above(self.spine.flow, self.below.item) if self.below.item else ([], [])
+        names, sinks = outgoing_above(self.spine.flow, self.below.item) if self.below.item else ([], [])
         for name in names:
             self.offset = max(self.offset + STUB, TAP)
             self.name_exit(name, self.top - self.offset)
         for sink in sinks:
-            high = room(sink)
+            high = room(sink, self.spine.shown.letters)
             self.offset = max(self.offset + high / 2 + 4, TAP)
             self.sink_exit(sink, high, self.top - self.offset)
             self.offset += high / 2 - 6
 
     def name_exit(self, name: str, y: float) -> None:
         """An arrow to the name of an output."""
-        output = Output((self.below.path, ""), name)
-        self.spine.keep(output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.shown.side))
+        assert self.below.gives is not None
+        output = Output(self.below.gives, name)
+        self.spine.keep(
+            output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.shown.side, self.spine.shown.letters)
+        )
         self.below.exit_y.append(y)
 
     def sink_exit(self, sink: Sink, high: float, y: float) -> None:
         """An arrow to what gives nothing; where others read the value too, it starts at a fork."""
         drawn = Fragment()
-        if any(e.source.path == self.below.path and not e.source.chip for e in self.spine.flow.edges):
+        if any(e.source.path == self.below.path and not e.source.reference for e in self.spine.flow.edges):
             drawn.pieces.dots.append(Dot(0, y))
-            sink_at(drawn, sink, ((0, y),))
+            sink_at(drawn, sink, ((0, y),), self.spine.shown.letters)
         else:
-            sink_at(drawn, sink, ((0, self.top), (0, y)))
+            sink_at(drawn, sink, ((0, self.top), (0, y)), self.spine.shown.letters)
         self.spine.found.pieces.take(drawn.pieces)
         self.spine.keep(Area(0, y - high / 2, drawn.right, y + high / 2))
         self.below.exit_y.append(y)
 
     def send(self) -> None:
         """Lets a value start for another column."""
-        net = self.below.path, ""
-        if net not in self.spine.sent or self.below.item is None:
+        value = self.below.gives
+        if value not in self.spine.sent or value is None or self.below.item is None:
             return
         self.offset = max(self.offset + STUB, TAP + 8)
         y, found = self.top - self.offset, self.spine.found
         if any(e.source.path == self.below.path and e.upward for e in self.spine.flow.edges):
             found.pieces.dots.append(Dot(0, y))
-            found.taps[net] = ((0, y),)
+            found.taps[value] = ((0, y),)
         else:
-            found.taps[net] = ((0, self.top), (0, y))
+            found.taps[value] = ((0, self.top), (0, y))
 
     def stand(self) -> None:
         """Finds a height for what stands below the block above, beside the value that goes up to it."""
         for path, number in self.spine.readers.items():
             if number != self.number:
                 continue
-            one = self.spine.standing[path]
-            measured = (e for e in one.reads if e.measured and e.upward and e.source.net == (self.below.path, ""))
+            one = self.spine.outer_inputs[path]
+            measured = (e for e in one.reads if e.measured and e.upward and e.source.origin == self.below.gives)
             one.measured = next(measured, None)
             free = self.below.item is not None and self.spine.slender(self.below)
             self.offset = max(self.offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
@@ -173,8 +175,8 @@ class Gap:
     def least(self, *, label: bool, stands: bool) -> float:
         """The least from block to block on the spine."""
         below, above, owner = self.below, self.above, self.spine.flow.owner
-        busy = self.tapped() or below.exit_y or above.fed or (below.path, "") in self.spine.sent
-        if isinstance(above.item, Branches | Web) and above.item.fork is not None:
+        busy = self.tapped() or below.exit_y or above.fed or below.gives in self.spine.sent
+        if isinstance(above.item, Branches | IrregularSubgraph) and above.item.fork is not None:
             return max(6.0, self.offset + 4)
         if above.item is None:
             return max(8.0 if owner else 0.0, self.offset + 8 if busy else 0.0)
@@ -189,7 +191,9 @@ class Gap:
         below.
         """
         below, above = self.below, self.above
-        hangs = above.item is not None and not isinstance(above.item, Branches | Web) and below.path not in self.crossed
+        hangs = (
+            above.item is not None and not isinstance(above.item, Branches | IrregularSubgraph) and below.path not in self.crossed
+        )
         reach = -above.fragment.foot if hangs else 0.0
         if y < self.top - 1:
             y -= APART

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from composer.draw.build.outer_inputs import Standing
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Net
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Item, Origin
 from composer.draw.layout.fragment import Fragment
+from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.scene import Area
+from composer.draw.style.typography import Typography
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What is written beside wires, and where these go."""
 
+    letters: Typography
     shapes: bool = True
     narrow: bool = False
     """Whether blocks stand in one of several columns."""
@@ -34,6 +36,8 @@ class Station:
     """Of what it gives; of what comes in, that of the frame around the column."""
     item: Item | None = None
     """None for what comes in and what goes out."""
+    gives: Origin | None = None
+    """The value that goes on upwards; none where nothing comes in or goes on."""
     fragment: Fragment = field(default_factory=Fragment)
     y: float = 0.0
     """Of its lower end."""
@@ -57,9 +61,9 @@ class Spine:
     width: float
     """Of its boxes."""
     shown: Shown
-    sent: frozenset[Net]
+    sent: frozenset[Origin]
     """Values that other columns read."""
-    standing: Mapping[str, Standing]
+    outer_inputs: Mapping[str, OuterInput]
     """What stands beside the way to its first reader, by path."""
     readers: Mapping[str, int]
     """Which station that is."""
@@ -72,13 +76,13 @@ class Spine:
 
     def number(self, source: DiagramSource) -> int | None:
         """Which station a value comes from; none for one from elsewhere."""
-        if source.path == self.flow.owner and not source.port and self.flow.owner:
+        if source.origin == self.flow.entry:
             return 0
-        return self.numbers.get(source.path)
+        return None if isinstance(source.origin, FrameInput) else self.numbers.get(source.path)
 
     def local(self, source: DiagramSource) -> bool:
         """Whether a value comes from something in this column."""
-        return self.number(source) is not None or source.path in self.standing
+        return self.number(source) is not None or source.path in self.outer_inputs
 
     def slender(self, station: Station) -> bool:
         """Whether nothing stands beside a block."""

@@ -1,1 +1,32 @@
-"""Diagram to diagram: order, branches, columns, merged kinds."""
+"""From diagram to diagram: what changes in which order.
+
+Of each pass the docstring shows a flow before and after. `b(a x)` is a block that reads another and an input of the model, `~` a
+value from the side, `[b(a) | c(a)] d(a)` branches from a fork to a join, `{b(a)} d(a)` an irregular subgraph, and ` / ` stands
+between flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from composer.draw.passes.branches import group_branches
+from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.order import sort_topologically, split_u
+from composer.draw.passes.overview import fold_norms
+from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.passes.split_columns import split_into_columns
+
+PASSES: tuple[Callable[..., object], ...] = (
+    merge_passes,
+    fold_norms,
+    split_into_columns,
+    split_u,
+    split_side_inputs,
+    sort_topologically,
+    group_irregular_subgraphs,
+    group_branches,
+)
+"""In the order in which they run: the first two while a diagram is built, the next two for a page, and the rest for each of its
+columns, frames and branches. After the last two, a column is sorted once more.
+"""

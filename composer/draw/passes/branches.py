@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
 
-from composer.draw.build.node_paths import belongs
 from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf
-from composer.draw.passes.order import in_line, inner_edges
+from composer.draw.passes.order import inner_edges, sort_topologically
+from composer.draw.paths import belongs
 
-MOST_BRANCHES = 4
+MAX_BRANCHES = 4
 BranchSteps: TypeAlias = Mapping[str, Sequence[str]]
 """From blocks to blocks, by an edge each."""
 
 
-def branched(flow: Flow) -> Flow:
-    """The flow with every set of blocks that lie side by side, from a fork to a join, as one item."""
-    items = {item.about.path: item for item in flow.items}
+def group_branches(flow: Flow) -> Flow:
+    """Return the flow with every set of blocks that lie side by side, from a fork to a join, as one item.
+
+    Before: a(x) b(a) c(a) d(b c) e(d)
+    After:  a(x) [b(a) | c(a)] d(a) e(d)
+    """
+    items = flow.by_path
     readers, read = _readers(flow, items)
     if not any(len(sources) > 1 for sources in read.values()):
         return flow
@@ -32,7 +36,7 @@ def branched(flow: Flow) -> Flow:
             found = _joined(flow, fork, join, items, _components(flow, [path for path in items if path in between]))
             if found is not None:
                 flow = found
-                items = {item.about.path: item for item in flow.items}
+                items = flow.by_path
                 readers, read = _readers(flow, items)
                 break
     return flow
@@ -40,12 +44,12 @@ def branched(flow: Flow) -> Flow:
 
 @dataclass(frozen=True, slots=True)
 class Dominators:
-    """For each block the last one before it through which every way to it goes."""
+    """For each block the last one before it through which every way to it goes; none stands for what comes before every block."""
 
-    before: Mapping[str, str]
-    depth: Mapping[str, int]
+    before: Mapping[str | None, str | None]
+    depth: Mapping[str | None, int]
 
-    def common(self, one: str, other: str) -> str:
+    def common(self, one: str | None, other: str | None) -> str | None:
         """The last one through which every way to both goes, which may be one of them."""
         while one != other:
             if self.depth[one] < self.depth[other]:
@@ -55,19 +59,15 @@ class Dominators:
         return one
 
 
-def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meeting: str | None) -> list[str]:
-    """Where branches that end in a block may start, the nearest first; no name for the inputs of the model."""
+def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meeting: str | None) -> list[str | None]:
+    """Where branches that end in a block may start, the nearest first; none for the inputs of the model."""
     sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
     if far & set(read[join]):
         outside = _outside(sources, join, read)
         return [outside] if outside and outside not in read[join] else []
-    pairs = combinations(sources[:MOST_BRANCHES], 2)
+    pairs = combinations(sources[:MAX_BRANCHES], 2)
     found = sorted({tree.common(*pair) for pair in pairs} - set(read[join]), key=lambda path: -tree.depth[path])
-    return [fork for fork in found if fork != ROOT] + ([""] if join == meeting and found == [ROOT] else [])
-
-
-ROOT = "|"
-"""What comes before every block."""
+    return [fork for fork in found if fork is not None or (join == meeting and found == [None])]
 
 
 def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[str]:
@@ -83,14 +83,14 @@ def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[st
 
 def _dominators(flow: Flow, items: Mapping[str, Item], read: BranchSteps, far: set[str]) -> Dominators:
     """Found in one walk, as blocks stand after all that they read."""
-    before: dict[str, str] = {}
-    depth = {ROOT: 0}
+    before: dict[str | None, str | None] = {}
+    depth: dict[str | None, int] = {None: 0}
     tree = Dominators(before, depth)
     if flow.owner:
-        before[flow.owner], depth[flow.owner] = ROOT, 1
+        before[flow.owner], depth[flow.owner] = None, 1
     for path in items:
-        sources = [source for source in read.get(path, ()) if source in depth and source not in far]
-        before[path] = reduce(tree.common, sources) if sources else ROOT
+        sources: list[str | None] = [source for source in read.get(path, ()) if source in depth and source not in far]
+        before[path] = reduce(tree.common, sources) if sources else None
         depth[path] = depth[before[path]] + 1
     return tree
 
@@ -103,10 +103,10 @@ def _outside(near: Sequence[str], join: str, read: BranchSteps) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _between(join: str, fork: str, read: BranchSteps, tree: Dominators, far: set[str]) -> set[str]:
+def _between(join: str, fork: str | None, read: BranchSteps, tree: Dominators, far: set[str]) -> set[str]:
     """What lies before a join, back to a fork that comes before all of it, and what is only from elsewhere."""
     found: set[str] = set()
-    waiting = [source for source in read[join] if source in far or not fork or _after(source, fork, tree)]
+    waiting = [source for source in read[join] if source in far or fork is None or _after(source, fork, tree)]
     while waiting:
         path = waiting.pop()
         if path in tree.depth and path != fork and path not in found:
@@ -120,21 +120,24 @@ def _after(path: str, fork: str, tree: Dominators) -> bool:
     return path in tree.depth and tree.common(path, fork) == fork
 
 
-def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], parts: Sequence[list[str]]) -> Flow | None:
+def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], parts: Sequence[list[str]]) -> Flow | None:
     """The flow with the branches between a fork and a block where they end; those first that start from values of elsewhere,
     such as the keys and values of a memory.
     """
     end = items[join]
     foreign = [part for part in parts if _from_elsewhere(flow, part, items)] if fork else []
     parts = [*foreign, *(part for part in parts if part not in foreign)]
-    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MOST_BRANCHES or len(foreign) == len(parts):
+    if not isinstance(end, Leaf) or end.look.double or not 2 <= len(parts) <= MAX_BRANCHES or len(foreign) == len(parts):
         return None
+    gone = {path for part in parts for path in part}
+    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
+    entry = source.origin if source is not None else None
     flows, ports = [], []
     for part in parts:
         inner = [e for e in flow.edges if e.target in part]
         held = {*part, *(e.target for path in part for e in inner_edges(items[path]))}
-        leaving = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
-        free = all(e.source.path in part or e.source.chip or (e.source.path == fork and not e.source.port) for e in inner)
+        outgoing = [e for e in flow.all_edges() if e.source.path in part and not belongs(e.target, held) and e.upward]
+        free = all(e.source.path in part or e.source.reference or (e.source.path == fork and not e.source.port) for e in inner)
         looped = any(e.back and (e.source.path in part or e.target in part) for e in flow.edges)
         exits = looped or any(source.path in part for _, source in flow.exits) or (flow.outlet and flow.outlet.path in part)
         wide = any(isinstance(items[path], Group) for path in part) and len(parts) - len(foreign) > 2
@@ -142,30 +145,25 @@ def _joined(flow: Flow, fork: str, join: str, items: Mapping[str, Item], parts: 
             not (free or part in foreign)
             or exits
             or wide
-            or len(leaving) != 1
-            or leaving[0].target != join
-            or leaving[0].source.port
-            or not leaving[0].main
+            or len(outgoing) != 1
+            or outgoing[0].target != join
+            or outgoing[0].source.port
+            or not outgoing[0].main
         ):
             return None
-        if fork == "" and any(e.source.given and not e.source.chip and e.source.path not in part for e in inner):
+        if fork is None and any(e.source.given and not e.source.reference and e.source.path not in part for e in inner):
             return None
-        below = Flow(fork, tuple(items[path] for path in items if path in part), tuple(inner), leaving[0].source)
-        flows.append(branched(in_line(below)))
-        ports.append(leaving[0].port)
-    gone = {path for part in parts for path in part}
-    source = next((e.source for e in flow.edges if e.source.path == fork and e.target in gone and e.upward), None)
+        below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source)
+        flows.append(group_branches(sort_topologically(below)))
+        ports.append(outgoing[0].port)
     joined = Branches(tuple(flows), tuple(ports), end, source)
-    edges = [e for e in flow.edges if e.target not in gone and (e.source.path not in gone or e.source.chip)]
-    if source is not None:
-        edges.append(DiagramEdge(source, join, "|", True))
-    kept = tuple(joined if path == join else item for path, item in items.items() if path not in gone)
-    return replace(flow, items=kept, edges=tuple(edges))
+    fork_edges = [] if source is None else [DiagramEdge(source, join, "", True, forks=True)]
+    return flow.without(gone).with_item(joined, *fork_edges)
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
     """Whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
-    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.chip]
+    outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.reference]
     far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
 

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Web
-from composer.draw.passes.branches import MOST_BRANCHES
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, IrregularSubgraph, Item, Leaf, output_of
+from composer.draw.passes.branches import MAX_BRANCHES
 from composer.draw.passes.order import inner_edges
 from composer.draw.passes.series_parallel import irreducible, ranks, segments
 
-LEAST_WEB, MOST_WEB = 6, 100
+MIN_NODES, MAX_NODES = 6, 100
 """Blocks of a part that is laid out by itself."""
 
 
-def woven(flow: Flow, besides: Container[str], fits: Callable[[Web], bool]) -> Flow:
-    """The flow, in line, with what is irreducible, or has many branches, and is rather wide than long, as one item for each such
-    part that fits; of `besides`, which have something beside them, nothing is in one."""
+def group_irregular_subgraphs(flow: Flow, besides: Container[str], fits: Callable[[IrregularSubgraph], bool]) -> Flow:
+    """Return the flow, in order, with what is irreducible, or has many branches, and is rather wide than long, as one item for
+    each such part that fits; of `besides`, which have something beside them, nothing is in one.
+
+    Before: f(x) a(f) b(f) c(a b) d(a) e(b) j(c d e)
+    After:  f(x) {a(f) b(f) c(a b) d(a) e(b)} j(f)
+    """
     paths = [flow.owner, *(item.about.path for item in flow.items)]
     place = {path: number for number, path in enumerate(paths) if path or not number}
     wires: list[tuple[int, int]] = []
     for item in flow.items:
-        own = [e for e in flow.edges if e.target == item.about.path]
+        own = flow.edges_into(item.about.path)
         sources = {e.source.path for e in (*own, *inner_edges(item)) if e.upward}
         wires += [(place[one], place[item.about.path]) for one in sources if one in place and place[one] < place[item.about.path]]
     for low, high in reversed(list(segments(len(paths), wires))):
         inside = [(a, b) for a, b in wires if low <= a and b <= high]
-        wide = LEAST_WEB <= high - low <= MOST_WEB and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
+        wide = MIN_NODES <= high - low <= MAX_NODES and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
         alone = not any(path in besides for path in paths[low + 1 : high + 1])
-        many = sum(a == low and b < high for a, b in inside) > MOST_BRANCHES
+        many = sum(a == low and b < high for a, b in inside) > MAX_BRANCHES
         if wide and alone and (many or irreducible(low, high, inside) != {(low, high)}):
-            web = _web(flow, paths[low], flow.items[low:high])
-            flow = _with_web(flow, web) if web is not None and fits(web) else flow
+            subgraph = _subgraph(flow, paths[low], flow.items[low:high])
+            flow = _with_subgraph(flow, subgraph) if subgraph is not None and fits(subgraph) else flow
     return flow
 
 
-def _web(flow: Flow, fork: str, items: Sequence[Item]) -> Web | None:
+def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph | None:
     """Some items as one, where they read nothing but each other, the fork, and what goes by its name."""
     own = {item.about.path for item in items}
     join = items[-1]
@@ -53,12 +56,12 @@ def _web(flow: Flow, fork: str, items: Sequence[Item]) -> Web | None:
     if not isinstance(join, Leaf) or len(sources) != 1 or others or odd or not simple or said or read & (own - {join.about.path}):
         return None
     (source,) = sources
-    return Web(Flow(fork, tuple(items), inner, DiagramSource(join.about.path)), join, source)
+    return IrregularSubgraph(Flow(source.origin, tuple(items), inner, DiagramSource(output_of(join))), join, source)
 
 
-def _with_web(flow: Flow, web: Web) -> Flow:
+def _with_subgraph(flow: Flow, subgraph: IrregularSubgraph) -> Flow:
     """The flow with a part as one item."""
-    own = {item.about.path for item in web.flow.items}
-    kept = tuple(web if item is web.join else item for item in flow.items if item is web.join or item.about.path not in own)
-    edges = tuple(e for e in flow.edges if e.target not in own)
-    return replace(flow, items=kept, edges=(*edges, DiagramEdge(web.fork, web.join.about.path, "|", True)))
+    join = subgraph.join.about.path
+    rest = flow.without({item.about.path for item in subgraph.flow.items} - {join})
+    rest = rest.with_edges(e for e in rest.edges if e.target != join)
+    return rest.with_item(subgraph, DiagramEdge(subgraph.fork, join, "", True, forks=True))

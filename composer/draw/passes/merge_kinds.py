@@ -7,17 +7,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blocks.core import Look
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Fan, Flow, Group, Item, Leaf, Row, Web
+from composer.draw.diagram import (
+    Branches,
+    DiagramEdge,
+    DiagramSource,
+    Flow,
+    FrameInput,
+    Group,
+    IrregularSubgraph,
+    Item,
+    Leaf,
+    NodeOutput,
+    OpenMixture,
+    Origin,
+    Row,
+)
 from composer.graph.passes.roll_layers.stacks import MOST_TOLD
 
-ROWS = 3
+MAX_ROWS = 3
 """Kinds of a block that are shown one by one."""
-MAPPED = 4
+MAX_MAPPED_KINDS = 4
 """Kinds of passes that a map of layers can show."""
 
 
-def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
-    """One flow for several, each of so many passes; none where they do not consist of the same nodes."""
+def merge_passes(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
+    """Return one flow for several, each of so many passes of a repeat; none where they do not consist of the same nodes.
+
+    Before: a:wide(x) b(a) / a:narrow(x) b(a)
+    After:  a:wide|narrow(x) b(a)
+    """
     first = flows[0]
     if len(flows) == 1:
         return first
@@ -39,12 +57,12 @@ def merged(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
         for alike in edges.values()
         if alike[0].main or alike[0].target not in inner
     )
-    return replace(first, items=tuple(items), edges=tuple(joined))
+    return first.with_items(items).with_edges(joined)
 
 
-def outlet(flow: Flow) -> tuple[str, str]:
+def outlet(flow: Flow) -> Origin | None:
     """What a flow returns, whatever its shape."""
-    return (flow.outlet.path, flow.outlet.port) if flow.outlet else ("", "")
+    return flow.outlet.origin if flow.outlet else None
 
 
 def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Item | None:
@@ -63,54 +81,54 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
     elif all(isinstance(item, Group) for item in alike):
         groups = [item for item in alike if isinstance(item, Group)]
         if all(len(g.flows) == 1 and g.count == groups[0].count and g.kinds == groups[0].kinds for g in groups):
-            inner = merged([group.flows[0] for group in groups], passes)
+            inner = merge_passes([group.flows[0] for group in groups], passes)
             found = None if inner is None else replace(groups[0], about=about, flows=(inner,))
-    elif all(isinstance(item, Fan) for item in alike):
-        fans = [item for item in alike if isinstance(item, Fan)]
-        found = _fan(replace(fans[0], about=about), fans)
+    elif all(isinstance(item, OpenMixture) for item in alike):
+        mixtures = [item for item in alike if isinstance(item, OpenMixture)]
+        found = _mixture(replace(mixtures[0], about=about), mixtures)
     if found is None:
         found = _instead(about.parameters, alike, passes)
     if found is None:
         found = one_of(alike, passes, flows)
-    return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | Fan) else found
+    return replace(found, after=_after(alike, passes)) if isinstance(found, Leaf | Group | OpenMixture) else found
 
 
 def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
     """What happens in training to what an item gives, and in how many passes where that is not the same in all."""
     counts: dict[str, int] = {}
     for item, count in zip(alike, passes, strict=True):
-        said = item.join.after if isinstance(item, Branches | Web) else item.after
+        said = item.join.after if isinstance(item, Branches | IrregularSubgraph) else item.after
         counts[said] = counts.get(said, 0) + count
     if len(counts) == 1:
         return next(iter(counts))
     return " · ".join(f"{said} in {count} of {sum(passes)}" for said, count in counts.items() if said)
 
 
-def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> Fan | None:
+def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> OpenMixture | None:
     """Mixtures in some passes and single blocks in the others, as the mixture with a row for each block."""
-    fans = [item for item in alike if isinstance(item, Fan)]
+    mixtures = [item for item in alike if isinstance(item, OpenMixture)]
     leaves = [item for item in alike if isinstance(item, Leaf)]
-    fan = _fan(fans[0], fans) if fans and len(fans) + len(leaves) == len(alike) else None
-    if fan is None or any(leaf.look.sign or leaf.look.sides or leaf.rows for leaf in leaves):
+    mixture = _mixture(mixtures[0], mixtures) if mixtures and len(mixtures) + len(leaves) == len(alike) else None
+    if mixture is None or any(leaf.look.sign or leaf.look.sides or leaf.rows for leaf in leaves):
         return None
     kinds: dict[object, list[int]] = {}
     for number, item in enumerate(alike):
         kinds.setdefault(item.look if isinstance(item, Leaf) else None, []).append(number)
-    if not 2 <= len(kinds) <= ROWS:
+    if not 2 <= len(kinds) <= MAX_ROWS:
         return None
     rows = {}
     for look, numbers in kinds.items():
         count = sum(passes[number] for number in numbers)
         share = f"{count} of {sum(passes)}"
-        rows[look] = Row(share, fan.expert, count, tuple(numbers) if len(passes) <= MAPPED else ())
+        rows[look] = Row(share, mixture.expert, count, tuple(numbers) if len(passes) <= MAX_MAPPED_KINDS else ())
     instead = []
     for look, numbers in kinds.items():
         if look is not None:
             same = [leaf for leaf in (alike[number] for number in numbers) if isinstance(leaf, Leaf)]
-            whole = replace(same[0].about, parameters=sum(leaf.about.parameters for leaf in same))
+            whole = same[0].about.with_parameters(sum(leaf.about.parameters for leaf in same))
             instead.append(replace(same[0], about=whole, rows=(rows[look],)))
-    about = replace(fan.about, parameters=parameters)
-    return replace(fan, about=about, row=rows[None], instead=tuple(instead))
+    about = mixture.about.with_parameters(parameters)
+    return replace(mixture, about=about, row=rows[None], instead=tuple(instead))
 
 
 def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:
@@ -121,18 +139,16 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
         streams = [e for e in flow.edges if e.target == path and e.main]
         if len(streams) != 1 or any(e.source.path == path and e.source.port for e in flow.edges):
             return None
-        owner = f"{path}|"
-        edges = tuple(
-            replace(e, source=DiagramSource(owner, shape=e.source.shape)) if e.main else e for e in flow.edges if e.target == path
-        )
-        one = Flow(owner, (item,), edges, DiagramSource(path))
+        entry = FrameInput(path)
+        edges = tuple(e.reading(DiagramSource(entry, e.source.shape)) if e.main else e for e in flow.edges_into(path))
+        one = Flow(entry, (item,), edges, DiagramSource(NodeOutput(path)))
         key: object = item.look if isinstance(item, Leaf) else len(kinds)
         before = kinds.get(key)
         if before is not None:
             assert isinstance(item, Leaf)
             both = before[0].items[0].about.parameters + item.about.parameters
             said = of_each([before[0].items[0].about.description, item.about.description])
-            one = replace(before[0], items=(replace(item, about=replace(item.about, parameters=both, description=said)),))
+            one = before[0].with_items([replace(item, about=replace(item.about, parameters=both, description=said))])
             count += before[1]
         kinds[key] = one, count
     headers = tuple((f"{count} of {whole}",) for _, count in kinds.values())
@@ -145,21 +161,24 @@ def of_each(descriptions: Sequence[str]) -> str:
     return " | ".join(descriptions if len(set(descriptions)) > 1 else descriptions[:1])
 
 
-def _fan(first: Fan, fans: Sequence[Fan]) -> Fan | None:
+def _mixture(first: OpenMixture, mixtures: Sequence[OpenMixture]) -> OpenMixture | None:
     """Mixtures that differ in nothing but the numbers that they own."""
-    if any((fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look) != _said(first) for fan in fans):
+    if any(
+        (mixture.router.look, mixture.expert, mixture.header, mixture.shared and mixture.shared.look) != _said(first)
+        for mixture in mixtures
+    ):
         return None
-    gates = sum(fan.router.about.parameters for fan in fans)
-    router = replace(first.router, about=replace(first.router.about, parameters=gates))
+    gates = sum(mixture.router.about.parameters for mixture in mixtures)
+    router = replace(first.router, about=first.router.about.with_parameters(gates))
     shared = first.shared
     if shared is not None:
-        count = sum(fan.shared.about.parameters for fan in fans if fan.shared)
-        shared = replace(shared, about=replace(shared.about, parameters=count))
+        count = sum(mixture.shared.about.parameters for mixture in mixtures if mixture.shared)
+        shared = replace(shared, about=shared.about.with_parameters(count))
     return replace(first, router=router, shared=shared)
 
 
-def _said(fan: Fan) -> tuple[object, ...]:
-    return fan.router.look, fan.expert, fan.header, fan.shared and fan.shared.look
+def _said(mixture: OpenMixture) -> tuple[object, ...]:
+    return mixture.router.look, mixture.expert, mixture.header, mixture.shared and mixture.shared.look
 
 
 def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | None:
@@ -178,7 +197,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     whole = sum(kinds.values())
     titles = list(dict.fromkeys(seen.title for seen in looks))
     one = looks[0]
-    if len(looks) > ROWS:
+    if len(looks) > MAX_ROWS:
         facts = _span(looks) if len(titles) == 1 else (f"{len(looks)} kinds",)
         title = titles[0] if len(titles) == 1 else " / ".join(titles[:2]) + (" …" if len(titles) > 2 else "")
         seen = Look(title, facts, one.hue, one.icon, one.mask, one.known_mask, sides, double=one.double, short=one.short)
@@ -186,7 +205,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
     rows = []
     common = tuple(fact for fact in one.facts if all(fact in seen.facts for seen in looks)) if len(titles) == 1 else ()
     same_mask = len({seen.mask for seen in looks}) == 1
-    mapped = len(passes) <= MAPPED
+    mapped = len(passes) <= MAX_MAPPED_KINDS
     for seen, count in kinds.items():
         cells = tuple(number for number, leaf in enumerate(leaves) if leaf.look == seen) if mapped else ()
         named = [seen.title] if len(titles) > 1 else []

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
-from composer.draw.build.node_paths import above
 from composer.draw.diagram import DiagramEdge, Flow, Item, Leaf
+from composer.draw.paths import above
 
 
-def in_line(flow: Flow) -> Flow:
-    """The flow in an order in which a block follows what it reads as directly as can be."""
-    items = {item.about.path: item for item in flow.items}
+def sort_topologically(flow: Flow) -> Flow:
+    """Return the flow in an order in which a block follows what it reads as directly as can be.
+
+    Before: a(x) c(b) b(a)
+    After:  a(x) b(a) c(b)
+    """
+    items = flow.by_path
     rank = {path: index for index, path in enumerate(items)}
     reads: dict[str, set[str]] = {path: set() for path in items}
     readers: dict[str, list[str]] = {path: [] for path in items}
@@ -36,12 +39,15 @@ def in_line(flow: Flow) -> Flow:
             reads[path].remove(placed[-1])
             if not reads[path]:
                 ready.add(path)
-    return replace(flow, items=tuple(items[path] for path in placed))
+    return flow.with_items(items[path] for path in placed)
 
 
-def bent(flow: Flow) -> tuple[Flow, Flow] | None:
-    """The way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read once
-    more on the way up, the last one first. None for any other form.
+def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
+    """Return the way down and the way up of a flow in the form of a U: a line of blocks in which some on the way down are read
+    once more on the way up, the last one first. None for any other form.
+
+    Before: a(x) b(a) c(b) d(c b) e(d a)
+    After:  a(x) b(a) / c(b) d(c b) e(d a)
     """
     paths = [item.about.path for item in flow.items]
     place = {path: index for index, path in enumerate(paths)}
@@ -54,19 +60,7 @@ def bent(flow: Flow) -> tuple[Flow, Flow] | None:
     if len(skips) < 2 or not nested or not plain or any(e.source.port or e.back for e in flow.edges):
         return None
     turn = skips[-1][0] + 1
-    down, up = flow.items[:turn], flow.items[turn:]
-    return _half(flow, down), _half(flow, up)
-
-
-def _half(flow: Flow, items: tuple[Item, ...]) -> Flow:
-    paths = {item.about.path for item in items}
-    return replace(
-        flow,
-        items=items,
-        edges=tuple(e for e in flow.edges if e.target in paths),
-        exits=tuple((name, source) for name, source in flow.exits if source.path in paths),
-        sinks=tuple(sink for sink in flow.sinks if sink.edges[0].source.path in paths),
-    )
+    return flow.only(paths[:turn]), flow.only(paths[turn:])
 
 
 def inner_edges(item: Item) -> list[DiagramEdge]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
-from composer.draw.build.wording import counted
-from composer.draw.diagram import DiagramEdge, DiagramSource, Fan, Flow, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
 from composer.draw.scene import About
+from composer.draw.wording import counted
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
@@ -20,17 +20,21 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
     telling = [seen for seen in looks if seen.short]
     words = [seen.short for seen in telling]
     words[1:1] = [side.title for seen in telling[:1] for side in seen.sides]
-    fans = [f"MoE {item.experts}" for item in leaves if isinstance(item, Fan)]
-    facts = tuple(dict.fromkeys([*words, *fans])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
+    mixtures = [f"MoE {item.experts}" for item in leaves if isinstance(item, OpenMixture)]
+    facts = tuple(dict.fromkeys([*words, *mixtures])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
     first = next(iter(telling), None) or next(others, looks[0] if looks else Look(""))
     seen = Look(title, facts, first.hue, first.icon, first.mask, first.known_mask, double=any(one.double for one in looks))
     return Leaf(about, seen, params)
 
 
-def without_norms(flow: Flow) -> Flow:
-    """A flow whose norms stand in the box of what reads them, where that is one block of the same column."""
-    items = {item.about.path: item for item in flow.items}
+def fold_norms(flow: Flow) -> Flow:
+    """Return the flow with norms in the box of what reads them, where that is one block of the same column.
+
+    Before: norm(x) a(norm) b(a)
+    After:  a:norm + a(x) b(a)
+    """
+    items = flow.by_path
     edges = list(flow.edges)
     for path in list(items):
         item = items[path]
@@ -45,7 +49,7 @@ def without_norms(flow: Flow) -> Flow:
         items[readers[0].target] = _joined(item, reader)
         del items[path]
         edges = list(_without(edges, path, readers[0].target))
-    return replace(flow, items=tuple(items.values()), edges=tuple(edges))
+    return flow.with_items(items.values()).with_edges(edges)
 
 
 def _joined(norm: Leaf, reader: Leaf) -> Leaf:

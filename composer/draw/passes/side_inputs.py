@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf
+from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Origin, output_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,23 +15,27 @@ class SideInputs:
     flow: Flow
     beside: Mapping[str, Sequence[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]]
     """With each block the ones beside it, the edges from there, and what they read."""
-    standing: Mapping[str, tuple[Leaf, tuple[DiagramEdge, ...]]]
+    outer_inputs: Mapping[str, tuple[Leaf, tuple[DiagramEdge, ...]]]
     """What is read by several blocks, or over a border, and so stands below the first of its readers; with what it reads."""
 
 
-def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> SideInputs:
-    """A flow, and what stands beside it; not what is `sent` to other columns."""
-    items = {item.about.path: item for item in flow.items}
+def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
+    """Return a flow without what stands beside it, and that; what is `sent` to other columns stays.
+
+    Before: a(x) table() b(a ~table)
+    After:  a(x) b(a); table beside b
+    """
+    items = flow.by_path
     besides: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
-    standing: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
+    outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
     read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
         streams = [e for e in reads if not e.measured]
-        still = all(e.source.chip or e.source.given for e in streams)
+        still = all(e.source.reference or e.source.given for e in streams)
         still = still and flow.owner not in {e.source.path for e in streams} - {""}
-        if isinstance(item, Leaf) and item.look.hue == "io" and not reads:
+        if isinstance(item, Leaf) and item.model_input:
             continue  # an input of the model
         if not (isinstance(item, Leaf) and not item.look.sign and not item.look.sides and still and readers):
             continue
@@ -39,24 +43,24 @@ def aside(flow: Flow, sent: Collection[tuple[str, str]] = ()) -> SideInputs:
             continue
         reader = items.get(readers[0].target)
         if len(readers) > 1 or reader is None or any(e.measured and e.upward and not e.source.given for e in reads):
-            stays = {(path, "")} & {*sent, *((e.source.path, "") for sink in flow.sinks for e in sink.edges)}
-            if not (stays or any(e.main or e.source.chip for e in readers)):
-                standing[path] = item, reads
+            stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
+            if not (stays or any(e.main or e.source.reference for e in readers)):
+                outer_inputs[path] = item, reads
                 gone.add(path)
             continue
         if not isinstance(reader, Leaf):
             continue
         streams = [e for e in into.get(readers[0].target, ()) if e.main and e.source.path not in gone]
-        others = [e for e in streams if e.source.path != path and not e.source.chip]
+        others = [e for e in streams if e.source.path != path and not e.source.reference]
         if not others or (readers[0].main and streams[0].source.path == path and not _flows(others[0].source, flow, items)):
             continue
         if len(besides.get(readers[0].target, [])) < 2:
             besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
-    paths = gone - set(standing)
-    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.chip))
-    return SideInputs(replace(flow, items=kept, edges=edges), besides, standing)
+    paths = gone - set(outer_inputs)
+    edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.reference))
+    return SideInputs(flow.with_items(kept).with_edges(edges), besides, outer_inputs)
 
 
 def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.build.node_paths import above, belongs
-from composer.draw.diagram import DiagramSource, Fan, Flow, Group, Leaf, Net, Sink
-from composer.draw.passes.side_inputs import aside
+from composer.draw.diagram import DiagramSource, Flow, Leaf, OpenMixture, Origin, Sink
+from composer.draw.passes.side_inputs import split_side_inputs
+from composer.draw.paths import above, belongs
 
 
-def parts(flow: Flow) -> list[Flow]:
-    """The columns: blocks between which the stream flows; the one with the model's output last."""
+def split_into_columns(flow: Flow) -> list[Flow]:
+    """Return the columns of a page: blocks between which the stream flows; the one with the model's output last.
+
+    Before: a(x) b(a) c(y) d(c ~b)
+    After:  a(x) b(a) / c(y) d(c ~b)
+    """
     group = {item.about.path: item.about.path for item in flow.items}
 
     def root(path: str) -> str:
@@ -19,11 +23,11 @@ def parts(flow: Flow) -> list[Flow]:
             path = group[path]
         return path
 
-    alone = {item.about.path for item in flow.items} - {item.about.path for item in aside(flow).flow.items}
+    alone = {item.about.path for item in flow.items} - {item.about.path for item in split_side_inputs(flow).flow.items}
     for edge in flow.edges:
         if (
             edge.source.path in group
-            and not edge.source.chip
+            and not edge.source.reference
             and (edge.main or edge.target in alone or edge.source.path in alone)
         ):
             group[root(edge.source.path)] = root(edge.target)
@@ -37,11 +41,7 @@ def parts(flow: Flow) -> list[Flow]:
     ordered = [one for one in roots if one != last] + [last]
     columns = []
     for one in ordered:
-        items = tuple(item for item in flow.items if root(item.about.path) == one)
-        paths = {item.about.path for item in items}
-        edges = tuple(e for e in flow.edges if e.target in paths)
-        exits = tuple((name, source) for name, source in flow.exits if belongs(source.path, paths))
-        columns.append(replace(flow, items=items, edges=edges, exits=exits, sinks=()))
+        columns.append(flow.with_sinks(()).only({path for path in flow.by_path if root(path) == one}))
     return with_sinks(columns, flow.sinks)
 
 
@@ -53,17 +53,17 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
     for sink in sinks:
         first, *others = sink.edges
         column, *of = (number_of(edge.source, columns) for edge in sink.edges)
-        fans = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, Fan)}
-        if len(others) == 1 and of[0] > column and {edge.source.path for edge in sink.edges} <= fans:
-            here = replace(first, source=replace(first.source, chip=""), trains=True)
+        mixtures = {leaf.about.path for one in columns for leaf in one.leaves() if isinstance(leaf, OpenMixture)}
+        if len(others) == 1 and of[0] > column and {edge.source.path for edge in sink.edges} <= mixtures:
+            here = replace(first, source=replace(first.source, reference=""), trains=True)
             sink, column = replace(sink, edges=(others[0], here)), of[0]
-        found[column] = replace(found[column], sinks=(*found[column].sinks, sink))
+        found[column] = found[column].with_sinks((*found[column].sinks, sink))
     return found
 
 
 def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
     """The column that a value comes from; the last one for an input of the model."""
-    numbers = (n for n, column in enumerate(columns) if belongs(source.path, {item.about.path for item in column.items}))
+    numbers = (n for n, column in enumerate(columns) if belongs(source.path, column.by_path))
     return next(numbers, len(columns) - 1)
 
 
@@ -71,27 +71,20 @@ def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
     """The columns, where what a later one gives goes by its name: wires lead to the right."""
     found = []
     for number, column in enumerate(columns):
-        later = {item.about.path for other in columns[number + 1 :] for item in other.items}
+        later = {path for other in columns[number + 1 :] for path in other.by_path}
         found.append(_by_name(column, later))
     return found
 
 
 def _by_name(flow: Flow, paths: set[str]) -> Flow:
-    edges = tuple(
-        replace(e, source=replace(e.source, chip=e.source.path)) if e.source.path in paths and not e.source.chip else e
-        for e in flow.edges
-    )
-    items = tuple(
-        replace(item, flows=tuple(_by_name(inner, paths) for inner in item.flows)) if isinstance(item, Group) else item
-        for item in flow.items
-    )
-    return replace(flow, items=items, edges=edges)
+    named = flow.map_edges(lambda e: e.by_name() if e.source.path in paths else e)
+    return named.map_groups(lambda inner: _by_name(inner, paths))
 
 
-def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Net]:
+def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Origin]:
     """Values of a column that others read."""
-    own = {item.about.path for item in column.items}
+    own = column.by_path.keys()
     others = [other for other in columns if other is not column]
     read = [e.source for other in others for e in other.all_edges() if e.source.path in own]
     read += [e.source for other in others for sink in other.sinks for e in sink.edges if e.trains and belongs(e.source.path, own)]
-    return frozenset(source.net for source in read if not source.chip)
+    return frozenset(source.origin for source in read if not source.reference)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 
 _REGULAR = {
     188: "′",
@@ -95,38 +93,10 @@ _OTHER = 1000
 """What a sign is taken to be that the tables do not have: as wide as it is high."""
 
 
-enlarged: ContextVar[float] = ContextVar("enlarged", default=1.0)
-"""How much larger than usual all letters are of what is being laid out."""
-
-
-@contextmanager
-def larger(by: float) -> Iterator[None]:
-    """Lays out with letters that are so many times larger, in boxes and gaps of the usual height."""
-    before = enlarged.set(by)
-    try:
-        yield
-    finally:
-        enlarged.reset(before)
-
-
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """The width of a text as it is laid out, kerning left out."""
-    return letters_width(text, size * enlarged.get(), bold=bold)
-
-
-def letters_width(text: str, size: float, *, bold: bool = False) -> float:
-    """The width of a text of just this size."""
+    """Return the width of a text in letters of a size, kerning left out."""
     widths = _WIDTHS[bold]
     return sum(widths.get(sign, _OTHER) for sign in text) * size / 1000
-
-
-def fitted(text: str, size: float, room: float, *, bold: bool = False) -> str:
-    """The text, or as much of its beginning as there is room for."""
-    if text_width(text, size, bold=bold) <= room:
-        return text
-    while text and text_width(text + "…", size, bold=bold) > room:
-        text = text[:-1]
-    return text.rstrip(" ·,") + "…"
 
 
 def wrapped(parts: Sequence[str], between: str, fits: Callable[[str], bool]) -> list[str]:

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 from blocks.core.look import Hue
-from composer.draw.scene import Happened, Role, Style
+from composer.draw.scene import Happened, Style
 from composer.draw.style.palette import DARK, LIGHT, Palette
+from composer.draw.style.typography import Role
 
 WIDTHS: dict[Style, float] = {
     "main": 1.5,
@@ -21,13 +22,13 @@ WIDTHS: dict[Style, float] = {
     "measured": 1.2,
     "rewired": 2.6,
 }
-CHANGES: dict[Happened, tuple[Hue, str]] = {
-    "added": ("ffn", ""),
-    "removed": ("loss", "7 4"),
-    "replaced": ("embed", "12 3 2 3"),
-    "altered": ("attn", "2 2.5"),
-    "rewired": ("pos", ""),
-    "shared": ("rec", "5 2"),
+CHANGES: dict[Happened, tuple[Hue, tuple[float, ...]]] = {
+    "added": ("ffn", ()),
+    "removed": ("loss", (7, 4)),
+    "replaced": ("embed", (12, 3, 2, 3)),
+    "altered": ("attn", (2, 2.5)),
+    "rewired": ("pos", ()),
+    "shared": ("rec", (5, 2)),
 }
 """The color of a change, and the dashes of a ring by which it is told apart without colors."""
 WIRES: dict[Style, Hue] = {

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from blocks.core import Builtin, Part, fields, number, ports
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
 from composer.graph.ir import FieldValue, Graph, PartValue, SlotNode, Tie, Wire
 from composer.graph.parameters import in_file_order
-from composer.graph.passes.expand.checkpoint_rules import published
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference, references
 from composer.graph.unparse.fold_passes import Unlike, fold
 from composer.language.recipe.ast import InputDecl
@@ -79,6 +79,8 @@ def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
             text = _scan(node, around, names)
         case TypedRepeat():
             text = _repeat(node, around, names)
+        case _:
+            assert_never(node)
     return text | _settings(node)
 
 

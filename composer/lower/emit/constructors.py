@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from blocks.core import Builtin, Expert, Part
 from composer.graph.dims import Symbolic
-from composer.graph.passes.infer.type_patterns import declared, size
-from composer.graph.typed import TypedBlock, TypedGroup, TypedNode
+from composer.graph.type_patterns import declared, size
+from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.language.expressions.ast import RefPath
 from composer.lower.emit.block_source import Pasted
 from composer.lower.emit.constructor_trees import Literal, New, Tree
@@ -74,8 +74,10 @@ class Constructors:
                 return self.block(slot)
             case TypedGroup():
                 return self.nested(slot)
-            case _:
+            case TypedScan() | TypedRepeat() | None:  # in a slot, the first two stand in a group of their own
                 return Literal(None)
+            case _:
+                assert_never(slot)
 
     def _value(self, value: Any, extra: Sequence[tuple[str, Any]] = ()) -> Tree:
         if not isinstance(value, Part):

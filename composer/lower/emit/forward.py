@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
+from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.state_update import SUFFIX
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
@@ -13,7 +14,7 @@ from composer.lower.emit.calls import call
 from composer.lower.emit.identifiers import attribute, parameter_names
 from composer.lower.emit.statements import Key, Naming, Statement
 from composer.lower.passes.loops import loop
-from composer.lower.passes.node_queries import key_of, wires_of
+from composer.lower.passes.node_queries import key_of
 from composer.lower.passes.scan_loops import scan
 from composer.lower.passes.shared_weights import modules_of
 
@@ -62,6 +63,8 @@ class Forward:
                 return [scan(self, node)]
             case TypedRepeat():
                 return self._repeat(node)
+            case _:
+                assert_never(node)
 
     def _read(self) -> set[Key]:
         read = {key_of(self.graph, ref) for _, ref in self.graph.graph.outputs}

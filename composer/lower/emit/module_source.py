@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from composer.diagnostics import Span
+from composer.graph.anatomy import wires_of
 from composer.graph.dims import Dim
-from composer.graph.ir import wires_of
 from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType

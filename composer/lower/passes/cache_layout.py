@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 from blocks.core import Part, is_node
 from blocks.masks.plans import Plan, kept
 from composer.graph.dims import Dim
-from composer.graph.passes.infer.type_patterns import pattern
 from composer.graph.task_signature import growing
+from composer.graph.type_patterns import pattern
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
 from composer.language.expressions.ast import RefPath
 from composer.lower.passes.fixed_nodes import Fixed, Reach, reach
@@ -96,6 +96,8 @@ class _Keepers:
                             yield from self.graph(inner, hoisted.inner[f"{node.name}[{index}]"], place)
                 case TypedBlock():
                     yield from self.block(node, below)
+                case _:
+                    assert_never(node)
 
     def block(self, block: TypedBlock, path: str) -> Iterator[CachedNode]:
         names = {name: _kept(text, block, self.axis) for name, text in type(block.part).cache_slots.items()}
@@ -116,6 +118,10 @@ class _Keepers:
                     yield from self.block(slot, f"{path}.{name}")
                 case TypedGroup():
                     yield from self.graph(slot.graph, self.hoisting.graph(slot.graph, frozenset()), f"{path}.{name}")
+                case TypedScan() | TypedRepeat() | None:  # in a slot, the first two stand in a group of their own
+                    pass
+                case _:
+                    assert_never(slot)
 
     def _stays(self, block: TypedBlock, name: str, path: str) -> bool:
         """Whether what a block keeps is made from a port that the text does not reach, though it reaches others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from composer.graph.dims import Dim, names
 from composer.graph.ir import Wire
@@ -86,6 +87,8 @@ class _Walk:
                     for number, (one, inner) in enumerate(zip(node.node.passes, passes, strict=True)):
                         found = self._inner(inner, coming(one.wires), f"{place}.{number}")
                         keys |= {(node.name, index, number) for index, hit in enumerate(found) if hit}
+                case _:
+                    assert_never(node)
         return [key_of(graph, ref) in keys for _, ref in graph.graph.outputs]
 
     def _inner(self, inner: TypedGraph, reached: frozenset[str], place: str) -> list[bool]:

@@ -3,57 +3,43 @@ join those around them, as a person would write a layer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
-from composer.graph.ir import Graph, Pass, Ref, Wire
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.anatomy import renamed, with_wires
+from composer.graph.ir import Graph, Ref, Wire
+from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat
+from composer.graph.visit import Map
 from composer.language.recipe.defined_block import is_defined
-from composer.memo import Interned
 
 
 def flatten(typed: TypedProgram) -> TypedProgram:
     """The program with every block of graphs dissolved; the nodes of `attn` are now called `attn.norm`, `attn.body` …"""
-    return replace(typed, root=_Flattening().graph(typed.root))
+    return replace(typed, root=Map(_flat).graph(typed.root))
 
 
-class _Flattening:
-    def __init__(self) -> None:
-        self.done: Interned[TypedGraph, TypedGraph] = Interned()
+def _flat(graph: TypedGraph) -> TypedGraph:
+    """A graph whose groups are flat already."""
+    dissolved: dict[str, dict[str, tuple[Ref, ...]]] = {}
+    nodes: list[TypedNode] = []
+    for node in graph.nodes:
+        if isinstance(node, TypedGroup) and _dissolves(node):
+            inner = node.graph
+            given = {wire.port: _refs(dissolved, wire.refs) for wire in node.node.wires}
+            moved = {name: Ref(f"{node.name}.{name}") for name in inner.by_name}
+            nodes += [_moved_to(one, f"{node.name}.{one.name}", partial(_moved, moved, given)) for one in inner.nodes]
+            outputs = {port: _moved(moved, given, (ref,)) for port, ref in inner.graph.outputs}
+            dissolved[node.name] = {**outputs, "": next(iter(outputs.values()))}
+        else:
+            nodes.append(_moved_to(node, node.name, partial(_refs, dissolved)))
+    outputs_ = tuple((name, _refs(dissolved, (ref,))[0]) for name, ref in graph.graph.outputs)
+    flat = Graph(graph.graph.inputs, tuple(node.node for node in nodes), outputs_)
+    return TypedGraph(flat, graph.inputs, tuple(nodes), graph.outputs, {node.name: node for node in nodes})
 
-    def graph(self, graph: TypedGraph) -> TypedGraph:
-        return self.done.get(graph, lambda: self._flat(graph))
 
-    def _flat(self, graph: TypedGraph) -> TypedGraph:
-        dissolved: dict[str, dict[str, tuple[Ref, ...]]] = {}
-        nodes: list[TypedNode] = []
-        for node in graph.nodes:
-            if isinstance(node, TypedGroup) and _dissolves(node):
-                inner = self.graph(node.graph)
-                given = {wire.port: self._refs(wire.refs, dissolved) for wire in node.node.wires}
-                moved = {name: Ref(f"{node.name}.{name}") for name in inner.by_name}
-                for one in inner.nodes:
-                    nodes.append(_renamed(one, f"{node.name}.{one.name}", lambda refs, m=moved, g=given: _moved(refs, m, g)))
-                outputs = {port: _moved((ref,), moved, given) for port, ref in inner.graph.outputs}
-                dissolved[node.name] = {**outputs, "": next(iter(outputs.values()))}
-            else:
-                nodes.append(_renamed(self._inside(node), node.name, lambda refs: self._refs(refs, dissolved)))
-        outputs_ = tuple((name, self._refs((ref,), dissolved)[0]) for name, ref in graph.graph.outputs)
-        flat = Graph(graph.graph.inputs, tuple(node.node for node in nodes), outputs_)
-        return TypedGraph(flat, graph.inputs, tuple(nodes), graph.outputs, {node.name: node for node in nodes})
-
-    def _refs(self, refs: tuple[Ref, ...], dissolved: Mapping[str, Mapping[str, tuple[Ref, ...]]]) -> tuple[Ref, ...]:
-        return tuple(found for ref in refs for found in (dissolved[ref.node][ref.port] if ref.node in dissolved else (ref,)))
-
-    def _inside(self, node: TypedNode) -> TypedNode:
-        """The node with every graph below it flattened."""
-        match node:
-            case TypedGroup() | TypedScan():
-                return replace(node, graph=self.graph(node.graph))
-            case TypedRepeat():
-                return replace(node, passes=tuple(self.graph(one) for one in node.passes))
-            case TypedBlock(slots=slots):
-                return replace(node, slots={name: None if slot is None else self._inside(slot) for name, slot in slots.items()})
+def _refs(dissolved: Mapping[str, Mapping[str, tuple[Ref, ...]]], refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    return tuple(found for ref in refs for found in (dissolved[ref.node][ref.port] if ref.node in dissolved else (ref,)))
 
 
 def _dissolves(group: TypedGroup) -> bool:
@@ -61,7 +47,7 @@ def _dissolves(group: TypedGroup) -> bool:
     return group.node.part is not None and not is_defined(group.node.part) and not group.node.dropped
 
 
-def _moved(refs: tuple[Ref, ...], moved: Mapping[str, Ref], given: Mapping[str, tuple[Ref, ...]]) -> tuple[Ref, ...]:
+def _moved(moved: Mapping[str, Ref], given: Mapping[str, tuple[Ref, ...]], refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """References of a dissolved graph, in terms of the graph around it."""
     found: list[Ref] = []
     for ref in refs:
@@ -72,33 +58,13 @@ def _moved(refs: tuple[Ref, ...], moved: Mapping[str, Ref], given: Mapping[str, 
     return tuple(found)
 
 
-def _renamed(node: TypedNode, name: str, refs: object) -> TypedNode:
-    """The node under another name, reading what `refs` makes of its references."""
-    read = refs if callable(refs) else tuple
+def _moved_to(node: TypedNode, name: str, read: Callable[[tuple[Ref, ...]], tuple[Ref, ...]]) -> TypedNode:
+    """The node under another name, reading what `read` makes of its references; passes go on reading those before them."""
 
-    def wires(old: tuple[Wire, ...]) -> tuple[Wire, ...]:
-        return tuple(replace(wire, refs=read(wire.refs)) for wire in old)
+    def rewired(wire: Wire, _: int) -> Wire:
+        found: list[Ref] = []
+        for ref in wire.refs:
+            found += [replace(ref, node=name)] if isinstance(node, TypedRepeat) and ref.node == node.name else read((ref,))
+        return replace(wire, refs=tuple(found))
 
-    match node:
-        case TypedBlock():
-            return replace(node, node=replace(node.node, name=name, wires=wires(node.node.wires)))
-        case TypedGroup():
-            return replace(node, node=replace(node.node, name=name, wires=wires(node.node.wires)))
-        case TypedScan():
-            return replace(node, node=replace(node.node, name=name, wires=wires(node.node.wires)))
-        case TypedRepeat():
-            own = node.name
-
-            def renamed(old: tuple[Wire, ...]) -> tuple[Wire, ...]:
-                return tuple(
-                    replace(
-                        w,
-                        refs=tuple(
-                            r for ref in w.refs for r in ((Ref(name, ref.port, ref.index),) if ref.node == own else read((ref,)))
-                        ),
-                    )
-                    for w in old
-                )
-
-            passes = tuple(Pass(one.graph, renamed(one.wires), one.values) for one in node.node.passes)
-            return replace(node, node=replace(node.node, name=name, passes=passes))
+    return renamed(with_wires(node, rewired), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from blocks.core import Part
 from blocks.masks.mask import Mask
@@ -112,6 +112,8 @@ class _Place:
                     inner = self.run.graph(graph, own)
                     self.hoisted.inner[f"{node.name}[{index}]"] = inner
                     self.hoisted.arguments[f"{node.name}[{index}]"] = self._given(inner, one.wires)
+            case _:
+                assert_never(node)
 
     def _given(self, inner: Hoisted, wires: tuple[Wire, ...]) -> dict[str, Ref]:
         outside = {wire.port: wire.refs for wire in wires}
@@ -234,6 +236,6 @@ def _outside(source: HoistedSource, wires: Mapping[str, tuple[Ref, ...]]) -> Hoi
 
 
 def _plain(sizes: Mapping[str, Any], expression: str) -> Any:
-    from composer.graph.passes.infer.type_patterns import declared, size
+    from composer.graph.type_patterns import declared, size
 
     return size(declared(expression), sizes)

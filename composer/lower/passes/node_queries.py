@@ -5,20 +5,21 @@ from __future__ import annotations
 import inspect
 import re
 from functools import cache
+from typing import assert_never
 
 from blocks.core import Part, Tensor, ports
-from composer.graph.ir import Ref, Wire
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.lower.emit.statements import Key
 
 
 def key_of(graph: TypedGraph, ref: Ref) -> Key:
     """Which value a reference is; a dropped node is what it is given."""
-    node = graph.by_name.get(ref.node)
+    while (node := graph.by_name.get(ref.node)) is not None and node.node.dropped:
+        ref = next(ref for wire in wires_of(node) for ref in wire.refs)
     if node is None:
         return (ref.node, 0, None)
-    if node.node.dropped:
-        return key_of(graph, next(r for wire in node.node.wires for r in wire.refs))  # type: ignore[union-attr]  # a repeat is never dropped
     match node:
         case TypedBlock(outputs=outputs):
             names = list(outputs)
@@ -28,6 +29,8 @@ def key_of(graph: TypedGraph, ref: Ref) -> Key:
         case TypedRepeat(passes=passes):
             index = len(passes) - 1 if ref.index is None else ref.index
             return (ref.node, position(passes[index], ref.port), index)
+        case _:
+            assert_never(node)
 
 
 def position(graph: TypedGraph, port: str) -> int:
@@ -65,10 +68,3 @@ def tensor_names(part: Part, block: TypedBlock) -> list[str]:
     weights = part.weights(block.sizes, frozenset(block.inputs)) if callable(part.weights) else part.weights
     present = {parameter.name for parameter in block.parameters}
     return [name for name, weight in weights.items() if isinstance(weight, Tensor) and name not in present]
-
-
-def wires_of(node: TypedNode) -> tuple[Wire, ...]:
-    """All that a node reads, on any pass."""
-    if isinstance(node, TypedRepeat):
-        return tuple(wire for one in dict.fromkeys(node.node.passes) for wire in one.wires)
-    return node.node.wires

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.anatomy import Region, regions
+from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
+from composer.graph.visit import Visit, every_pass, walk
 
 
 def modules_of(repeat: TypedRepeat) -> tuple[str, ...]:
@@ -24,42 +26,32 @@ def passes_of(repeat: TypedRepeat) -> dict[str, TypedGraph]:
     return dict(zip(modules_of(repeat), repeat.passes, strict=True))
 
 
-def copies(graph: TypedGraph, path: str = "", owner: str = "") -> Iterator[tuple[str, str]]:
-    """Parameters of modules beside the first one of a repeat, each with the parameter that it is; `owner` is the path by which
-    the `state_dict` knows what is at `path`.
-    """
-    for node in graph.nodes:
-        if not node.node.dropped:
-            yield from _below(node, node.name, path, owner)
+def by_module(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
+    """The graphs inside a node, each under the path of its module."""
+    if isinstance(visit.node, TypedRepeat):
+        names = dict(zip(modules_of(visit.node), regions(visit.node), strict=True))
+        yield from ((f"{visit.prefix}{name}.", region) for name, region in names.items())
+    else:
+        yield from every_pass(visit)
 
 
-def _below(node: TypedNode, name: str, path: str, owner: str) -> Iterator[tuple[str, str]]:
-    match node:
-        case TypedBlock(parameters=own, slots=slots):
-            if path != owner:
-                yield from ((f"{path}{name}.{each.name}", f"{owner}{name}.{each.name}") for each in own)
-            for slot, filled in slots.items():
-                if filled is not None:
-                    yield from _below(filled, slot, f"{path}{name}.", f"{owner}{name}.")
-        case TypedGroup(graph=inner) | TypedScan(graph=inner):
-            yield from copies(inner, f"{path}{name}.", f"{owner}{name}.")
-        case TypedRepeat():
-            for module, one in passes_of(node).items():
-                known = module if node.node.share is None else node.name
-                yield from copies(one, f"{path}{module}.", f"{owner}{known}.")
+def copies(root: TypedGraph) -> Iterator[tuple[str, str]]:
+    """Parameters of modules beside the first one of a repeat, each with the parameter that it is in the `state_dict`."""
+    for visit in walk(root, by_module):
+        if isinstance(visit.node, TypedBlock) and visit.path != (known := _in_state_dict(visit)):
+            yield from ((f"{visit.path}.{each.name}", f"{known}.{each.name}") for each in visit.node.parameters)
 
 
-def shared_modules(graph: TypedGraph, path: str = "") -> Iterator[str]:
+def _in_state_dict(visit: Visit) -> str:
+    """The path by which the `state_dict` knows what stands there."""
+    name = visit.path.removeprefix(visit.prefix)
+    if visit.holder is None:
+        return name
+    return f"{_in_state_dict(visit.holder)}.{visit.region.name if visit.region is not None else ''}{name}"
+
+
+def shared_modules(root: TypedGraph) -> Iterator[str]:
     """The paths of all modules that serve several passes."""
-    for node in graph.nodes:
-        match node:
-            case TypedGroup(graph=inner) | TypedScan(graph=inner) if not node.node.dropped:
-                yield from shared_modules(inner, f"{path}{node.name}.")
-            case TypedRepeat():
-                for module, one in passes_of(node).items():
-                    yield from [f"{path}{module}"] * (node.node.share is not None)
-                    yield from shared_modules(one, f"{path}{module}.")
-            case TypedBlock(slots=slots):
-                filled = (slot for slot in slots.values() if slot is not None)
-                for slot in filled:
-                    yield from shared_modules(TypedGraph(graph.graph, {}, (slot,), {}), f"{path}{node.name}.")
+    for visit in walk(root, by_module):
+        if isinstance(visit.node, TypedRepeat) and visit.node.node.share is not None:
+            yield from (visit.prefix + module for module in passes_of(visit.node))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from composer.diagnostics import Span
+from composer.graph.anatomy import wires_of
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.language.recipe.defined_block import is_defined
@@ -17,7 +18,7 @@ from composer.lower.emit.forward import Forward
 from composer.lower.emit.identifiers import RESERVED, camel, safe
 from composer.lower.passes.cache_layout import goes_on, writes_along
 from composer.lower.passes.hoist import Hoisted, Hoisting
-from composer.lower.passes.node_queries import inline_fields, is_optional, key_of, wires_of
+from composer.lower.passes.node_queries import inline_fields, is_optional, key_of
 from composer.lower.passes.shared_weights import modules_of
 from composer.memo import Numbering
 
@@ -106,6 +107,8 @@ class Classes:
                     self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))
             case TypedBlock():
                 self._in_slots(node, path + camel(node.name))
+            case _:
+                assert_never(node)
 
     def _in_slots(self, block: TypedBlock, path: str) -> None:
         """The graphs in a block's slots, and in the slots of what fills them."""
@@ -115,6 +118,10 @@ class Classes:
                     self._instance(slot.graph, self.hoisting.graph(slot.graph, frozenset()), _name(slot, path, name))
                 case TypedBlock():
                     self._in_slots(slot, path + camel(name))
+                case TypedScan() | TypedRepeat() | None:  # in a slot, the first two stand in a group of their own
+                    pass
+                case _:
+                    assert_never(slot)
 
     def _class_name(self, path: str) -> str:
         name, count = path, 1
@@ -131,7 +138,7 @@ class Classes:
         optional: set[str] = set()
         nodes = []
         for node in graph.nodes:
-            wires = wires_of(node)
+            wires = tuple(wires_of(node))
             if isinstance(node, TypedBlock):
                 maybe = {w.port for w in wires if is_optional(node, w.port) and all(r.node in inputs for r in w.refs)}
                 optional.update(ref.node for w in wires if w.port in maybe for ref in w.refs)
@@ -181,6 +188,8 @@ class Classes:
             case TypedRepeat():
                 keys = [self.instances[g, hoisted.inner[f"{node.name}[{i}]"]].key for i, g in enumerate(node.passes)]
                 return ("repeat", tuple(keys), node.node.share is not None and modules_of(node))
+            case _:
+                assert_never(node)
 
     def _merge_wires(self, written: Class, graph: TypedGraph) -> None:
         for node in graph.nodes:
@@ -210,6 +219,8 @@ class Classes:
                     instance.attributes[node.name] = Passes(items)
                 else:
                     instance.attributes |= dict(zip(modules_of(node), items, strict=True))
+            case _:
+                assert_never(node)
 
     def _nested(self, graph: TypedGraph, hoisted: Hoisted) -> Nested:
         return Nested(self.instances[graph, hoisted])

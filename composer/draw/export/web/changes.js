@@ -73,7 +73,7 @@ function pick(at) {
 }
 
 document.addEventListener("keydown", event => {
-  if (event.target === search || event.ctrlKey || event.metaKey || event.altKey || !"np".includes(event.key) || !view.changes.length) return;
+  if (event.target === search || event.ctrlKey || event.metaKey || event.altKey || !"np".includes(event.key) || !view?.changes.length) return;
   const count = view.changes.length, at = view.changes.findIndex(({ change }) => change === picked);
   pick(event.key === "n" ? (at + 1) % count : (at + count - (at >= 0)) % count);
   list.children[view.changes.findIndex(({ change }) => change === picked)].firstChild.focus();

@@ -4,18 +4,38 @@ const picture = document.getElementById("picture");
 const tip = document.getElementById("tip");
 const about = document.getElementById("about");
 const search = document.getElementById("search");
-const phrases = data.phrases.map(words => words.map(word => data.words[word]).join(""));
 const recipes = [...document.querySelectorAll(".recipe")];
 const hint = about.innerHTML;
 const SVG = "http://www.w3.org/2000/svg";
-let view, nodes, order, edges, chosen = -1, size = 0;
+let view, nodes = [], order = [], edges = [], chosen = -1, size = 0;
+
+// The views are unpacked first; until then the first picture stands there by itself, as it does where that cannot be done
+
+async function start() {
+  const main = document.querySelector("main");
+  if (!("DecompressionStream" in window)) {
+    const said = document.getElementById("legend");
+    said.textContent = "This browser is too old to open blocks or to show other levels (it has no DecompressionStream).";
+    said.hidden = main.inert = false;
+    return;
+  }
+  data.views = await unpacked(data.views);
+  document.querySelector("header").inert = main.inert = false;
+  show(data.first);
+}
+
+// JSON in gzip in base64
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), sign => sign.charCodeAt(0));
+  const json = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(json).json();
+}
 
 // Which view is shown
 
 function show(key, focused = "") {
   view = data.views[key];
-  view.svg ??= together(view.picture);
-  picture.innerHTML = view.svg;
+  picture.innerHTML = view.picture;
   picture.querySelector("svg").setAttribute("role", "group");
   resize(size);
   nodes = [...picture.querySelectorAll(".node")];
@@ -60,14 +80,6 @@ function inOrder() {
   const after = [...picture.querySelectorAll(".node")].pop().nextSibling;
   for (const { index } of places) if (nodes[index].matches(".node")) nodes[index].parentNode.insertBefore(nodes[index], after);
   return places.map(({ index }) => index);
-}
-
-// The text of a picture: of each thing its phrases and, between them, its points, told in tenths from where it stands
-function together(rows) {
-  let text = "";
-  for (let row = 0; row < rows.length; row += 3)
-    data.things[rows[row]].forEach((part, at) => { text += at % 2 ? (part + rows[row + (at % 4 === 1 ? 1 : 2)]) / 10 : phrases[part]; });
-  return text;
 }
 
 // A sign at a corner of what can be opened or closed
@@ -363,7 +375,7 @@ picture.addEventListener("wheel", event => {
   grow(event.deltaY < 0 ? 1.1 : 1 / 1.1);
 }, { passive: false });
 
-function copied() { return view.copied.length ? together(view.copied) : view.svg; }
+function copied() { return view.copied || view.picture; }
 
 const copy = document.getElementById("copy");
 copy.onclick = async () => {

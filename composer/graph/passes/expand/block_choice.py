@@ -6,9 +6,9 @@ from typing import NoReturn
 
 from blocks.core import Library, Part, fields
 from composer.diagnostics import Label, Span
+from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
-from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Scope
 from composer.language.expressions.ast import If, RefPath
 from composer.language.recipe.ast import BlockChoice, NodeContent, ParsedRecipe, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
@@ -23,11 +23,10 @@ class Choices:
 
     def __init__(self, recipe: ParsedRecipe, values: Evaluator) -> None:
         self.recipe, self.values, self.report = recipe, values, values.report
-        self.depth = 0
         self.parsed: Memo[tuple[YamlNode, Library], NodeContent | None] = Memo()
 
-    def choose(self, what: BlockChoice, scope: Scope) -> tuple[NodeContent | Part | None, Scope]:
-        """What a block's name stands for, and the place where that was written; None for `none`."""
+    def choose(self, what: BlockChoice, scope: Scope, depth: int = 0) -> tuple[NodeContent | Part | None, Scope]:
+        """What a block's name stands for, and the place where that was written; None for `none`. `depth` names have led to it."""
         expression = self.values.branch(what.expression, scope)
         if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
             self._no_block(expression.span)
@@ -36,7 +35,7 @@ class Choices:
             case Broken():
                 raise StopExpansion
             case Deferred() as binding:
-                return self._held(binding, name, expression.span)
+                return self._held(binding, name, expression.span, depth)
             case Bound(value=str() as word):
                 name = word
             case Bound(value=value, span=span):
@@ -55,7 +54,7 @@ class Choices:
             raise StopExpansion
         return UseDecl(part, expression.span, (), what.settings, what.span), scope
 
-    def _held(self, binding: Deferred, name: str, span: Span) -> tuple[NodeContent | Part | None, Scope]:
+    def _held(self, binding: Deferred, name: str, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
         """What a name holds that is no plain value."""
         held = binding.holds
         match held:
@@ -72,22 +71,18 @@ class Choices:
         if not isinstance(what, BlockChoice):
             return what, binding.scope
         if isinstance(what.expression, RefPath | If):
-            return self._next(what, binding.scope, span)
+            return self._next(what, binding.scope, span, depth)
         if isinstance(held, SlotValue):  # the name is a field of a block, and this is what is written for it
             self._no_block(what.expression.span)
         self._no_block(span, f"`{name}` holds no block", binding.span)
 
-    def _next(self, what: BlockChoice, scope: Scope, span: Span) -> tuple[NodeContent | Part | None, Scope]:
+    def _next(self, what: BlockChoice, scope: Scope, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
         """What another name stands for."""
-        self.depth += 1
-        try:
-            if self.depth > DEPTH:
-                message = f"more than {DEPTH} names lead from one to the next here"
-                self.report.error("too-deep", span, message, hint="does a block hold itself?")
-                raise StopExpansion
-            return self.choose(what, scope)
-        finally:
-            self.depth -= 1
+        if depth == DEPTH:
+            message = f"more than {DEPTH} names lead from one to the next here"
+            self.report.error("too-deep", span, message, hint="does a block hold itself?")
+            raise StopExpansion
+        return self.choose(what, scope, depth + 1)
 
     def _parsed(self, node: YamlNode, library: Library) -> NodeContent | None:
         return self.parsed.get((node, library), lambda: Graphs(BaseParser(self.report.diagnostics), library).what(node))

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from blocks.core import Part, fields, is_node
 from blocks.core.fields import NodeName
-from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Site
+from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, Scope, Site
+from composer.graph.passes.expand.composite_blocks import Composites
+from composer.graph.passes.expand.definition_instances import Instances
 from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.expand.expansion import Expansion
+from composer.graph.passes.expand.field_values import Fields
 from composer.graph.passes.expand.node_options import settle
-from composer.graph.passes.expand.scope import Scope
 from composer.graph.state_update import SUFFIX, Renewal
 from composer.language.recipe.ast import ExpressionValue, FieldEntry, UseDecl
 from composer.language.recipe.defined_block import is_defined
-
-if TYPE_CHECKING:
-    from composer.graph.passes.expand.expand import Expander
 
 
 class Uses:
     """Writes uses of blocks."""
 
-    def __init__(self, expander: Expander) -> None:
-        self.expander, self.report = expander, expander.report
+    def __init__(self, expansion: Expansion, fields: Fields, instances: Instances, composites: Composites) -> None:
+        self.expansion, self.report = expansion, expansion.report
+        self.fields, self.instances, self.composites = fields, instances, composites
 
     def use(self, what: UseDecl, scope: Scope, site: Site) -> NodeBuilder:
         """The node of one use.
@@ -36,9 +36,9 @@ class Uses:
             hint = "it fills a slot of another block"
             self.report.error("not-a-node", what.type_span, f"{part.kind} is no node of a graph", hint=hint)
             raise StopExpansion
-        node = self.expander.new(site, what.span)
+        node = self.expansion.new(site, what.span)
         node.part = part
-        settle(node, what.settings, scope, site, self.expander.values)
+        settle(node, what.settings, scope, site, self.expansion.values)
         if part.position_inputs and site.home.shut:
             message = f"{part.kind} needs positions, which the holder of this slot cannot hand on"
             hint = "write it as a node of its own, before or after the holder"
@@ -46,11 +46,11 @@ class Uses:
             raise StopExpansion
         if is_defined(part):
             node.broken = node.broken or any(entry.value is None for entry in what.fields)
-            self.expander.instances.write(node, what, scope)
+            self.instances.write(node, what, scope)
         elif node.dropped and scope.outer is None and around is not None and around.part and not is_defined(around.part):
             node.part = None  # a block's own expansion drops what changes no type, such as a scale by 1
         elif part.graph:
-            self.expander.composites.write(node, what, scope)
+            self.composites.write(node, what, scope)
         else:
             self._fields(node, what, scope)
         return node
@@ -65,14 +65,14 @@ class Uses:
                 continue  # of a node, the only one: what a state becomes
             found = None
             if value is not None:
-                found = self.report.attempt(partial(self.expander.fields.field, value, known[name], what.part, scope, node))
+                found = self.report.attempt(partial(self.fields.field, value, known[name], what.part, scope, node))
             if found is None:
                 node.broken = True
             else:
                 node.fields[name] = found
         for name, field in known.items():
             if name not in written and isinstance(field.default, Part):
-                default = self.expander.fields.default_slot(field, node, node.name_span)
+                default = self.fields.default_slot(field, node, node.name_span)
                 if default is not None:
                     node.fields[name] = default
         if what.part.renewed_by and not node.broken and not node.dropped:
@@ -85,7 +85,7 @@ class Uses:
         if state.home.sealed:
             self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="write it as a node of its own")
             raise StopExpansion
-        node = self.expander.new(Site(state.name + SUFFIX, state.home, written.span, ""), state.span)
+        node = self.expansion.new(Site(state.name + SUFFIX, state.home, written.span, ""), state.span)
         node.part, node.read = Renewal, True
         node.fields["shape"] = state.fields["shape"]
         node.edges["next"] = PendingEdge("next", (written.expression,), scope, entry.key)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blocks.core import BlockError, Part, fields, ports, standard
 from blocks.core.fields import Field
+from composer.diagnostics import Declaration
 from composer.graph.ir import Known
-from composer.graph.passes.expand.builders import NodeBuilder
-from composer.graph.passes.expand.scope import Binding, Bound, Broken, Declaration, Deferred, Extent, Scope
+from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Extent, NodeBuilder, Scope
+from composer.graph.passes.expand.expansion import Expansion, Writer
+from composer.graph.passes.expand.field_values import Fields
 from composer.language.recipe.ast import BlockChoice, FieldEntry, GraphBody, MaskValue, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
 from composer.language.recipe.graphs import Graphs
 from composer.language.yaml.reader import read
-
-if TYPE_CHECKING:
-    from composer.graph.passes.expand.expand import Expander
 
 
 @cache
@@ -34,12 +33,12 @@ def expansion(part: type[Part]) -> GraphBody:
 class Composites:
     """Writes such blocks out."""
 
-    def __init__(self, expander: Expander) -> None:
-        self.expander, self.report = expander, expander.report
+    def __init__(self, expansion: Expansion, writer: Writer, fields: Fields) -> None:
+        self.expansion, self.writer, self.fields, self.report = expansion, writer, fields, expansion.report
 
     def write(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
         """The graph of one use, in the node that it became: fields are names inside, ports are inputs."""
-        inner = self.expander.inside(node, ports(what.part))
+        inner = self.expansion.inside(node, ports(what.part))
         written = {entry.name: entry for entry in what.fields}
         values = {
             name: self._bind(written[name], field, what.part, scope) if name in written else _default(field, scope, node)
@@ -47,7 +46,7 @@ class Composites:
         }
         if not any(isinstance(value, Broken) for value in values.values()):
             self._reject(what, values, node)
-        self.expander.body(expansion(what.part), inner, Scope(inner, values))
+        self.writer.body(expansion(what.part), inner, Scope(inner, values))
 
     def _bind(self, entry: FieldEntry, field: Field, part: type[Part], scope: Scope) -> Binding:
         """What is written for a field, as a name inside."""
@@ -56,7 +55,7 @@ class Composites:
             return Broken(entry.key)
         if isinstance(written, SlotValue) and isinstance(written.what, BlockChoice) and not field.nullable:
             choice = written.what
-            chosen = self.report.attempt(lambda: self.expander.choices.choose(choice, scope))
+            chosen = self.report.attempt(lambda: self.expansion.choices.choose(choice, scope))
             if chosen is None:
                 return Broken(written.span)
             if chosen[0] is None:
@@ -64,7 +63,7 @@ class Composites:
                 return Broken(written.span)
         if isinstance(written, SlotValue | MaskValue):
             return Deferred(written, scope, written.span)
-        value = self.report.attempt(lambda: self.expander.fields.field(written, field, part, scope, None))
+        value = self.report.attempt(lambda: self.fields.field(written, field, part, scope, None))
         if isinstance(value, Known):
             return Deferred(None, scope, value.span) if value.value is None else Bound(value.value, value.span)
         return Broken(written.span) if value is None else Deferred(written, scope, written.span)

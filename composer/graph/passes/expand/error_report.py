@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from composer.diagnostics import Diagnostic, Label, Span
+from composer.diagnostics import Declaration, Diagnostic, Label, Span
 from composer.graph.ir import Origins
 from composer.graph.passes.expand.builders import GraphBuilder
-from composer.graph.passes.expand.scope import Declaration
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from blocks.core import Part
 from blocks.core.fields import Boolean, Integer, Real
 from composer.diagnostics import Diagnostic, Label, Span
 from composer.graph.ir import AxisOf, Origins, Pending
+from composer.graph.passes.expand.builders import Bound, Broken, Deferred, Extent, Scope
 from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, labels
-from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Extent, Scope
 from composer.language.expressions.ast import Binary, Expression, If, PathStep, RefPath, Slice, Unary, Value
 from composer.language.expressions.evaluator import as_bool, as_float, as_int, evaluate
 from composer.language.expressions.free_names import IDENTIFIER

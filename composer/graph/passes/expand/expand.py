@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
-from blocks.core import Library, Part, ports
-from composer.diagnostics import Diagnostic, Span
-from composer.graph.ir import GraphInput, Known, Program
-from composer.graph.passes.expand.block_choice import Choices
+from blocks.core import Part
+from composer.graph.ir import GraphInput
+from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.expand.block_uses import Uses
-from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Site
+from composer.graph.passes.expand.builders import Binding, Broken, GraphBuilder, NodeBuilder, Scope, Site
 from composer.graph.passes.expand.composite_blocks import Composites
 from composer.graph.passes.expand.definition_instances import Instances
-from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion, TooMuch, once
-from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
+from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
+from composer.graph.passes.expand.evaluation import DEPTH
+from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
-from composer.graph.passes.expand.init_rules import starts, written_starts
 from composer.graph.passes.expand.node_options import settle
 from composer.graph.passes.expand.params import Params
 from composer.graph.passes.expand.repeats import Repeats
-from composer.graph.passes.expand.scope import Binding, Bound, Broken, Extent, Scope
-from composer.graph.passes.resolve.freeze import freeze
-from composer.graph.passes.resolve.resolve import Wiring
 from composer.language.recipe.ast import (
     BlockChoice,
     GraphBody,
     GroupDecl,
     NodeContent,
-    ParsedRecipe,
     RepeatDecl,
     ScanDecl,
     UseDecl,
@@ -40,73 +36,62 @@ NODES = 6_000
 """Nodes that are expanded one by one; a repeat whose passes agree counts once."""
 
 
-def expand(recipe: ParsedRecipe, library: Library) -> tuple[Program | None, tuple[Diagnostic, ...]]:
-    """The graph of a recipe, and what is wrong with it: only the sound part of the graph then, or none at all."""
-    expander = Expander(recipe, library)
-    return expander.program(), tuple(once([*recipe.diagnostics, *expander.report.diagnostics]))
+def expand(state: Compilation) -> Compilation:
+    """Write out shorthands, conditions, slots and the passes of repeats.
+
+    Before:
+        graph:
+          mlp: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 16}}
+    After:
+        mlp: a group of norm, body, add
+    """
+    assert state.parsed is not None
+    broken: dict[str, Binding] = {key.text: Broken(key.span) for key in _keys(state.parsed.root, "params")}
+    expansion = Expansion(state.parsed, state.library, broken)
+    state = replace(state, expansion=expansion)
+    try:
+        Expander(expansion).recipe()
+    except TooMuch:
+        return state.reported(stopped=True)
+    return state.reported()
 
 
 class Expander:
-    """One run of `expand`."""
+    """Writes a recipe out."""
 
-    def __init__(self, recipe: ParsedRecipe, library: Library) -> None:
-        self.recipe, self.library = recipe, library
-        self.report = ErrorReport()
-        self.values = Evaluator(self.report)
-        self.choices = Choices(recipe, self.values)
-        self.fields = Fields(self)
-        self.uses = Uses(self)
-        self.repeats = Repeats(self)
-        self.composites = Composites(self)
-        self.instances = Instances(self)
-        self.all_nodes: list[NodeBuilder] = []
-        self.all_graphs: list[GraphBuilder] = []
+    def __init__(self, expansion: Expansion) -> None:
+        self.expansion = expansion
+        self.report, self.values = expansion.report, expansion.values
+        fields = Fields(expansion, self)
+        self.instances = Instances(expansion, self)
+        self.uses = Uses(expansion, fields, self.instances, Composites(expansion, self, fields))
+        self.repeats = Repeats(expansion, self)
         self.depth = 0
-        self.root = self.graph(None)
-        self.values_of_recipe: dict[str, Binding] = {key.text: Broken(key.span) for key in _keys(recipe.root, "params")}
-        """What the params of the recipe are."""
 
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is wrong so far."""
-        return not any(found.severity == "error" for found in [*self.recipe.diagnostics, *self.report.diagnostics])
+    def recipe(self) -> None:
+        """Write out the whole recipe.
 
-    def program(self) -> Program | None:
-        """The program, unless mistakes leave none."""
-        recipe, root, values = self.recipe, self.root, self.values_of_recipe
-        scope = Scope(root, values)
-        params = Params(recipe.params, self.values)
+        Raises:
+            TooMuch: where it comes to too many nodes, which is reported.
+        """
+        expansion, declared = self.expansion, self.expansion.recipe
+        root, values, scope = expansion.root, expansion.params, expansion.scope
+        params = Params(declared.params, self.values)
         params.settle(scope, values)
-        params.unused(recipe.root, recipe.name_scalar.span.source)
-        for declared in recipe.inputs:
-            root.inputs[declared.name] = GraphInput(declared.name, type=declared.type)
-        root.failed.update(key.text for key in _keys(recipe.root, "inputs") if key.text not in root.inputs)
-        if "inputs" not in recipe.root:
+        params.unused(declared.root, declared.name_scalar.span.source)
+        for item in declared.inputs:
+            root.inputs[item.name] = GraphInput(item.name, type=item.type)
+        root.failed.update(key.text for key in _keys(declared.root, "inputs") if key.text not in root.inputs)
+        if "inputs" not in declared.root:
             root.failed.add("input")
-        try:
-            self.body(recipe.body, root, scope)
-            losses = self._losses(root, scope)
-            wiring = Wiring(self)
-            positions = wiring.connect(root, [(name, span, reference, scope) for name, span, reference in recipe.positions])
-        except TooMuch:
-            return None
-        assert not self.sound or not any(node.broken for node in self.all_nodes), "a mistake that nobody was told of"
-        self.instances.unused()
-        rules = tuple(written_starts(recipe.init, scope, self.values))
-        graph = freeze(root, self.report.diagnostics)
-        if graph is None:
-            return None
-        if recipe.definitions:
-            rules = (*starts(graph), *rules)
-        plain = {name: binding.value for name, binding in values.items() if isinstance(binding, Bound)}
-        origins = {name: binding.span for name, binding in values.items() if not isinstance(binding, Extent)}
-        return Program(recipe, graph, recipe.inputs, plain, origins, tuple(positions), rules, losses, self.sound)
+        self.body(declared.body, root, scope)
+        expansion.losses = self._losses(root, scope)
 
     def _losses(self, root: GraphBuilder, scope: Scope) -> dict[str, str]:
         """A node for each of the recipe's own losses, out of the sight of references; the name of each."""
         above = root.fresh("losses")
         found = {}
-        for declared in self.recipe.losses:
+        for declared in self.expansion.recipe.losses:
             site = Site(f"{above}.{declared.name}", root, declared.span, "")
             node = self.report.attempt(partial(self.node, declared.what, scope, site))
             if node is not None:
@@ -116,20 +101,6 @@ class Expander:
         return found
 
     # -- graphs
-
-    def graph(self, holder: NodeBuilder | None, *, sealed: bool = False) -> GraphBuilder:
-        """An empty graph in the node that holds it."""
-        graph = GraphBuilder(holder, sealed)
-        if sealed:
-            graph.inputs["input"] = GraphInput("input")
-        self.all_graphs.append(graph)
-        return graph
-
-    def inside(self, holder: NodeBuilder, ports: Iterable[str]) -> GraphBuilder:
-        """The graph of a node, with an input for each of the ports that something is wired to."""
-        holder.graph = self.graph(holder)
-        holder.graph.inputs |= {port: GraphInput(port) for port in ports if port in holder.edges}
-        return holder.graph
 
     def body(self, body: GraphBody, graph: GraphBuilder, scope: Scope) -> None:
         """Writes nodes into a graph."""
@@ -161,7 +132,7 @@ class Expander:
         Raises:
             Stop: where there is none, which is reported.
         """
-        if len(self.all_nodes) > NODES:
+        if len(self.expansion.all_nodes) > NODES:
             hint = "passes that agree in all that they read count once"
             self.report.error("too-many-nodes", site.span, f"more than {NODES:,} nodes differ from one another", hint=hint)
             raise TooMuch
@@ -186,41 +157,26 @@ class Expander:
             self.depth -= 1
             self.report.inside = before
 
-    def new(self, site: Site, span: Span) -> NodeBuilder:
-        """A node that is nothing yet."""
-        node = NodeBuilder(site.name, site.home, site.span, span)
-        self.all_nodes.append(node)
-        return node
-
     def _choice(self, what: BlockChoice, scope: Scope, site: Site) -> NodeBuilder:
-        target, place = self.choices.choose(what, scope)
+        target, place = self.expansion.choices.choose(what, scope)
         if target is None:
-            node = self.new(site, what.span)
+            node = self.expansion.new(site, what.span)
             node.edges["x"] = site.implied("x")
             return node
         if isinstance(target, Part):
-            return self.default(target, site)
+            return self.expansion.default(target, site)
         around = site.home.holder.part if site.home.holder is not None else None
         if around is not None and not is_defined(around):  # a slot's own text, not the expansion that uses it
             site = site.at(target.type_span if isinstance(target, UseDecl) else target.span)
         inside = Scope(place.graph, place.values, place.outer, place.inside or scope.inside, place.library)
         return self.node(target, inside, site.filling() if place is not scope else site)
 
-    def default(self, part: Part, site: Site) -> NodeBuilder:
-        """A node for a part that is the default of a slot."""
-        node = self.new(site, site.span)
-        node.part = type(part)
-        node.fields = {key: Known(getattr(part, key), site.span) for key in type(part).model_fields}
-        port = next(iter(ports(type(part))))
-        node.edges[port] = site.implied(port)
-        return node
-
     def _group(self, what: GroupDecl | ScanDecl, scope: Scope, site: Site) -> NodeBuilder:
-        node = self.new(site, what.span)
+        node = self.expansion.new(site, what.span)
         settle(node, what.settings, scope, site, self.values)
         if isinstance(what, ScanDecl):
             node.axis = (what.axis, what.axis_span)
-        inner = self.inside(node, node.edges)
+        inner = self.expansion.inside(node, node.edges)
         self.body(what.body, inner, scope.within(inner))
         return node
 

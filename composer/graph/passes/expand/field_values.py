@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blocks.core import Block, Builtin, Part, fields, is_node
 from blocks.core.fields import Boolean, BooleanMap, ListOf, OneOf, SlotOf
 from blocks.core.fields import Field as FieldSpec
-from composer.diagnostics import Label, Span
-from composer.graph.ir import FieldValue, Items, Known, PartValue, Pending
-from composer.graph.passes.expand.builders import NodeBuilder, Site
-from composer.graph.passes.expand.error_report import StopExpansion, labels
-from composer.graph.passes.expand.evaluation import axis_names, convert, paths
-from composer.graph.passes.expand.mask_expressions import Masks
-from composer.graph.passes.expand.scope import Deferred, Scope
-from composer.language.expressions.ast import Expression, RefPath
-from composer.language.expressions.evaluator import evaluate, evaluate_word
-from composer.language.expressions.functions import FUNCTIONS
-from composer.language.expressions.parser import ExpressionError, names
+from composer.diagnostics import Span
+from composer.graph.ir import Items, Known, PartValue
+from composer.graph.passes.expand.builders import NodeBuilder, Scope, Site
+from composer.graph.passes.expand.error_report import StopExpansion
+from composer.graph.passes.expand.expansion import Expansion, Writer
+from composer.graph.passes.expand.field_numbers import field_number
+from composer.graph.passes.expand.mask_expressions import MaskReader
+from composer.language.expressions.ast import RefPath
+from composer.language.expressions.evaluator import evaluate_word
 from composer.language.recipe.ast import (
     BlockChoice,
     BoolsValue,
@@ -39,19 +36,14 @@ from composer.language.recipe.ast import (
     UseDecl,
     WrittenValue,
 )
-from composer.language.recipe.keys import VALUE_WORDS
-from composer.language.unknown_names import unknown
-
-if TYPE_CHECKING:
-    from composer.graph.passes.expand.expand import Expander
 
 
 class Fields:
     """Reads what is written for fields."""
 
-    def __init__(self, expander: Expander) -> None:
-        self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
-        self.masks = Masks(self.library, self.values, self)
+    def __init__(self, expansion: Expansion, writer: Writer) -> None:
+        self.expansion, self.writer, self.library = expansion, writer, expansion.library
+        self.values, self.report = expansion.values, expansion.report
 
     def field(self, written: WrittenValue, field: FieldSpec, part: type[Part], scope: Scope, node: NodeBuilder | None) -> Any:
         """A field's value in one place.
@@ -64,7 +56,7 @@ class Fields:
             case TextValue():
                 return Known(written.text, written.span)
             case MaskValue():
-                return self.masks.mask(written.expression, scope, node, field)
+                return MaskReader(self.library, self.values, node, field).mask(written.expression, scope)
             case SlotValue():
                 return self._slot(written.what, written.span, form, scope, node, field)
             case ListValue():
@@ -87,44 +79,14 @@ class Fields:
             case Boolean() | BooleanMap():
                 return Known(self.values.boolean(expression, place, written.span), written.span)
             case _:
-                return self.number(expression, place, form, part, field, written.span)
-
-    def number(
-        self, expression: Expression, scope: Scope, form: Any, part: type[Part], field: FieldSpec, span: Span
-    ) -> FieldValue:
-        values, origins = self.values.plain(expression, scope)
-        sizes = self.values.sizes(expression, scope)
-        missing = names(expression) - values.keys() - VALUE_WORDS
-        if not missing:
-            try:
-                return Known(convert(evaluate(expression, values), form, field.name, span, expression), span, origins)
-            except ExpressionError as error:
-                raise ExpressionError(replace(error.diagnostic, labels=labels(origins, span))) from None
-        symbols = axis_names(part)
-        strange = sorted(missing - symbols - sizes.keys())
-        if strange:
-            path = next(step for step in paths(expression) if step.steps[0].name == strange[0])
-            held = scope.values.get(strange[0])
-            if isinstance(held, Deferred):
-                self.report.error(
-                    "not-a-number", path.span, f"`{strange[0]}` is a block, not a number", labels=(Label(held.span, "set here"),)
-                )
-            elif path.steps[0].arguments is not None:
-                self.report.diagnostics.append(
-                    unknown("unknown-name", path.steps[0].name_span, "function", strange[0], sorted(FUNCTIONS))
-                )
-            else:
-                known = [*scope.values, *sorted(symbols - fields(part).keys())]
-                self.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], known))
-            raise StopExpansion
-        return Pending(expression, tuple(sorted({**values, **sizes}.items())), span, origins)
+                return field_number(self.values, expression, place, form, part, field, written.span)
 
     def _slot(self, what: NodeContent, span: Span, form: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> Any:
         assert isinstance(form, SlotOf)
         place = scope
         target: NodeContent | Part | None = what
         if isinstance(what, BlockChoice):
-            target, place = self.expander.choices.choose(what, scope)
+            target, place = self.expansion.choices.choose(what, scope)
         if target is None:
             if not field.nullable:
                 self.report.error("not-optional", span, f"the slot `{field.name}` cannot be empty")
@@ -146,9 +108,9 @@ class Fields:
             )
             raise StopExpansion
         if is_node(form.family) or (part is not None and is_node(part)) or part is None:
-            sealed = self.expander.graph(node, sealed=True)
+            sealed = self.expansion.graph(node, sealed=True)
             inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
-            return self.expander.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
+            return self.writer.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
         assert isinstance(target, UseDecl)
         settings = target.settings
         if settings.edges or settings.when or settings.tie:
@@ -181,7 +143,7 @@ class Fields:
         if isinstance(default, Builtin):
             return None
         if is_node(type(default)):
-            return self.expander.default(default, Site(field.name, self.expander.graph(node, sealed=True), span, "input"))
+            return self.expansion.default(default, Site(field.name, self.expansion.graph(node, sealed=True), span, "input"))
         values = ((key, Known(getattr(default, key), span)) for key in type(default).model_fields)
         return PartValue(type(default), tuple(values), span)
 

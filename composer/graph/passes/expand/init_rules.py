@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from composer.diagnostics import Span
-from composer.graph.ir import BlockNode, Graph, GroupNode, Node, RepeatNode, ScanNode, SlotNode
+from composer.graph.anatomy import IR
+from composer.graph.ir import Graph, GroupNode, Node
+from composer.graph.passes.expand.builders import Scope
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.graph.passes.expand.scope import Scope
+from composer.graph.visit import Fold, Inside
 from composer.language.expressions.evaluator import as_float
 from composer.language.patterns import below
 from composer.language.recipe.ast import ExpressionValue, InitRule
@@ -33,25 +35,22 @@ def _number(written: ExpressionValue, scope: Scope, values: Evaluator) -> float:
     return as_float(values.evaluate(written.expression, scope), written.span)
 
 
-def starts(graph: Graph, prefix: str = "") -> Iterator[Start]:
+def starts(graph: Graph) -> list[Start]:
     """The patterns of every block below, with the names that they have in the model; the innermost first, so that those of what
     stands around it win."""
-    for node in graph.nodes:
-        yield from _of_node(node, f"{prefix}{node.name}.")
+    return Fold(IR, _below_node, _below_graph, lambda graph: graph.nodes).graph(graph)
 
 
-def _of_node(node: Node, prefix: str) -> Iterator[Start]:
-    match node:
-        case GroupNode(graph=graph, init=init):
-            yield from starts(graph, prefix)
-            for pattern, how, value, span in init:
-                yield below(prefix, pattern), how, value, span
-        case ScanNode(graph=graph):
-            yield from starts(graph, prefix)
-        case RepeatNode(passes=passes, share=share):
-            for index, one in enumerate(passes if share is None else passes[:1]):
-                yield from starts(one.graph, f"{prefix}{index}." if share is None else prefix)
-        case BlockNode(fields=fields):
-            for _, filled in fields:
-                if isinstance(filled, SlotNode):
-                    yield from _of_node(filled.node, f"{prefix}*")
+def _below_node(node: Node, inside: Inside[Graph, list[Start], list[Start]]) -> list[Start]:
+    """Those of a node and of what is in it, by the names below the node; what fills a slot may have any name there."""
+    found = [start for passes, inner in inside.regions for one in passes if one.owner for start in _under(one.name, inner)]
+    found += _under("*", (start for _, slot in inside.slots for start in slot))
+    return [*found, *(node.init if isinstance(node, GroupNode) else ())]
+
+
+def _below_graph(graph: Graph, found: list[list[Start]]) -> list[Start]:
+    return [start for node, inner in zip(graph.nodes, found, strict=True) for start in _under(f"{node.name}.", inner)]
+
+
+def _under(prefix: str, found: Iterable[Start]) -> list[Start]:
+    return [(below(prefix, pattern), how, value, span) for pattern, how, value, span in found]

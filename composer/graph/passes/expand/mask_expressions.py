@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blocks.core import Library, Part, fields, is_node
 from blocks.core.fields import Field as FieldSpec
@@ -11,10 +11,10 @@ from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Not, Or
 from composer.diagnostics import Label
 from composer.graph.ir import EdgePort, FieldValue, Known, PartValue
-from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge
+from composer.graph.passes.expand.builders import Bound, Broken, Deferred, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import DEPTH, Evaluator
-from composer.graph.passes.expand.scope import Bound, Broken, Deferred, Scope
+from composer.graph.passes.expand.field_numbers import field_number
 from composer.language.expressions.ast import Binary, Expression, RefPath, Slice, Unary
 from composer.language.expressions.functions import FUNCTIONS
 from composer.language.recipe.ast import (
@@ -23,37 +23,30 @@ from composer.language.recipe.ast import (
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlScalar
 
-if TYPE_CHECKING:
-    from composer.graph.passes.expand.field_values import Fields
-
-
 PREDICATES = 1_000
 """Of one mask, those of the masks that it names included."""
 
 
-class Masks:
-    """Reads mask expressions; the nodes that they name become edges of the block that holds the mask."""
+class MaskReader:
+    """Reads the mask of one field; the nodes that it names become edges of the block that holds it."""
 
-    def __init__(self, library: Library, values: Evaluator, fields_: Fields) -> None:
-        self.library, self.values, self.report, self.fields = library, values, values.report, fields_
-        self.depth = self.predicates = 0
+    def __init__(self, library: Library, values: Evaluator, node: NodeBuilder | None, field: FieldSpec) -> None:
+        self.library, self.values, self.report, self.node, self.field = library, values, values.report, node, field
+        self.predicates = 0
+        """How many there are so far."""
 
-    def mask(self, expression: Expression, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
-        """A mask expression as parts."""
-        self.depth = self.predicates = 0
-        return self._mask(expression, scope, node, field)
-
-    def _mask(self, expression: Expression, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+    def mask(self, expression: Expression, scope: Scope, depth: int = 0) -> PartValue | Known:
+        """A mask expression as parts; `depth` names have led to it."""
         expression = self.values.branch(expression, scope)
         match expression:
             case Binary(operator="and" | "or" as operator, left=left, right=right):
                 part = And if operator == "and" else Or
-                sides = self._mask(left, scope, node, field), self._mask(right, scope, node, field)
+                sides = self.mask(left, scope, depth), self.mask(right, scope, depth)
                 return PartValue(part, tuple(zip(part.model_fields, sides, strict=True)), expression.span)
             case Unary(operator="not", operand=operand):
-                return PartValue(Not, ((next(iter(Not.model_fields)), self._mask(operand, scope, node, field)),), expression.span)
+                return PartValue(Not, ((next(iter(Not.model_fields)), self.mask(operand, scope, depth)),), expression.span)
             case RefPath(steps=(step,)):
-                return self._predicate(expression, step, scope, node, field)
+                return self._predicate(expression, step, scope, depth)
         self.report.error(
             "mask-form",
             expression.span,
@@ -62,7 +55,7 @@ class Masks:
         )
         raise StopExpansion
 
-    def _predicate(self, path: RefPath, step: Any, scope: Scope, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+    def _predicate(self, path: RefPath, step: Any, scope: Scope, depth: int) -> PartValue | Known:
         self.predicates += 1
         if self.predicates > PREDICATES:
             self.report.error("too-many-nodes", path.span, f"a mask has at most {PREDICATES:,} predicates")
@@ -71,14 +64,14 @@ class Masks:
         if isinstance(binding, Broken):
             raise StopExpansion
         if isinstance(binding, Deferred) and step.arguments is None:
-            return self._held_mask(binding, path, node, field)
+            return self._held_mask(binding, path, depth)
         name = step.name
         if isinstance(binding, Bound) and isinstance(binding.value, str) and step.arguments is None:
             name = binding.value
         known = self.library.of(Mask)
         if name == "none":
             self.report.error(
-                "not-optional", path.span, f"`{field.name}` cannot be empty", hint="`full` lets every query see every key"
+                "not-optional", path.span, f"`{self.field.name}` cannot be empty", hint="`full` lets every query see every key"
             )
             raise StopExpansion
         if name not in known:
@@ -97,12 +90,12 @@ class Masks:
             )
             raise StopExpansion
         pairs = zip(parameters, arguments, strict=False)
-        values = tuple((f.name, self._mask_argument(f, argument, part, scope, node)) for f, argument in pairs)
+        values = tuple((f.name, self._mask_argument(f, argument, part, scope)) for f, argument in pairs)
         if any(isinstance(value, Known) and value.value is None for _, value in values):
             return PartValue(known["full"], (), path.span)  # what an empty edge would say is true everywhere
         return PartValue(part, values, path.span)
 
-    def _held_mask(self, binding: Deferred, path: RefPath, node: NodeBuilder | None, field: FieldSpec) -> PartValue | Known:
+    def _held_mask(self, binding: Deferred, path: RefPath, depth: int) -> PartValue | Known:
         held = binding.holds
         expression = held.expression if isinstance(held, MaskValue) else None
         if isinstance(held, YamlScalar):
@@ -110,15 +103,11 @@ class Masks:
             if expression is None:
                 raise StopExpansion  # it cannot be read, which has been reported
         if expression is not None:
-            self.depth += 1
-            try:
-                if self.depth > DEPTH:
-                    message = f"more than {DEPTH} names lead from one to the next here"
-                    self.report.error("too-deep", path.span, message, hint="does a mask hold itself?")
-                    raise StopExpansion
-                return self._mask(expression, binding.scope, node, field)
-            finally:
-                self.depth -= 1
+            if depth == DEPTH:
+                message = f"more than {DEPTH} names lead from one to the next here"
+                self.report.error("too-deep", path.span, message, hint="does a mask hold itself?")
+                raise StopExpansion
+            return self.mask(expression, binding.scope, depth + 1)
         if isinstance(held, Part) and not is_node(type(held)):
             return PartValue(
                 type(held), tuple((key, Known(getattr(held, key), path.span)) for key in type(held).model_fields), path.span
@@ -126,9 +115,7 @@ class Masks:
         self.report.error("mask-form", path.span, f"`{path.text}` holds no mask", labels=(Label(binding.span, "set here"),))
         raise StopExpansion
 
-    def _mask_argument(
-        self, field: FieldSpec, argument: Any, part: type[Part], scope: Scope, node: NodeBuilder | None
-    ) -> FieldValue:
+    def _mask_argument(self, field: FieldSpec, argument: Any, part: type[Part], scope: Scope) -> FieldValue:
         form = field.form
         if isinstance(argument, Slice):
             self.report.error("mask-arguments", argument.span, f"a range is no argument of {part.kind}")
@@ -143,19 +130,19 @@ class Masks:
             form = form.number if is_number else NodeName()
         if not isinstance(form, NodeName):
             found, place = self.values.chase(expression, scope)
-            return self.fields.number(found, place, form, part, field, argument.span)
+            return field_number(self.values, found, place, form, part, field, argument.span)
         if isinstance(expression, RefPath) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
             return Known(None, argument.span)
         if not isinstance(expression, RefPath):
             self.report.error("mask-edge", argument.span, f"{part.kind} takes a node or an input, not a number")
             raise StopExpansion
-        if node is None:
+        if self.node is None:
             self.report.error("mask-edge", argument.span, "a mask that names a node cannot stand here")
             raise StopExpansion
         base = f"{part.kind}_{'_'.join(step.name for step in expression.steps)}"
         port, count = base, 1
-        while port in node.edges and node.edges[port].references != (expression,):
+        while port in self.node.edges and self.node.edges[port].references != (expression,):
             count += 1
             port = f"{base}_{count}"
-        node.edges[port] = PendingEdge(port, (expression,), scope, argument.span)
+        self.node.edges[port] = PendingEdge(port, (expression,), scope, argument.span)
         return Known(EdgePort(port), argument.span)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from blocks.core import ports
-from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Site
+from composer.graph.passes.expand.builders import NodeBuilder, PendingEdge, PendingTie, Scope, Site
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.graph.passes.expand.scope import Scope
 from composer.language.recipe.ast import EdgeDecl, NodeOptions
 
 FIRST = "input"

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.ir import GraphInput
-from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PassBuilder, Site
+from composer.graph.passes.expand.builders import (
+    Binding,
+    Bound,
+    Broken,
+    Deferred,
+    GraphBuilder,
+    NodeBuilder,
+    PassBuilder,
+    Scope,
+    Site,
+)
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
+from composer.graph.passes.expand.expansion import Expansion, Writer
 from composer.graph.passes.expand.node_options import settle
-from composer.graph.passes.expand.scope import Binding, Bound, Broken, Deferred, Scope
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.free_names import identifiers
@@ -26,10 +36,6 @@ from composer.language.recipe.ast import (
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
 from composer.memo import Memo, Same
 
-if TYPE_CHECKING:
-    from composer.graph.passes.expand.expand import Expander
-
-
 PASSES = 4_000
 """Passes of one repeat."""
 VALUES = 40_000
@@ -41,8 +47,9 @@ TOTAL = 1_000_000
 class Repeats:
     """Works out the passes of repeats."""
 
-    def __init__(self, expander: Expander) -> None:
-        self.expander, self.library, self.values, self.report = expander, expander.library, expander.values, expander.report
+    def __init__(self, expansion: Expansion, writer: Writer) -> None:
+        self.expansion, self.writer, self.library = expansion, writer, expansion.library
+        self.values, self.report = expansion.values, expansion.report
         self.free: Memo[Same[Any], frozenset[str]] = Memo()
         self.sizes: Memo[NodeBuilder, int] = Memo()
         self.count = 0
@@ -50,7 +57,7 @@ class Repeats:
 
     def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
         """The node of a repeat."""
-        node = self.expander.new(site, what.span)
+        node = self.expansion.new(site, what.span)
         settle(node, what.settings, scope, site, self.values)
         if node.dropped:
             return self._dropped_repeat(node, what, scope)
@@ -101,22 +108,22 @@ class Repeats:
             key = self._key(values, self._free(what.body), {what.index, node.name}, index)
             plain = tuple((name, binding.value) for name, binding in values.items() if isinstance(binding, Bound))
             known = shared.get(key)
-            graph = known or self.expander.graph(node)
+            graph = known or self.expansion.graph(node)
             passes.append(PassBuilder(graph, plain))
             if known is None:
                 shared[key] = graph
                 graph.pass_index = index
                 graph.inputs |= {port: GraphInput(port) for port in node.edges}
-                self.expander.body(what.body, graph, place.within(graph, values))
+                self.writer.body(what.body, graph, place.within(graph, values))
 
     def _dropped_repeat(self, node: NodeBuilder, what: RepeatDecl, scope: Scope) -> NodeBuilder:
         """A repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
-        inner = self.expander.inside(node, node.edges)
+        inner = self.expansion.inside(node, node.edges)
         here = node.name_span
         names = {port: RefPath((PathStep(port, None, here, here),), here) for port in node.edges}
         settings = NodeOptions(tuple(EdgeDecl(port, here, (name,)) for port, name in names.items()))
         repeat = RepeatDecl(what.count, what.index, what.index_span, what.each, what.body, settings, what.span, what.share)
-        self.expander.body(GraphBody((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
+        self.writer.body(GraphBody((NodeDecl(node.name, node.name_span, repeat),), (), what.span), inner, scope.within(inner))
         return node
 
     def _size(self, node: NodeBuilder) -> int:

@@ -7,12 +7,12 @@ from typing import Any
 from blocks.core import fields
 from composer.diagnostics import Label
 from composer.graph.ir import BlockNode, GroupNode
-from composer.graph.passes.infer.type_errors import TypeErrors
-from composer.graph.passes.infer.type_patterns import Mismatch, TypePattern, agree, match, pattern
+from composer.graph.passes.infer.type_errors import Surroundings
+from composer.graph.type_patterns import Mismatch, TypePattern, agree, match, pattern
 from composer.graph.types import InputTypes, TensorType, Unknown, each_of
 
 
-def lengths(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> dict[str, Any]:
+def lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
     """The lengths by the names of the axes.
 
     Raises:
@@ -24,11 +24,11 @@ def lengths(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> dict[st
         for index, one in enumerate(each_of(types) if text else ()):
             assert isinstance(one, TensorType)
             if not part.broadcasts and port + "*" not in part.inputs:
-                with mistakes.fitting(node, port):
+                with here.fitting(node, port):
                     match(pattern(text), one, known, fixed)
             elif one.dtype != pattern(text).dtype:
                 place = index if isinstance(types, tuple) else None
-                mistakes.at_port(node, port, "type-mismatch", f"port {port} of {part.kind} takes {text}, not {one}", index=place)
+                here.at_port(node, port, "type-mismatch", f"port {port} of {part.kind} takes {text}, not {one}", index=place)
     if "xs" in given:
         known["inputs"] = len(each_of(given["xs"]))
     for name, other in part.axis_defaults.items():
@@ -37,7 +37,7 @@ def lengths(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> dict[st
     return known
 
 
-def demand(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> None:
+def demand(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
     """Reports optional inputs of the model at ports that cannot do without."""
     for port, types in given.items():
         if not declared_type(node, port) or port + "?" in node.part.inputs:
@@ -47,10 +47,10 @@ def demand(node: BlockNode, given: InputTypes, mistakes: TypeErrors) -> None:
                 message = f"an optional input may be absent, and port {port} of {node.part.kind} cannot do without"
                 hint = "feed it to a mask or an optional port, or give the input a default"
                 place = index if isinstance(types, tuple) else None
-                mistakes.at_port(node, port, "optional-edge", message, hint, index=place)
+                here.at_port(node, port, "optional-edge", message, hint, index=place)
 
 
-def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], mistakes: TypeErrors) -> None:
+def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surroundings) -> None:
     """Holds what the fields say of axes against what is given.
 
     Raises:
@@ -59,7 +59,7 @@ def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], mistakes: Ty
     for port, types in given.items():
         text = declared_type(node, port)
         if text and isinstance(types, TensorType):
-            with mistakes.fitting(node, port):
+            with here.fitting(node, port):
                 agree(pattern(text), types, sizes)
 
 
@@ -68,7 +68,7 @@ def declared_type(node: BlockNode, port: str) -> str:
     return next((text for name, text in node.part.inputs.items() if name.rstrip("?*") == port), "")
 
 
-def extents(node: GroupNode, given: InputTypes, mistakes: TypeErrors) -> dict[str, Any] | None:
+def extents(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str, Any] | None:
     """The lengths of the axes that a block takes which a recipe defines; None where it is given something else."""
     sizes: dict[str, Any] = {}
     fits = True
@@ -88,6 +88,6 @@ def extents(node: GroupNode, given: InputTypes, mistakes: TypeErrors) -> dict[st
         except (Mismatch, KeyError) as wrong:
             message = wrong.message if isinstance(wrong, Mismatch) else f"needs {wrong}, which nothing here gives"
             what = f"port {port.port} of {node.part.kind if node.part else node.name} {message}"
-            mistakes.at_port(node, port.port, "type-mismatch", what, more=(Label(port.type.span, "declared here"),))
+            here.at_port(node, port.port, "type-mismatch", what, more=(Label(port.type.span, "declared here"),))
             fits = False
     return sizes if fits else None

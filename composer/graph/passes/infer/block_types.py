@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from blocks.core import BlockError, Part, fields
-from composer.graph.ir import BlockNode
+from composer.diagnostics import Declaration
+from composer.graph.ir import BlockNode, Program
+from composer.graph.passes.check_causality import Writing
 from composer.graph.passes.expand.error_report import StopExpansion
-from composer.graph.passes.expand.scope import Declaration
 from composer.graph.passes.infer.axis_lengths import demand, hold, lengths
-from composer.graph.passes.infer.block_weights import WeightTyper
+from composer.graph.passes.infer.block_weights import NodeTyper, WeightTyper
 from composer.graph.passes.infer.broadcast import expand_axes
-from composer.graph.passes.infer.computed_fields import Computed, Inline, plain
-from composer.graph.passes.infer.type_patterns import Mismatch, fill, pattern
-from composer.graph.typed import TypedBlock
+from composer.graph.passes.infer.computed_fields import FieldComputer, Inline, plain
+from composer.graph.passes.infer.type_errors import Surroundings
+from composer.graph.type_patterns import Mismatch, fill, pattern
+from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Types, Unknown, each_given, each_of
 from composer.language.expressions.parser import ExpressionError
-
-if TYPE_CHECKING:
-    from composer.graph.passes.infer.infer import Inference
 
 Expansions: TypeAlias = tuple[tuple[int | None, ...], ...]
 """For each input, which of its axes stands at each axis of the output."""
@@ -29,39 +28,37 @@ Expansions: TypeAlias = tuple[tuple[int | None, ...], ...]
 class BlockTyper:
     """Types blocks, one by one."""
 
-    def __init__(self, inference: Inference) -> None:
-        self.inference, self.mistakes = inference, inference.mistakes
-        self.computed = Computed(inference)
+    def __init__(self, program: Program, writing: Writing, typed: NodeTyper) -> None:
+        self.program, self.writing, self.typed = program, writing, typed
 
-    def block(self, node: BlockNode, given: InputTypes) -> TypedBlock:
+    def block(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
         """The block in place, or one of no known types where something is wrong, which is reported."""
         nothing = dict.fromkeys([*(name.rstrip("?") for name in node.part.outputs), "y"], UNKNOWN)
         failed = TypedBlock(node, Inline(), {}, given, nothing, (), {}, {})
         if node.broken or any(isinstance(one, Unknown) for one in each_given(given)):
             return failed
         try:
-            return self._typed(node, given)
+            return self._typed(node, given, here)
         except BlockError as no:
-            self.mistakes.rejected(node, no)
+            here.rejected(node, no)
         except ExpressionError as error:
             found = error.diagnostic
-            self.mistakes.report(replace(found, span=node.name_span) if isinstance(found.span.source, Declaration) else found)
+            here.report(replace(found, span=node.name_span) if isinstance(found.span.source, Declaration) else found)
         except StopExpansion:
             pass
         return failed
 
-    def _typed(self, node: BlockNode, given: InputTypes) -> TypedBlock:
+    def _typed(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
         wired = frozenset(given)
-        part, sizes = self._part(node, wired, self._lengths(node, given))
+        part, sizes = self._part(node, wired, self._lengths(node, given, here), here)
         sizes |= part.constants(given, sizes)
-        hold(node, given, sizes, self.mistakes)
-        writing = self.inference.writing
-        writing.masks(node, part, given, sizes)
+        hold(node, given, sizes, here)
+        self.writing.masks(node, part, given, sizes, here)
         for no in part.warn(sizes, wired):
-            self.mistakes.rejected(node, no, "warning")
-        outputs, expansions = self._outputs(node, part, given, sizes)
-        writing.block(node, part, outputs, sizes)
-        learned = WeightTyper(self.inference, node, part, sizes)
+            here.rejected(node, no, "warning")
+        outputs, expansions = self._outputs(node, part, given, sizes, here)
+        self.writing.block(node, part, outputs, sizes, here)
+        learned = WeightTyper(node, part, sizes, here, self.writing, self.typed)
         held = learned.holdings(given)
         return TypedBlock(
             node,
@@ -76,25 +73,28 @@ class BlockTyper:
             buffers=learned.buffers(),
         )
 
-    def _lengths(self, node: BlockNode, given: InputTypes) -> dict[str, Any]:
-        if node.name not in self.inference.program.losses.values():
-            demand(node, given, self.mistakes)
-        known = lengths(node, given, self.mistakes)
+    def _lengths(self, node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
+        if node.name not in self.program.losses.values():
+            demand(node, given, here)
+        known = lengths(node, given, here)
         for port, axis in node.part.position_inputs.items():
-            if port not in given and isinstance(named := self.positions(str(known.get(axis))), TensorType):
+            if port not in given and isinstance(named := self.positions(str(known.get(axis)), here.root), TensorType):
                 known.setdefault("...", named.axes[:-1])
         return known
 
-    def positions(self, axis: str) -> Types | None:
+    def positions(self, axis: str, root: TypedGraph | None) -> Types | None:
         """The type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
-        ref, root = dict(self.inference.program.positions).get(axis), self.inference.root
+        ref = dict(self.program.positions).get(axis)
         if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:
             return None
         return root.type_of(ref)
 
-    def _part(self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any]) -> tuple[Part, dict[str, Any]]:
+    def _part(
+        self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any], here: Surroundings
+    ) -> tuple[Part, dict[str, Any]]:
         """The block with all its fields, and their numbers beside the lengths; derived fields once the others are accepted."""
-        values = self.computed.fields(node, known)
+        computed = FieldComputer(here)
+        values = computed.fields(node, known)
         part = node.part.model_construct(**values)
         sizes = {**plain(values), **known}
         part.check(sizes, wired)
@@ -103,14 +103,14 @@ class BlockTyper:
             return part, sizes
         for field in derived:
             if values.get(field.name) is None:
-                values[field.name] = self.computed.derive(node, field, {**sizes, **_numbers(values)})
+                values[field.name] = computed.derive(node, field, {**sizes, **_numbers(values)})
                 sizes |= _numbers({field.name: values[field.name]})
         part = node.part.model_construct(**values)
         part.check(sizes, wired)
         return part, sizes
 
     def _outputs(
-        self, node: BlockNode, part: Part, given: InputTypes, sizes: dict[str, Any]
+        self, node: BlockNode, part: Part, given: InputTypes, sizes: dict[str, Any], here: Surroundings
     ) -> tuple[dict[str, Type], Expansions]:
         several = [one for one in each_of(given.get("xs", ())) if isinstance(one, TensorType)]
         try:
@@ -118,7 +118,7 @@ class BlockTyper:
                 out, expansions = expand_axes(several)
                 return {"y": out}, expansions
         except Mismatch as wrong:
-            self.mistakes.at_port(node, "xs", "type-mismatch", f"{self.mistakes.kind(node)} {wrong.message}", index=wrong.index)
+            here.at_port(node, "xs", "type-mismatch", f"{here.kind(node)} {wrong.message}", index=wrong.index)
             raise StopExpansion from None
         types = part.output_types(given, sizes)
         table = types if types is not None else type(part).outputs

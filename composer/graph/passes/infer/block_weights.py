@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from blocks.core import LinearWeights, Part, Slot, Tensor
 from blocks.core.weights import Init
 from composer.diagnostics import Diagnostic
-from composer.graph.ir import BlockNode, Graph, SlotNode
+from composer.graph.anatomy import TYPED, slots
+from composer.graph.ir import BlockNode, Graph, Node, SlotNode
+from composer.graph.passes.check_causality import Writing
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.infer.computed_fields import plain
-from composer.graph.passes.infer.type_patterns import declared, fill, pattern, size
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedParameter, TypedRepeat
+from composer.graph.passes.infer.type_errors import Surroundings
+from composer.graph.type_patterns import declared, fill, pattern, size
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedParameter
 from composer.graph.types import UNKNOWN, InputTypes, TensorType, Type, Unknown, first_of
+from composer.graph.visit import Fold, Inside
 from composer.language.expressions.evaluator import evaluate
 
-if TYPE_CHECKING:
-    from composer.graph.passes.infer.infer import Inference
+NodeTyper: TypeAlias = Callable[[Node, TypedGraph, Surroundings], TypedNode]
+"""Types a node in a graph whose earlier nodes have types."""
 
 
 @dataclass(slots=True)
@@ -34,9 +38,11 @@ class Holdings:
 class WeightTyper:
     """Works out what one block holds, from the lengths of its axes and its fields."""
 
-    def __init__(self, inference: Inference, node: BlockNode, part: Part, sizes: Mapping[str, Any]) -> None:
-        self.inference, self.mistakes = inference, inference.mistakes
-        self.node, self.part, self.sizes = node, part, sizes
+    def __init__(
+        self, node: BlockNode, part: Part, sizes: Mapping[str, Any], here: Surroundings, writing: Writing, typed: NodeTyper
+    ) -> None:
+        self.node, self.part, self.sizes, self.here = node, part, sizes, here
+        self.writing, self.typed = writing, typed
         self.filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
 
     def holdings(self, given: InputTypes) -> Holdings:
@@ -91,7 +97,7 @@ class WeightTyper:
             if not isinstance(length, int):
                 message = f"`{name}` of {self.node.part.kind} would be `{length}` wide, which is known only when the model runs"
                 hint = "give that axis a number, in `inputs` or by a node before this one"
-                self.mistakes.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
+                self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
                 raise StopExpansion
             found.append(length)
         return tuple(found)
@@ -103,26 +109,26 @@ class WeightTyper:
         given, wanted = fill(pattern(slot.given), self.sizes), fill(pattern(slot.outputs or slot.given), self.sizes)
         if not slot.count:
             return self._fill(filled, given, wanted)
-        grows, self.inference.grows = self.inference.grows, None  # visits to experts are no tokens
+        grows, self.writing.grows = self.writing.grows, None  # visits to experts are no tokens
         expert = self._fill(filled, given, wanted)
-        self.inference.grows = grows
-        if isinstance(expert, TypedBlock) and (learner := next((n for n, one in expert.slots.items() if _learns(one)), None)):
+        self.writing.grows = grows
+        if isinstance(expert, TypedBlock) and (learner := next((n for n, one in slots(expert) if _learns(one)), None)):
             message = f"what fills `{learner}` of an expert has parameters, which all experts would share"
             place = filled.span if filled is not None else self.node.name_span
-            self.mistakes.report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
+            self.here.report(Diagnostic("rejected", message, place, hint="such as silu, which has none"))
             raise StopExpansion
         return _copied(expert, self._shape(name, (slot.count,))[0])
 
     def _fill(self, filled: SlotNode | None, given: Type, wanted: Type | None) -> TypedNode | None:
         if filled is None:
             return None
-        typed = self.inference.node(filled.node, TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {}))
+        typed = self.typed(filled.node, TypedGraph(Graph((), (), ()), {"input": given}, (), {}, {}), self.here)
         out = next(iter(typed.outputs.values()), UNKNOWN)
         if isinstance(out, Unknown):
             raise StopExpansion
         if isinstance(wanted, TensorType) and not wanted.agrees(out):
             message = f"what fills this slot of {self.node.part.kind} returns {out}; {wanted} is wanted"
-            self.mistakes.report(Diagnostic("type-mismatch", message, filled.span))
+            self.here.report(Diagnostic("type-mismatch", message, filled.span))
             raise StopExpansion
         return typed
 
@@ -137,13 +143,11 @@ def _copied(expert: TypedNode | None, count: int) -> TypedBlock:
     return replace(expert, parameters=stacked, copies=count)
 
 
-def _learns(node: TypedNode | None) -> bool:
+def _learns(node: TypedNode) -> bool:
     """Whether a block or a graph has parameters."""
-    match node:
-        case TypedBlock():
-            return bool(node.parameters) or any(map(_learns, node.slots.values()))
-        case TypedGroup():
-            return any(map(_learns, node.graph.nodes))
-        case TypedRepeat():
-            return any(_learns(one) for graph in node.passes for one in graph.nodes)
-    return False
+
+    def learns(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
+        own = isinstance(node, TypedBlock) and bool(node.parameters)
+        return own or any(inside.passes()) or any(below for _, below in inside.slots)
+
+    return Fold(TYPED, learns, lambda _, found: any(found)).node(node, node.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from composer.graph.passes.infer.type_patterns import Mismatch
+from composer.graph.type_patterns import Mismatch
 from composer.graph.types import Axis, TensorType
 
 

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from blocks.core import Block, BlockError, NodeRef, Part, fields
 from blocks.core.fields import BooleanMap, Field, Real
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.dims import Symbolic
-from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, PartValue, Pending, SlotNode
+from composer.graph.ir import AxisOf, BlockNode, EdgePort, FieldValue, Items, Known, Node, PartValue, Pending, SlotNode
 from composer.graph.passes.expand.error_report import StopExpansion, labels
 from composer.graph.passes.expand.evaluation import convert
-from composer.graph.passes.infer.type_patterns import Mismatch, declared, size
+from composer.graph.passes.infer.type_errors import Surroundings
+from composer.graph.type_patterns import Mismatch, declared, size
 from composer.language.expressions.ast import Value
 from composer.language.expressions.evaluator import as_int, evaluate
 from composer.language.expressions.parser import ExpressionError, names
-
-if TYPE_CHECKING:
-    from composer.graph.passes.infer.infer import Inference
 
 
 class Inline(Block):
     """A graph that fills a slot: to its holder, a block like any other."""
 
 
-class Computed:
-    """Computes fields."""
+@dataclass(frozen=True, slots=True)
+class FieldComputer:
+    """Computes the fields of a node."""
 
-    def __init__(self, inference: Inference) -> None:
-        self.inference, self.mistakes = inference, inference.mistakes
+    here: Surroundings
 
     def fields(self, node: BlockNode, sizes: Mapping[str, Any]) -> dict[str, Any]:
         """What is written for the fields, and the defaults of the others but for those that are derived.
@@ -59,7 +57,7 @@ class Computed:
                 inner = Field(field.name, field.form.item, False, None, "", False)  # type: ignore[union-attr]  # a list's form
                 return tuple(self._value(item, inner, sizes) for item in items)
             case SlotNode(node=filled):
-                return _outside(filled) if isinstance(filled, BlockNode) else Inline()
+                return _outside(filled)
             case PartValue():
                 return self._part(value, sizes)
 
@@ -75,7 +73,7 @@ class Computed:
         except BlockError as no:
             at = written.get(no.field or "")
             span = at.span if at is not None else value.span
-            self.mistakes.report(Diagnostic(no.code or "rejected", no.message, span, hint=no.hint))
+            self.here.report(Diagnostic(no.code or "rejected", no.message, span, hint=no.hint))
             raise StopExpansion from None
         return part
 
@@ -102,7 +100,7 @@ class Computed:
         for name, bound in bindings:
             match bound:
                 case AxisOf(part=part, name=axis):
-                    length = next(sizes.get(axis) for holder, sizes in reversed(self.inference.extents) if holder is part)
+                    length = next(sizes.get(axis) for holder, sizes in reversed(self.here.extents) if holder is part)
                     if not isinstance(length, int):
                         message = f"`{axis}` is {'not given here' if length is None else 'known only when the model runs'}"
                         raise ExpressionError(Diagnostic("not-a-number", message, span, hint="use a number or a param"))
@@ -126,13 +124,13 @@ class Computed:
             value: Any = evaluate(formula, plain(known)) if real else size(formula, known)
         except (KeyError, Mismatch, ExpressionError) as error:
             message = f"{unless} here that is not known: {error}"
-            self.mistakes.report(Diagnostic("derived", message, node.name_span, hint=f"write `{field.name}`"))
+            self.here.report(Diagnostic("derived", message, node.name_span, hint=f"write `{field.name}`"))
             raise StopExpansion from None
         if isinstance(value, Symbolic):
             axis = next(name for name in sorted(names(formula)) if isinstance(known.get(name), Symbolic))
             message = f"{unless} `{axis}` is `{known[axis]}`"
             hint = f"that is known only when the model runs: write `{field.name}`, or give the axis a number"
-            self.mistakes.report(Diagnostic("derived", message, node.name_span, hint=hint))
+            self.here.report(Diagnostic("derived", message, node.name_span, hint=hint))
             raise StopExpansion
         return float(value) if real else as_int(value, node.name_span)
 
@@ -142,6 +140,8 @@ def plain(known: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in known.items() if isinstance(value, int | float | str)}
 
 
-def _outside(node: BlockNode) -> Part:
-    """The block in a slot as its holder's field sees it."""
+def _outside(node: Node) -> Part:
+    """What fills a slot, as its holder's field sees it."""
+    if not isinstance(node, BlockNode):
+        return Inline()
     return node.part.model_construct(**{name: value.value for name, value in node.fields if isinstance(value, Known)})

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, assert_never
 
-from blocks.core import Part, ports
+from blocks.core import ports
 from composer.diagnostics import Diagnostic
-from composer.graph.dims import Symbolic, symbol
+from composer.graph.dims import symbol
 from composer.graph.ir import BlockNode, Graph, GroupNode, Node, Program, RepeatNode, ScanNode, Wire
-from composer.graph.parameters import tie_mistakes
-from composer.graph.passes.check.causality import Writing, needed
-from composer.graph.passes.check.lint import doubts
-from composer.graph.passes.check.weight_sharing import share_mistakes
+from composer.graph.passes.check_causality import Writing, needed
+from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.infer.axis_lengths import extents
 from composer.graph.passes.infer.block_types import BlockTyper
 from composer.graph.passes.infer.input_defaults import default_values, shape_mistakes
 from composer.graph.passes.infer.scan_types import Unfit, carried, changes, inside, outside, walked
-from composer.graph.passes.infer.type_errors import TypeErrors
-from composer.graph.passes.infer.type_patterns import Mismatch, size
+from composer.graph.passes.infer.type_errors import Surroundings, TypeErrors
 from composer.graph.task_signature import growing, purpose_mistakes
+from composer.graph.type_patterns import Mismatch, size
 from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import UNKNOWN, Axis, InputTypes, TensorType, Type, Types, each_given, each_of, first_of
 from composer.language.expressions.ast import RefPath, Value
@@ -30,23 +29,29 @@ from composer.language.unknown_names import unknown
 from composer.memo import Interned
 
 
-def infer(program: Program) -> tuple[TypedProgram | None, tuple[Diagnostic, ...]]:
-    """The typed graph, and what is wrong with it, or doubtful where nothing is wrong; no graph where something is."""
+def infer(state: Compilation) -> Compilation:
+    """Give every value a type: sizes flow along the wires, fields are computed, blocks are built and may reject what they get.
+
+    Before:
+        graph:
+          up: {type: linear, out: 2 * width}
+    After:
+        up: float[batch, time, 16]
+    """
+    program = state.program
+    assert program is not None
     inference = Inference(program)
     inputs = {item.name: inference.input(item) for item in program.inputs}
-    inference.grows = growing(program.recipe.task, inputs)
-    root = inference.graph(program.graph, inputs)
+    inference.writing.grows = growing(program.recipe.task, inputs)
+    root = inference.graph(program.graph, inputs, inference.top)
     inference.whole(root)
     defaults = inference.defaults(inputs) if program.sound else {}
-    found = inference.mistakes.found
+    found = inference.errors.found
     errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
     if errors or not program.sound:
-        return None, tuple(errors)
+        return state.stop(errors)
     types = {name: type_ for name, type_ in inputs.items() if isinstance(type_, TensorType)}
-    typed = TypedProgram(program, root, types, defaults)
-    if mistakes := share_mistakes(typed) or tie_mistakes(typed):
-        return None, mistakes
-    return typed, (*found, *doubts(typed))
+    return replace(state, typed=TypedProgram(program, root, types, defaults), doubts=tuple(found))
 
 
 class Inference:
@@ -54,16 +59,12 @@ class Inference:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.mistakes = TypeErrors()
+        self.errors = TypeErrors()
+        self.top = Surroundings(self.errors)
+        """What is around the whole model."""
         self.done: Interned[tuple[Any, ...], TypedGraph] = Interned()
-        self.extents: list[tuple[type[Part], Mapping[str, Any]]] = []
-        """The blocks around what is being typed that the recipe defines, each with the lengths of its axes."""
-        self.root: TypedGraph | None = None
-        """The whole model's graph, as far as it is typed."""
-        self.grows: Symbolic | None = None
-        """The axis along which the model writes; None in what writes no token."""
-        self.writing = Writing(self)
-        self.blocks = BlockTyper(self)
+        self.writing = Writing(program.recipe.task)
+        self.blocks = BlockTyper(program, self.writing, self.node)
 
     def input(self, item: InputDecl) -> Type:
         """The type of one of the model's inputs; an axis that no param names is a symbol of the model."""
@@ -74,11 +75,11 @@ class Inference:
             try:
                 length = size(expression, known)
             except (ExpressionError, Mismatch, KeyError) as error:
-                self.mistakes.report(Diagnostic("bad-type", str(error), expression.span))
+                self.top.report(Diagnostic("bad-type", str(error), expression.span))
                 continue
             if isinstance(length, int) and length < 1:
                 message = f"an axis is at least 1 long, not {length}"
-                self.mistakes.report(Diagnostic("bad-type", message, expression.span))
+                self.top.report(Diagnostic("bad-type", message, expression.span))
                 continue
             axes.append(Axis(expression.text if isinstance(expression, RefPath) else "axis", length))
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
@@ -88,7 +89,7 @@ class Inference:
         inputs = {item.name: item for item in self.program.inputs}
         values, wrong = default_values(inputs, self.program.params)
         for found in (*wrong, *shape_mistakes(inputs, types)):
-            self.mistakes.report(found)
+            self.top.report(found)
         return values
 
     def whole(self, root: TypedGraph) -> None:
@@ -99,118 +100,116 @@ class Inference:
             given = root.type_of(ref)
             span = next(span for name, span, _ in recipe.positions if name == axis)
             if axis not in axes and UNKNOWN not in root.inputs.values():
-                self.mistakes.report(unknown("unknown-axis", span, "axis", axis, [name for name in axes if not name.isdigit()]))
+                self.top.report(unknown("unknown-axis", span, "axis", axis, [name for name in axes if not name.isdigit()]))
             elif isinstance(given, TensorType) and (given.dtype != "int" or str(given.axes[-1] if given.axes else "") != axis):
                 message = f"positions of {axis} are int[batch, {axis}] or int[{axis}], not {given}"
-                self.mistakes.report(Diagnostic("positions", message, span))
+                self.top.report(Diagnostic("positions", message, span))
         if recipe.task and self.program.sound:
             for found in purpose_mistakes(root, recipe.task, recipe.task_span or recipe.name_scalar.span):
-                self.mistakes.report(found)
+                self.top.report(found)
 
-    def graph(self, graph: Graph, given: InputTypes) -> TypedGraph:
+    def graph(self, graph: Graph, given: InputTypes, here: Surroundings) -> TypedGraph:
         """A graph with the types that flow from its inputs."""
         types = {item.name: given.get(item.name, UNKNOWN) for item in graph.inputs}
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
-        around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in self.extents)
-        positions = tuple(self.blocks.positions(axis) for axis, _ in self.program.positions)
-        key = (graph, tuple(types.values()), around, positions, self.grows, self.mistakes.outside)
-        return self.done.get(key, lambda: self._graph(graph, types))
+        around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in here.extents)
+        positions = tuple(self.blocks.positions(axis, here.root) for axis, _ in self.program.positions)
+        key = (graph, tuple(types.values()), around, positions, self.writing.grows, here.outside)
+        return self.done.get(key, lambda: self._graph(graph, types, here))
 
-    def _graph(self, graph: Graph, types: InputTypes) -> TypedGraph:
+    def _graph(self, graph: Graph, types: InputTypes, here: Surroundings) -> TypedGraph:
         nodes: dict[str, TypedNode] = {}
         partial = TypedGraph(graph, types, (), {}, nodes)
-        self.root = self.root or partial
+        inside = here.within(partial)
         positions = (ref for _, ref in self.program.positions if graph is self.program.graph)
-        grows, writing = self.grows, needed(graph, positions)
+        grows, writing = self.writing.grows, needed(graph, positions)
         for node in graph.nodes:
-            self.mistakes.around = partial
-            self.grows = grows if node.name in writing else None
-            nodes[node.name] = self.node(node, partial)
-        self.grows = grows
+            self.writing.grows = grows if node.name in writing else None
+            nodes[node.name] = self.node(node, partial, inside)
+        self.writing.grows = grows
         for _, ref in graph.outputs:
-            self.writing.last_step(ref, partial)
+            self.writing.last_step(ref, partial, inside)
         outputs = {name: first_of(partial.type_of(ref)) for name, ref in graph.outputs}
         return TypedGraph(graph, types, tuple(nodes.values()), outputs, nodes)
 
-    def node(self, node: Node, around: TypedGraph) -> TypedNode:
+    def node(self, node: Node, around: TypedGraph, here: Surroundings) -> TypedNode:
         """One node, its inputs typed before it."""
         if isinstance(node, RepeatNode):
-            return self._repeat(node, around)
-        given = self._given(node.wires, around)
+            return self._repeat(node, around, here)
+        given = self._given(node.wires, around, here)
         match node:
             case BlockNode():
                 marks = ports(node.part)
                 several = {port: each_of(types) for port, types in given.items() if marks.get(port) == "*"}
-                typed: TypedNode = self.blocks.block(node, given | several)
+                typed: TypedNode = self.blocks.block(node, given | several, here)
             case GroupNode():
-                typed = self._group(node, given)
+                typed = self._group(node, given, here)
             case ScanNode():
-                typed = self._scan(node, given)
+                typed = self._scan(node, given, here)
+            case _:
+                assert_never(node)
         if node.dropped:
-            self._passes_on(node, typed, around)
+            self._passes_on(node, typed, around, here)
         return typed
 
-    def _given(self, wires: Iterable[Wire], around: TypedGraph) -> dict[str, Types]:
+    def _given(self, wires: Iterable[Wire], around: TypedGraph, here: Surroundings) -> dict[str, Types]:
         given: dict[str, Types] = {}
         for wire in wires:
             found = [around.type_of(ref) for ref in wire.refs]
             for ref in wire.refs:
-                self.writing.last_step(ref, around, wire.span)
+                self.writing.last_step(ref, around, here, wire.span)
             alone = len(found) == 1 and wire.port != "xs"
             given[wire.port] = found[0] if alone else tuple(one for types in found for one in each_of(types))
         return given
 
-    def _passes_on(self, node: BlockNode | GroupNode | ScanNode, typed: TypedNode, around: TypedGraph) -> None:
+    def _passes_on(
+        self, node: BlockNode | GroupNode | ScanNode, typed: TypedNode, around: TypedGraph, here: Surroundings
+    ) -> None:
         """A dropped node is its input, which must be of the type of its output."""
         refs = [ref for wire in node.wires for ref in wire.refs]
         if len(refs) != 1:
             message = f"`{node.name}` is dropped here and has {len(refs)} inputs, so it cannot pass one on"
-            self.mistakes.report(Diagnostic("dropped-node", message, node.name_span))
+            here.report(Diagnostic("dropped-node", message, node.name_span))
             return
         into, out = first_of(around.type_of(refs[0])), next(iter(typed.outputs.values()), UNKNOWN)
         if isinstance(into, TensorType) and isinstance(out, TensorType) and not into.agrees(out):
             message = f"`{node.name}` is dropped here and cannot pass its input on: {into} comes in, {out} is wanted"
-            self.mistakes.report(Diagnostic("dropped-node", message, node.name_span))
+            here.report(Diagnostic("dropped-node", message, node.name_span))
 
     # -- nodes with a graph of their own
 
-    def _group(self, node: GroupNode, given: InputTypes) -> TypedGroup:
-        self.mistakes.holders.append(node)
+    def _group(self, node: GroupNode, given: InputTypes, here: Surroundings) -> TypedGroup:
+        here = here.inside(node)
         if node.part is None or not is_defined(node.part):
-            typed = TypedGroup(node, self.graph(node.graph, given))
-        else:
-            sizes = extents(node, given, self.mistakes)
-            self.extents.append((node.part, sizes or {}))
-            typed = TypedGroup(node, self.graph(node.graph, given if sizes is not None else {}))
-            self.extents.pop()
-        self.mistakes.holders.pop()
-        return typed
+            return TypedGroup(node, self.graph(node.graph, given, here))
+        sizes = extents(node, given, here)
+        return TypedGroup(node, self.graph(node.graph, given if sizes is not None else {}, here.sized(node.part, sizes or {})))
 
-    def _repeat(self, node: RepeatNode, around: TypedGraph) -> TypedRepeat:
+    def _repeat(self, node: RepeatNode, around: TypedGraph, here: Surroundings) -> TypedRepeat:
         passes: list[TypedGraph] = []
         nodes = dict(around.by_name)
         for one in node.passes:
             if passes:
                 nodes[node.name] = TypedRepeat(node, tuple(passes))
-            given = self._given(one.wires, TypedGraph(around.graph, around.inputs, (), {}, nodes))
+            given = self._given(one.wires, TypedGraph(around.graph, around.inputs, (), {}, nodes), here)
             if passes and node.share is not None:
                 given = {port: _as_before(types, passes[0].inputs.get(port)) for port, types in given.items()}
-            passes.append(self.graph(one.graph, given))
+            passes.append(self.graph(one.graph, given, here))
         return TypedRepeat(node, tuple(passes))
 
-    def _scan(self, node: ScanNode, given: InputTypes) -> TypedScan:
+    def _scan(self, node: ScanNode, given: InputTypes, here: Surroundings) -> TypedScan:
         try:
             axis, steps = walked(node, given)
             back = carried(node, steps)
         except Unfit as wrong:
             if UNKNOWN not in each_given(given):
-                self.mistakes.report(wrong.diagnostic)
-            graph = self.graph(node.graph, {})
+                here.report(wrong.diagnostic)
+            graph = self.graph(node.graph, {}, here)
             return TypedScan(node, graph, Axis(node.axis, 1), {}, {}, {}, dict.fromkeys(graph.outputs, UNKNOWN))
         types, widened = inside(given, steps, back)
-        graph = self.graph(node.graph, types)
+        graph = self.graph(node.graph, types, here)
         for found in changes(node, types, graph.outputs, back):
-            self.mistakes.report(found)
+            here.report(found)
         outputs = outside(graph.outputs, axis, next(iter(steps.values()))) if graph.outputs else {}  # a mistake leaves none
         return TypedScan(node, graph, axis, steps, back, widened, outputs)
 

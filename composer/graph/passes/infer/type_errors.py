@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from blocks.core import BlockError, fields
-from composer.diagnostics import Diagnostic, Label, Span
+from blocks.core import BlockError, Part, fields
+from composer.diagnostics import Declaration, Diagnostic, Label, Span
 from composer.graph.ir import BlockNode, FieldValue, GroupNode, Known, PartValue, Pending, Ref, Wire
 from composer.graph.passes.expand.error_report import StopExpansion, labels
-from composer.graph.passes.expand.scope import Declaration
-from composer.graph.passes.infer.type_patterns import Mismatch, declared
+from composer.graph.type_patterns import Mismatch, declared
 from composer.graph.typed import TypedBlock, TypedGraph
 from composer.graph.types import TensorType
 from composer.language.expressions.parser import names
@@ -25,17 +24,43 @@ class TypeErrors:
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
         self.places: set[Span] = set()
-        self.holders: list[GroupNode] = []
-        """The blocks and groups around what is being typed."""
-        self.around: TypedGraph | None = None
-        """The graph that is being typed, as far as it is."""
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Take a diagnostic down; a second one at a place is the first one's doing."""
+        if diagnostic.span not in self.places:
+            self.places.add(diagnostic.span)
+            self.found.append(diagnostic)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is around a node while it is typed; mistakes are reported from here, at a place that their author can mend."""
+
+    errors: TypeErrors
+    holders: tuple[GroupNode, ...] = ()
+    """The blocks and groups, outermost first."""
+    extents: tuple[tuple[type[Part], Mapping[str, Any]], ...] = ()
+    """The blocks among them that the recipe defines, each with the lengths of its axes."""
+    graph: TypedGraph | None = None
+    """The graph that the node stands in, as far as it is typed."""
+    root: TypedGraph | None = None
+    """The whole model's graph, as far as it is typed."""
+
+    def within(self, graph: TypedGraph) -> Surroundings:
+        """Return what is around the nodes of a graph."""
+        return replace(self, graph=graph, root=self.root or graph)
+
+    def inside(self, holder: GroupNode) -> Surroundings:
+        """Return what is around the graph of a group."""
+        return replace(self, holders=(*self.holders, holder))
+
+    def sized(self, part: type[Part], extents: Mapping[str, Any]) -> Surroundings:
+        """Return what is around the graph of a block that the recipe defines, given the lengths of its axes."""
+        return replace(self, extents=(*self.extents, (part, extents)))
 
     def report(self, diagnostic: Diagnostic) -> None:
-        """Takes a diagnostic down; a second one at a place is the first one's doing."""
-        span = self._own(diagnostic.span)
-        if span not in self.places:
-            self.places.add(span)
-            self.found.append(replace(diagnostic, span=span))
+        """Take a diagnostic down, at a place in what the author wrote."""
+        self.errors.add(replace(diagnostic, span=self._own(diagnostic.span)))
 
     def at_port(
         self,
@@ -120,20 +145,20 @@ class TypeErrors:
 
     def _written_before(self, ref: Ref) -> Span | None:
         """The author's own node that a value in a block's expansion comes from, through what the expansion puts behind it."""
-        source = self.around.by_name.get(ref.node) if self.around is not None else None
+        source = self.graph.by_name.get(ref.node) if self.graph is not None else None
         while source is not None and isinstance(source.node.name_span.source, Declaration):
             if not isinstance(source, TypedBlock) or [len(wire.refs) for wire in source.node.wires] != [1]:
                 return None
-            source = self.around.by_name.get(source.node.wires[0].refs[0].node) if self.around is not None else None
+            source = self.graph.by_name.get(source.node.wires[0].refs[0].node) if self.graph is not None else None
         return source.node.name_span if source is not None else None
 
     def _sources(self, wire: Wire) -> Iterator[Label]:
         """A label at each node that a wire comes from: `gives float[batch, time, 8]`."""
-        if self.around is None:
+        if self.graph is None:
             return
         for ref in wire.refs[:4]:
-            source = self.around.by_name.get(ref.node)
-            type_ = self.around.type_of(ref) if source is not None else None
+            source = self.graph.by_name.get(ref.node)
+            type_ = self.graph.type_of(ref) if source is not None else None
             if source is not None and isinstance(type_, TensorType) and not isinstance(source.node.name_span.source, Declaration):
                 yield Label(source.node.name_span, f"gives {type_}")
 

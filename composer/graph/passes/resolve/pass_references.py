@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from composer.diagnostics import Span
-from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.graph.passes.expand.scope import Scope
 from composer.language.expressions.ast import Expression, PathStep, Slice
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.parser import names

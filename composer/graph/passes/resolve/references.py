@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from composer.diagnostics import Label, Span
+from composer.diagnostics import Declaration, Label, Span
 from composer.graph.ir import Items, Known, Ref
-from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
-from composer.graph.passes.expand.scope import Declaration, Scope
+from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.captures import fetch
 from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
 from composer.language.suggestions import near
 from composer.language.unknown_names import unknown
-
-if TYPE_CHECKING:
-    from composer.graph.passes.expand.expand import Expander
 
 REFERENCES = 100_000
 """Edges of the nodes that are expanded one by one."""
@@ -26,8 +22,8 @@ REFERENCES = 100_000
 class References:
     """Resolves references once all nodes are there."""
 
-    def __init__(self, expander: Expander) -> None:
-        self.expander, self.values, self.report = expander, expander.values, expander.report
+    def __init__(self, expansion: Expansion) -> None:
+        self.expansion, self.values, self.report = expansion, expansion.values, expansion.report
         self.count = 0
         """References so far."""
         self.everywhere: dict[str, Span] | None = None
@@ -112,7 +108,7 @@ class References:
 
     def _elsewhere(self, name: str) -> Span | None:
         if self.everywhere is None:
-            written = (node for node in self.expander.all_nodes if not isinstance(node.name_span.source, Declaration))
+            written = (node for node in self.expansion.all_nodes if not isinstance(node.name_span.source, Declaration))
             self.everywhere = {node.name: node.name_span for node in written}
         return self.everywhere.get(name)
 

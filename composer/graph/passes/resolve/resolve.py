@@ -5,41 +5,61 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from blocks.core import ports
 from composer.diagnostics import Span
 from composer.graph.ir import Ref, Wire
-from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge
-from composer.graph.passes.expand.error_report import StopExpansion
-from composer.graph.passes.expand.scope import Scope
+from composer.graph.passes.compilation import Compilation
+from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, PendingEdge, Scope
+from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
+from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.references import References
 from composer.graph.passes.resolve.ties import tie
 from composer.language.expressions.ast import Expression
 
-if TYPE_CHECKING:
-    from composer.graph.passes.expand.expand import Expander
+
+def resolve(state: Compilation) -> Compilation:
+    """Find what every reference names, and hand values through the borders of the graphs between.
+
+    Before:
+        graph:
+          up: {type: linear, out: 8}
+          block: {in: x, graph: {sum: {type: add, in: [up, input]}}}
+    After:
+        up.x reads x
+        block.input reads x
+        block.up reads up
+        block.sum.xs reads up, input
+    """
+    assert state.expansion is not None
+    expansion = state.expansion
+    try:
+        expansion.positions = Wiring(expansion).connect(expansion.root, expansion.recipe.positions)
+    except TooMuch:
+        return state.reported(stopped=True)
+    assert not expansion.sound or not any(node.broken for node in expansion.all_nodes), "a mistake that nobody was told of"
+    return state.reported()
 
 
 class Wiring:
     """One run over everything that `expand` has built."""
 
-    def __init__(self, expander: Expander) -> None:
-        self.expander, self.report = expander, expander.report
-        self.references = References(expander)
+    def __init__(self, expansion: Expansion) -> None:
+        self.expansion, self.report = expansion, expansion.report
+        self.references = References(expansion)
 
-    def connect(self, root: GraphBuilder, positions: Sequence[tuple[str, Span, Expression, Scope]]) -> list[tuple[str, Ref]]:
+    def connect(self, root: GraphBuilder, positions: Sequence[tuple[str, Span, Expression]]) -> list[tuple[str, Ref]]:
         """Resolves every edge, output and tie; returns the nodes that give axes their positions."""
-        for node in self.expander.all_nodes:
+        for node in self.expansion.all_nodes:
             if not node.elided:
                 self.report.inside = node.home
                 self._node(node)
-        for graph in self.expander.all_graphs:
+        for graph in self.expansion.all_graphs:
             self.report.inside = graph
             self._outputs(graph)
         found = []
-        for axis, span, reference, scope in positions:
-            ref = self.report.attempt(partial(self._value, reference, scope, root, span))
+        for axis, span, reference in positions:
+            ref = self.report.attempt(partial(self._value, reference, self.expansion.scope, root, span))
             if ref is not None:
                 found.append((axis, ref))
         self._dead()
@@ -55,7 +75,7 @@ class Wiring:
             elif wire.refs:
                 node.wires[edge.port] = wire
         for pending in node.ties_pending:
-            if (found := self.report.attempt(partial(tie, pending, node, self.expander.values))) is not None:
+            if (found := self.report.attempt(partial(tie, pending, node, self.expansion.values))) is not None:
                 node.ties.append(found)
 
     def _wire(self, edge: PendingEdge, node: NodeBuilder) -> Wire:
@@ -107,10 +127,10 @@ class Wiring:
 
     def _dead(self) -> None:
         """Reports nodes that nothing reads in any pass; beside another mistake, which may hide a reader, it cannot be told."""
-        if not self.expander.sound:
+        if not self.expansion.sound:
             return
         by_place: dict[tuple[str, int, int], list[NodeBuilder]] = defaultdict(list)
-        for node in self.expander.all_nodes:
+        for node in self.expansion.all_nodes:
             if node.home.nodes.get(node.name) is node and not node.home.lent:
                 by_place[node.name_span.source.name, node.name_span.line, node.name_span.column].append(node)
         for nodes in by_place.values():

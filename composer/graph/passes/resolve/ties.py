@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from composer.graph.ir import Tie
-from composer.graph.passes.expand.builders import NodeBuilder, PendingTie
+from composer.graph.passes.expand.builders import NodeBuilder, PendingTie, Scope
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.evaluation import Evaluator
-from composer.graph.passes.expand.scope import Scope
 from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.unknown_names import unknown

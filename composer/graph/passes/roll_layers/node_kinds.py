@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias, assert_never
 
 from blocks.core import Part
 from blocks.losses.loss import Loss
+from composer.graph.anatomy import TYPED, with_wires
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
-from composer.memo import Memo, Numbering
+from composer.graph.visit import Fold, Inside, every_node
+from composer.memo import Numbering
 
 Port: TypeAlias = tuple[Hashable, int]
 """A port, and which one of a list."""
 
 
-@dataclass(slots=True)
 class Kinds:
     """A number for each kind of node."""
 
-    bare: bool = False
-    """Whether only the types of blocks count, not their fields."""
-    numbers: Numbering[Hashable] = field(default_factory=Numbering)
-    graphs: Memo[TypedGraph, int] = field(default_factory=Memo)
+    def __init__(self, *, bare: bool = False) -> None:
+        self.bare = bare
+        """Whether only the types of blocks count, not their fields."""
+        self.numbers: Numbering[Hashable] = Numbering()
+        self.numbered = Fold(TYPED, self._node, self._graph, every_node)
 
     def of(self, node: TypedNode) -> int:
         """Equal for nodes that compute the same and give the same shapes; whose parameters they have does not count."""
-        return self.numbers.of(self._key(node))
+        return self.numbered.node(node, node.name)
 
     def akin(self, node: TypedNode) -> int:
         """Equal for blocks of one type, with one name but for the numbers in it, that give the same shapes."""
@@ -37,31 +39,34 @@ class Kinds:
             return self.numbers.of(node)
         return self.numbers.of((type(node), type(part), re.sub(r"\d+", "#", node.name), tuple(node.outputs.items())))
 
-    def _key(self, node: TypedNode) -> Hashable:
+    def _node(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
+        return self.numbers.of(node if _alone(node) else self._key(node, inside))
+
+    def _key(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> Hashable:
         held = node.node.trainable, node.node.dropped
+        graphs = {passes[0].graph: number for passes, number in inside.regions}
         match node:
             case TypedBlock(part=part, slots=slots):
-                if _alone(node):
-                    return node
-                filled = tuple((name, slot and self.of(slot)) for name, slot in slots.items())
+                filled = tuple((name, dict(inside.slots).get(name)) for name in slots)
                 ports = tuple(node.inputs.items()), tuple(node.outputs.items()), node.node.requested_outputs
                 return "block", type(part) if self.bare else settings(part), ports, filled, node.copies, held
             case TypedGroup(graph=graph):
-                return "group", node.node.part, self.graph(graph), held
+                return "group", node.node.part, graphs[graph], held
             case TypedScan(graph=graph):
                 walked = tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.outputs.items())
-                return "scan", str(node.axis), self.graph(graph), walked, held
-        return "repeat", node.node.share is not None, tuple(map(self.graph, node.passes)), held
+                return "scan", str(node.axis), graphs[graph], walked, held
+            case TypedRepeat(passes=passes):
+                return "repeat", node.node.share is not None, tuple(graphs[graph] for graph in passes), held
+            case _:
+                assert_never(node)
 
-    def graph(self, graph: TypedGraph) -> int:
+    def _graph(self, graph: TypedGraph, found: list[int]) -> int:
         """Equal for graphs of equal nodes with the same names; what they are given goes by its place."""
-        return self.graphs.get(graph, lambda: self._graph(graph))
-
-    def _graph(self, graph: TypedGraph) -> int:
         inputs = {one.name: number for number, one in enumerate(graph.graph.inputs)}
         given = tuple((graph.inputs[one.name], one.many) for one in graph.graph.inputs)
         nodes = tuple(
-            (node.name, self.of(node), tuple((port, from_(ref, inputs)) for port, ref in reads(node))) for node in graph.nodes
+            (node.name, number, tuple((port, from_(ref, inputs)) for port, ref in reads(node)))
+            for node, number in zip(graph.nodes, found, strict=True)
         )
         outputs = tuple((name, from_(ref, inputs)) for name, ref in graph.graph.outputs)
         return self.numbers.of((given, nodes, outputs))
@@ -102,21 +107,12 @@ def reads(node: TypedNode) -> Iterator[tuple[Port, Ref]]:
 
 def rewired(node: TypedNode, change: Callable[[Port, Ref], Ref]) -> TypedNode:
     """The node with other references."""
-    found = [
-        (
-            number,
-            replace(wire, refs=tuple(change((port(node, number, wire.port), nth), ref) for nth, ref in enumerate(wire.refs))),
-        )
-        for number, wire in wires(node)
-    ]
-    if isinstance(node, TypedRepeat):
-        passes = tuple(
-            replace(one, wires=tuple(wire for place, wire in found if place == number))
-            for number, one in enumerate(node.node.passes)
-        )
-        return replace(node, node=replace(node.node, passes=passes))
-    whole = tuple(wire for _, wire in found)
-    return replace(node, node=replace(node.node, wires=whole))  # type: ignore[arg-type]  # each kind with its own
+
+    def changed(wire: Wire, number: int) -> Wire:
+        name = port(node, number, wire.port)
+        return replace(wire, refs=tuple(change((name, nth), ref) for nth, ref in enumerate(wire.refs)))
+
+    return with_wires(node, changed)
 
 
 def wires(node: TypedNode) -> Iterator[tuple[int, Wire]]:
@@ -130,9 +126,12 @@ def port(node: TypedNode, number: int, name: str) -> Hashable:
     match node:
         case TypedBlock():
             return name
+        case TypedGroup() | TypedScan():
+            return place(node.graph, name)
         case TypedRepeat(passes=passes):
             return number, place(passes[number], name)
-    return place(node.graph, name)
+        case _:
+            assert_never(node)
 
 
 def place(graph: TypedGraph, name: str) -> int:
@@ -140,15 +139,12 @@ def place(graph: TypedGraph, name: str) -> int:
     return next(index for index, one in enumerate(graph.graph.inputs) if one.name == name)
 
 
-def boxes(nodes: Sequence[TypedNode]) -> int:
-    """How many blocks some nodes are drawn as, repeats folded."""
-    count = 0
-    for node in nodes:
-        match node:
-            case TypedBlock():
-                count += not node.node.dropped
-            case TypedGroup(graph=graph) | TypedScan(graph=graph):
-                count += boxes(graph.nodes)
-            case TypedRepeat(passes=passes):
-                count += boxes(passes[0].nodes)
-    return count
+def boxes(graph: TypedGraph) -> Sequence[int]:
+    """How many blocks each node of a graph is drawn as, repeats folded."""
+
+    def drawn(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
+        first = sum(count for _, count in inside.regions[:1])
+        return int(not node.node.dropped) if isinstance(node, TypedBlock) else first
+
+    counts = Fold(TYPED, drawn, lambda _, found: sum(found), every_node)
+    return [counts.node(node, node.name) for node in graph.nodes]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import cast
 
+from composer.graph.anatomy import renamed
 from composer.graph.ir import Graph, GraphInput, Pass, Ref, RepeatNode, Wire
 from composer.graph.passes.roll_layers.node_kinds import Port, reads, rewired, wires
 from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
@@ -207,11 +208,6 @@ class _Layers:
         )
         gives = {name: cast(Type, graph.type_of(ref)) for name, ref in ordered}
         return self.fold.again(replace(graph, outputs=gives))
-
-
-def renamed(node: TypedNode, name: str) -> TypedNode:
-    """The node under another name."""
-    return replace(node, node=replace(node.node, name=name))  # type: ignore[arg-type]  # each kind with its own
 
 
 def first_free(name: str, taken: Collection[str]) -> str:

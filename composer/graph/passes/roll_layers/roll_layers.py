@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from composer.graph.anatomy import rebuilt, regions, with_nodes
 from composer.graph.initial_values import InitialValues
 from composer.graph.parameters import NamedParameter, parameters
 from composer.graph.passes.roll_layers.rewrite import Fold
 from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
 from composer.graph.passes.roll_layers.stacks import Ownership, StackFinder
-from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedGraph, TypedNode, TypedProgram
 from composer.memo import Interned
 
 
@@ -34,15 +35,33 @@ def as_written(typed: TypedProgram) -> RolledProgram:
     return _model(typed, table, table)
 
 
+def roll_layers(typed: TypedProgram) -> tuple[TypedProgram, RolledNames]:
+    """Make every series of equal layers a repeat, for readers: names of parameters and of what the recipe says stay the recipe's.
+
+    Before:
+        graph:
+          a1: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 16}}
+          a2: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 16}}
+          a3: {type: residual, norm: rmsnorm, body: {type: ffn, hidden: 16}}
+    After:
+        layers: 3 passes of a
+
+    Returns:
+        The program, itself where it has no such layers, and how its nodes are called now.
+    """
+    root, names = _Folder(parameters(typed)).graph(typed.root, "")
+    return (typed, NOTHING) if root is typed.root else (replace(typed, root=root), names)
+
+
 def folded(typed: TypedProgram) -> RolledProgram:
     """The model with every series of equal layers as a repeat."""
     table = parameters(typed)
-    root, names = _Folder(table).graph(typed.root, "")
-    if root is typed.root:
+    rolled, names = roll_layers(typed)
+    if rolled is typed:
         return _model(typed, table, table)
     called = names.called
     entries = (replace(one, name=called(one.name), tied_to=called(one.tied_to) if one.tied_to else "") for one in table)
-    return _model(replace(typed, root=root), tuple(entries), table, names)
+    return _model(rolled, tuple(entries), table, names)
 
 
 def _model(
@@ -67,23 +86,21 @@ class _Folder:
         inside = {node.name: self.node(node, place) for node in graph.nodes}
         if stacks := self.stacks.within(graph, place):
             return Fold(graph, inside, stacks, lambda one: self.graph(one, "")).result()
-        nodes = tuple(node for node, _ in inside.values())
-        if all(ours is theirs for ours, theirs in zip(nodes, graph.nodes, strict=True)):
+        found = with_nodes(graph, [node for node, _ in inside.values()])
+        if found is graph:
             return graph, NOTHING
         names = RolledNames({}, {name: below for name, (_, below) in inside.items()})
-        return replace(graph, nodes=nodes, by_name={node.name: node for node in nodes}), names
+        return found, names
 
     def node(self, node: TypedNode, place: str) -> tuple[TypedNode, RolledNames]:
         """A node with what is in it folded, and the names there."""
-        match node:
-            case TypedGroup() | TypedScan():
-                graph, names = self.graph(node.graph, f"{place}{node.name}.")
-                return (node if graph is node.graph else replace(node, graph=graph)), names
-            case TypedRepeat(passes=passes):
-                inner = [self.graph(one, f"{place}{node.name}.{node.prefix(number)}") for number, one in enumerate(passes)]
-                if all(graph is one for (graph, _), one in zip(inner, passes, strict=True)):
-                    return node, NOTHING
-                first = inner[0][1]  # a path may leave the pass out
-                below = {**first.below, **{str(number): names for number, (_, names) in enumerate(inner)}}
-                return replace(node, passes=tuple(graph for graph, _ in inner)), RolledNames(first.steps, below)
-        return node, NOTHING
+        graphs = regions(node)
+        inner = [self.graph(region.graph, f"{place}{node.name}.{region.name}") for region in graphs]
+        found = rebuilt(node, [graph for graph, _ in inner])
+        if found is node:
+            return node, NOTHING
+        first = inner[0][1]
+        if graphs[0].number is None:
+            return found, first
+        by_pass = {str(number): names for number, (_, names) in enumerate(inner)}
+        return found, RolledNames(first.steps, {**first.below, **by_pass})  # a path may leave the pass out

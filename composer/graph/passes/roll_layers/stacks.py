@@ -63,7 +63,7 @@ class StackFinder:
     def within(self, graph: TypedGraph, place: str) -> list[LayerStack]:
         """The layers in a graph: equal ones in a row, or such as have one name but for the number and are of a few kinds."""
         outputs = [ref for _, ref in graph.graph.outputs]
-        nodes = [(node, tuple(reads(node)), boxes([node])) for node in graph.nodes]
+        nodes = [(node, tuple(reads(node)), count) for node, count in zip(graph.nodes, boxes(graph), strict=True)]
         found: list[LayerStack] = []
         for kind, alike in ((self.kinds.of, True), (self.kinds.akin, False)):
             members = [Member(node.name, kind(node), read, count) for node, read, count in nodes]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic
-from composer.graph.ir import FieldValue, Known, PartValue, Pending, wires_of
+from composer.graph.anatomy import wires_of
+from composer.graph.ir import FieldValue, Known, PartValue, Pending
+from composer.graph.passes.compilation import Compilation
 from composer.graph.passes.expand.error_report import labels
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
+from composer.graph.visit import Visit, every_node, every_pass, walk
 from composer.language.patterns import matches
 from composer.language.suggestions import near
 
@@ -18,11 +23,22 @@ MULTIPLE, TILE = 8, 64
 """What tensor cores want an axis to be a multiple of, and what they like best."""
 
 
-def doubts(typed: TypedProgram) -> tuple[Diagnostic, ...]:
-    """The warnings that no block alone can give."""
-    blocks = list(_blocks(typed.root, set()))
+def lint(state: Compilation) -> Compilation:
+    """Warn of what no block alone can know: what is sound and probably not meant.
+
+    Before:
+        init: {"*.bias": {constant: 0}}
+        graph:
+          up: {type: linear, out: 8, bias: false}
+    After:
+        warning[unused-init]: no parameter has a name like this
+    """
+    typed = state.typed
+    assert typed is not None
+    every = _blocks(typed.root, entrances=every_pass, nodes=every_node, once=True)  # of passes that are the same, one
+    blocks = [block for visit, block in every if visit.graph is not None]
     found = [*_vocabulary(typed, blocks), *_windows(typed, blocks), *_unread_inputs(typed), *_unmatched(typed)]
-    return tuple({each.span: each for each in found}.values())
+    return replace(state, doubts=(*state.doubts, *{each.span: each for each in found}.values()))
 
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
@@ -73,39 +89,21 @@ def _unread_inputs(typed: TypedProgram) -> Iterator[Diagnostic]:
 def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
     """A pattern of `init` that no parameter's name matches."""
     for pattern, _, _, span in typed.program.init:
-        if not any(matches(pattern, name) for name in _names(typed.root, "")):
-            offered = near(pattern, _names(typed.root, ""))
+        if not any(matches(pattern, name) for name in _names(typed)):
+            offered = near(pattern, _names(typed))
             hint = f"did you mean {' or '.join(offered)}?" if offered else ""
             yield Diagnostic("unused-init", "no parameter has a name like this", span, "warning", hint=hint)
 
 
-def _names(graph: TypedGraph, prefix: str) -> Iterator[str]:
-    for node in graph.nodes:
-        if not node.node.dropped:
-            yield from _names_below(node, prefix + node.name)
+def _names(typed: TypedProgram) -> Iterator[str]:
+    """Those of all parameters, as far as they are asked for."""
+    return (f"{visit.path}.{each.name}" for visit, block in _blocks(typed.root) for each in block.parameters)
 
 
-def _names_below(node: TypedNode, name: str) -> Iterator[str]:
-    if isinstance(node, TypedBlock):
-        yield from (f"{name}.{parameter.name}" for parameter in node.parameters)
-    for child, below in children(node):
-        yield from _names_below(below, f"{name}.{child}")
-
-
-def _blocks(graph: TypedGraph, seen: set[TypedGraph]) -> Iterator[TypedBlock]:
-    """Every block that is used, once for all passes that are the same."""
-    if graph in seen:
-        return
-    seen.add(graph)
-    for node in graph.nodes:
-        match node:
-            case TypedBlock():
-                yield node
-            case TypedGroup() | TypedScan():
-                yield from _blocks(node.graph, seen)
-            case TypedRepeat():
-                for one in node.passes:
-                    yield from _blocks(one, seen)
+def _blocks(graph: TypedGraph, **options: Any) -> Iterator[tuple[Visit, TypedBlock]]:
+    for visit in walk(graph, **options):
+        if isinstance(visit.node, TypedBlock):
+            yield visit, visit.node
 
 
 def _at(value: FieldValue, code: str, message: str, hint: str) -> Diagnostic:

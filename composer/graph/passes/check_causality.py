@@ -3,57 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blocks.core import Part
 from blocks.masks.mask import Mask
 from composer.diagnostics import Diagnostic, Span
-from composer.graph.dims import names
-from composer.graph.ir import BlockNode, Graph, PartValue, Ref, wires_of
+from composer.graph.anatomy import wires_of
+from composer.graph.dims import Symbolic, names
+from composer.graph.ir import BlockNode, Graph, PartValue, Ref
 from composer.graph.passes.expand.error_report import StopExpansion
-from composer.graph.passes.infer.type_patterns import Mismatch, match, pattern
+from composer.graph.passes.infer.type_errors import Surroundings
+from composer.graph.type_patterns import Mismatch, match, pattern
 from composer.graph.typed import TypedGraph, TypedScan
 from composer.graph.types import InputTypes, PortTypes, TensorType
-
-if TYPE_CHECKING:
-    from composer.graph.passes.infer.infer import Inference
 
 
 class Writing:
     """Refuses it, as far as the axis goes along which the model writes."""
 
-    def __init__(self, inference: Inference) -> None:
-        self.inference, self.mistakes = inference, inference.mistakes
-        self.task = inference.program.recipe.task
+    def __init__(self, task: str) -> None:
+        self.task = task
+        self.grows: Symbolic | None = None
+        """That axis; None in what writes no token."""
 
-    def block(self, node: BlockNode, part: Part, outputs: PortTypes, sizes: Mapping[str, Any]) -> None:
+    def block(self, node: BlockNode, part: Part, outputs: PortTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
         """Reports what needs tokens that are still to come, or gives more or fewer values than there are tokens."""
-        grows = self.inference.grows
+        grows = self.grows
         if grows is None or node.dropped:
             return
-        kind, axis = self.mistakes.kind(node), str(grows)
+        kind, axis = here.kind(node), str(grows)
         if grows in part.mixed_axes(sizes):
             message = f"{kind} mixes the positions of `{axis}`, most of which are still to come while {self.task} writes a text"
             hint = "use another axis, or a causal form where there is one"
-            self.mistakes.report(Diagnostic("not-causal", message, node.name_span, hint=hint))
+            here.report(Diagnostic("not-causal", message, node.name_span, hint=hint))
         for size in (size for type_ in outputs.values() if isinstance(type_, TensorType) for size in type_.sizes):
             if size != grows and names(size) & names(grows):
                 message = f"{kind} gives {size} values for `{axis}` tokens, and {self.task} writes token by token"
-                self.mistakes.report(
-                    Diagnostic("not-causal", message, node.name_span, hint="every token needs a value of its own")
-                )
+                here.report(Diagnostic("not-causal", message, node.name_span, hint="every token needs a value of its own"))
 
-    def last_step(self, ref: Ref, around: TypedGraph, span: Span | None = None) -> None:
+    def last_step(self, ref: Ref, around: TypedGraph, here: Surroundings, span: Span | None = None) -> None:
         """Reports the use of what the last step of a scan left, where steps are still to come."""
-        scan, grows = around.by_name.get(ref.node), self.inference.grows
+        scan, grows = around.by_name.get(ref.node), self.grows
         if not isinstance(scan, TypedScan) or grows is None or scan.axis.size != grows:
             return
         if ref.port and ref.port != next(iter(scan.outputs)):
             message = f"`{ref}` is what the last step along `{grows}` leaves, and {self.task} has not written that far"
             hint = f"the first output of `{scan.name}` has a value for each step"
-            self.mistakes.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
+            here.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
 
-    def masks(self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any]) -> None:
+    def masks(self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
         """Holds what the block's masks are and read against the positions of its queries and keys.
 
         Raises:
@@ -64,7 +62,7 @@ class Writing:
             if not isinstance(mask, PartValue) or len(prepared.ports) < 2:
                 continue
             query, key = (part.position_inputs[port] for port in prepared.ports[:2])
-            self._predicates(mask, sizes[query], sizes[key])
+            self._predicates(mask, sizes[query], sizes[key], here)
             axes = {"batch": sizes.get("batch"), "query": sizes.get(query), "key": sizes.get(key)}
             known = {name: size for name, size in axes.items() if size is not None}
             for port, text in mask.wires():
@@ -74,11 +72,11 @@ class Writing:
                     match(pattern(text), type_, dict(known), {})
                 except Mismatch as wrong:
                     message = f"the mask {port.partition('_')[0]} {wrong.message}"
-                    self.mistakes.at_port(node, port, "type-mismatch", message)
+                    here.at_port(node, port, "type-mismatch", message)
                     raise StopExpansion from None
 
-    def _predicates(self, mask: PartValue, query: Any, key: Any) -> None:
-        grows = self.inference.grows
+    def _predicates(self, mask: PartValue, query: Any, key: Any, here: Surroundings) -> None:
+        grows = self.grows
         writing = names(grows) if grows is not None else frozenset()
         for one in mask.parts():
             if not issubclass(one.part, Mask):
@@ -86,13 +84,11 @@ class Writing:
             if one.part.needs_ends and writing & (names(query) | names(key)):
                 message = f"`{one.part.kind}` asks which positions are the last ones, which is not known while a text is written"
                 hint = f"the axis {grows} of a {self.task} grows by each token; `first` and `chosen` do not look ahead"
-                self.mistakes.report(Diagnostic("unknown-end", message, one.span, hint=hint))
+                here.report(Diagnostic("unknown-end", message, one.span, hint=hint))
                 raise StopExpansion
             if one.part.one_sequence and query != key:
                 message = f"`{one.part.kind}` is about positions of one sequence; here queries are {query}, keys are {key}"
-                self.mistakes.report(
-                    Diagnostic("two-sequences", message, one.span, hint="`valid` and `given` are for a memory too")
-                )
+                here.report(Diagnostic("two-sequences", message, one.span, hint="`valid` and `given` are for a memory too"))
                 raise StopExpansion
 
 

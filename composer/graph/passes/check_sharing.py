@@ -6,38 +6,28 @@ from collections.abc import Iterator
 
 from composer.diagnostics import Diagnostic
 from composer.graph.parameters import buffers_of, parameters_of
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.passes.compilation import Compilation
+from composer.graph.typed import TypedRepeat, TypedScan
 from composer.graph.types import TensorType
+from composer.graph.visit import every_node, every_pass, walk
 
 
-def share_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
-    """Repeats of one set of weights whose passes are given other types, or would need other weights, than the first; and those,
-    and scans, that hold a state, which has one value in a call.
+def check_sharing(state: Compilation) -> Compilation:
+    """Refuse repeats of one set of weights whose passes are given other types, or would need other weights, than the first; and
+    those, and scans, that hold a state, which has one value in a call.
+
+    Before:
+        graph:
+          layers: {repeat: 2, share: true, each: {n: [16, 24]}, graph: {mlp: {type: ffn, hidden: n}}}
+    After:
+        error[share]: `layers` has one set of weights, and `mlp.up.weight` is [16, 8] in pass 0 and [24, 8] in pass 1
     """
-    found = (diagnostic for repeat in _repeats(typed.root, set()) for diagnostic in (*_states(repeat), *_differences(repeat)))
-    return tuple({diagnostic.span: diagnostic for diagnostic in found}.values())
-
-
-def _repeats(graph: TypedGraph, seen: set[TypedGraph]) -> Iterator[TypedRepeat | TypedScan]:
-    """Every repeat of one set of weights and every scan, once for all passes that are the same."""
-    if graph not in seen:
-        seen.add(graph)
-        for node in graph.nodes:
-            yield from _below(node, seen)
-
-
-def _below(node: TypedNode, seen: set[TypedGraph]) -> Iterator[TypedRepeat | TypedScan]:
-    match node:
-        case TypedBlock(slots=slots):
-            for slot in slots.values():
-                yield from () if slot is None else _below(slot, seen)
-        case TypedGroup(graph=graph) | TypedScan(graph=graph):
-            yield from [node] if isinstance(node, TypedScan) else []
-            yield from _repeats(graph, seen)
-        case TypedRepeat(passes=passes):
-            yield from [] if node.node.share is None else [node]
-            for one in passes:
-                yield from _repeats(one, seen)
+    assert state.typed is not None
+    inner = (visit.node for visit in walk(state.typed.root, every_pass, every_node, once=True))
+    repeats = [node for node in inner if isinstance(node, TypedScan) or (isinstance(node, TypedRepeat) and node.node.share)]
+    found = (diagnostic for repeat in repeats for diagnostic in (*_states(repeat), *_differences(repeat)))
+    mistakes = {diagnostic.span: diagnostic for diagnostic in found}.values()
+    return state.stop(mistakes) if mistakes else state
 
 
 def _states(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:

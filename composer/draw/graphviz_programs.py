@@ -9,6 +9,8 @@ from pathlib import Path
 
 from composer.errors import ComposerError
 
+INCH = 72
+"""Points."""
 PURE, INSTALL = "graphviz-pure", "pip install graphviz-pure"
 
 
@@ -39,3 +41,10 @@ def graphviz(text: str, format: str, *options: str, program: str | None = None) 
         said = run.stderr.decode(errors="replace").strip().splitlines() or [f"it ends with {run.returncode}"]
         raise Missing(f"{Path(program).name} cannot draw it: {said[-1][:200]}", INSTALL)
     return run.stdout
+
+
+def quoted(text: str) -> str:
+    """Return a text in which Graphviz finds no escapes of its own."""
+    from graphviz import escape  # not before a graph is written: most commands write none
+
+    return str(escape(text))

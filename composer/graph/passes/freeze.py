@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -18,23 +19,45 @@ from composer.graph.ir import (
     Node,
     PartValue,
     Pass,
+    Program,
     Ref,
     RepeatNode,
     ScanNode,
     SlotNode,
     Wire,
 )
-from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder
+from composer.graph.passes.compilation import Compilation
+from composer.graph.passes.expand.builders import Bound, Extent, GraphBuilder, NodeBuilder
+from composer.graph.passes.expand.init_rules import starts, written_starts
 from composer.graph.state_update import SUFFIX
 from composer.memo import Interned, Memo
 
 
-def freeze(root: GraphBuilder, diagnostics: list[Diagnostic]) -> Graph | None:
-    """The graph that was built; none where it has a cycle, which is reported."""
+def freeze(state: Compilation) -> Compilation:
+    """Put nodes in an order in which each comes after what it reads, and make equal graphs one.
+
+    Before:
+        graph:
+          sum: {type: add, in: [up, x]}
+          up: {type: linear, out: 8, in: x}
+    After:
+        up, sum
+    """
+    recipe, expansion = state.parsed, state.expansion
+    assert recipe is not None
+    assert expansion is not None
+    rules = tuple(written_starts(recipe.init, expansion.scope, expansion.values))
     try:
-        return _Freezer(diagnostics).graph(root)
+        graph = _Freezer(expansion.report.diagnostics).graph(expansion.root)
     except CycleError:
-        return None
+        return state.reported(stopped=True)
+    if recipe.definitions:
+        rules = (*starts(graph), *rules)
+    values = {name: binding.value for name, binding in expansion.params.items() if isinstance(binding, Bound)}
+    origins = {name: binding.span for name, binding in expansion.params.items() if not isinstance(binding, Extent)}
+    positions, losses, sound = tuple(expansion.positions), expansion.losses, expansion.sound
+    program = Program(recipe, graph, recipe.inputs, values, origins, positions, rules, losses, sound)
+    return replace(state, program=program).reported()
 
 
 class _Freezer:

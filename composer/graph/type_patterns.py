@@ -8,9 +8,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from composer.diagnostics import Span
+from composer.diagnostics import Declaration, Span
 from composer.graph.dims import Dim, Symbolic
-from composer.graph.passes.expand.scope import Declaration
 from composer.graph.types import Axis, DType, TensorType
 from composer.language.expressions.ast import Binary, Expression, Number, RefPath, Unary
 from composer.language.expressions.evaluator import evaluate

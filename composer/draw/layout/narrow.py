@@ -8,52 +8,50 @@ from dataclasses import replace
 
 from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf, Sink
 from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
-from composer.draw.scene import FONTS, Role
-from composer.draw.style.text_metrics import text_width, wrapped
+from composer.draw.style.text_metrics import wrapped
+from composer.draw.style.typography import Role, Typography
 
-SINK, FEW = 78.0, 2
+LOSS_WIDTH, MAX_LOSS_INPUTS = 78.0, 2
 """Width of what stands beside the column all the same, losses; and how many values one reads by their names."""
 
 
-def narrowed(flow: Flow, width: float) -> Flow:
+def fit_to_width(flow: Flow, width: float, letters: Typography) -> Flow:
     """The flow with boxes of a width; what is given to it goes by its name alone."""
-    return replace(
-        flow,
-        items=tuple(_item(item, width) for item in flow.items),
-        edges=tuple(map(_edge, flow.edges)),
-        sinks=tuple(map(_sink, flow.sinks)),
-    )
+    boxes = flow.map_items(lambda item: _item(item, width, letters))
+    return boxes.map_edges(_edge).map_sinks(lambda sink: _sink(sink, letters))
 
 
-def _sink(sink: Sink) -> Sink:
+def _sink(sink: Sink, letters: Typography) -> Sink:
     """A loss with few words, and one wire for all that it reads."""
     if sink.leaf is None:
         return replace(sink, edges=tuple(map(_edge, sink.edges)))
-    look, many = sink.leaf.look, len(sink.edges) > FEW
+    look, many = sink.leaf.look, len(sink.edges) > MAX_LOSS_INPUTS
     counted = (f"of {len(sink.edges)} values",) if many else ()
     leaf = replace(sink.leaf, look=replace(look, facts=(*counted, *look.facts)))
-    return replace(sink, leaf=_leaf(leaf, SINK), edges=tuple(map(_edge, sink.edges[: 1 if many else FEW])))
+    return replace(
+        sink, leaf=_leaf(leaf, LOSS_WIDTH, letters), edges=tuple(map(_edge, sink.edges[: 1 if many else MAX_LOSS_INPUTS]))
+    )
 
 
-def without_losses(flow: Flow) -> Flow:
+def shorten_losses(flow: Flow) -> Flow:
     """The flow with the names of its losses alone."""
-    return replace(flow, sinks=tuple(replace(sink, leaf=None, edges=sink.edges[:1]) for sink in flow.sinks))
+    return flow.map_sinks(lambda sink: replace(sink, leaf=None, edges=sink.edges[:1]))
 
 
 def _edge(edge: DiagramEdge) -> DiagramEdge:
-    return replace(edge, source=replace(edge.source, word=""))
+    return edge.reading(replace(edge.source, word=""))
 
 
-def _item(item: Item, width: float) -> Item:
+def _item(item: Item, width: float, letters: Typography) -> Item:
     match item:
         case Leaf():
-            return _leaf(item, width)
+            return _leaf(item, width, letters)
         case Group() | Branches():
-            return replace(item, flows=tuple(narrowed(inner, width) for inner in item.flows))
+            return item.map_flows(lambda inner: fit_to_width(inner, width, letters))
     return item
 
 
-def _leaf(leaf: Leaf, width: float) -> Leaf:
+def _leaf(leaf: Leaf, width: float, letters: Typography) -> Leaf:
     look = leaf.look
     if look.sign and not look.sides:
         return leaf
@@ -66,15 +64,14 @@ def _leaf(leaf: Leaf, width: float) -> Leaf:
     params = leaf.params if leaf.params != "tied" or "weight" not in detail_of(alone) else ""
     detail = " · ".join(filter(None, [detail_of(alone), params]))
     rows = tuple(replace(row, share=re.sub(r" of \d+:", " ×", row.share)) for row in leaf.rows)
-    return replace(alone, rows=rows, lines=(*lines("title", look.title, room), *lines("detail", detail, room)))
+    return replace(alone, rows=rows, lines=(*lines("title", look.title, room, letters), *lines("detail", detail, room, letters)))
 
 
-def lines(role: Role, text: str, room: float) -> Iterator[tuple[Role, str]]:
+def lines(role: Role, text: str, room: float, letters: Typography) -> Iterator[tuple[Role, str]]:
     """A text in as few lines as have room for it, broken between facts where that can be."""
-    font = FONTS[role]
 
-    def fits(said: str) -> bool:
-        return text_width(said, font.size, bold=font.bold) <= room
+    def fits(line: str) -> bool:
+        return letters.width(line, role) <= room
 
     facts = [part for fact in text.split(" · ") for part in ([fact] if fits(fact) else wrapped(fact.split(" "), " ", fits))]
     return ((role, line) for line in wrapped(facts, " · ", fits) if line)

@@ -1,4 +1,8 @@
-"""What a drawing shows, without places: nodes, clusters, and links between nodes alone, as other programs take them."""
+"""What a drawing shows, without places: nodes, clusters, and links between nodes alone, as other programs take them.
+
+Which frame a thing stands in, and on which side of a border a wire ends, layout has said. Nothing is guessed from places but
+which of several boxes of one node a wire leads to.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from composer.draw.paths import lies_in, title_of
 from composer.draw.scene import About, Box, Frame, MergeCircle, Point, Scene, Style, WirePath
 from composer.memo import lazy
 
@@ -53,16 +58,24 @@ class Link:
     """The way that it goes, from border to border; of a value that is called by its name, the last piece alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A side of a frame's border."""
+
+    path: str
+    inner: bool
+
+    @property
+    def other_side(self) -> Border:
+        """From where a wire comes to it."""
+        return Border(self.path, not self.inner)
+
+
 @dataclass(frozen=True)
 class LinkGraph:
     """A drawing as nodes, clusters and links."""
 
     scene: Scene
-
-    def holder(self, thing: LinkEnd | Frame) -> Frame | None:
-        """The innermost frame around a thing; of frames, outer ones come first."""
-        around = [frame for frame in self.scene.frames if frame is not thing and _inside(thing, frame)]
-        return min(around, key=lambda frame: frame.width * frame.height, default=None)
 
     @lazy
     def nodes(self) -> tuple[LinkNode, ...]:
@@ -76,22 +89,21 @@ class LinkGraph:
             found.append(LinkNode(key, thing.about, thing, lines))
         known = {node.about.path for node in found} | {frame.about.path for frame in self.scene.frames}
         named: dict[str, LinkNode] = {}
-        for chip in self.scene.chips:
-            for path in (chip.source, chip.target):
+        for reference in self.scene.references:
+            for path in (reference.source, reference.target):
                 if path and not _nearest(path, known):
-                    title = path.removeprefix("outputs/")
+                    title = title_of(path)
                     named.setdefault(path, LinkNode(path, About(path, title), None, (title,)))
         return (*found, *named.values())
 
     @lazy
     def top(self) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
         """What no frame holds."""
-        return self._held(None)
+        return self._held("")
 
-    def _held(self, frame: Frame | None) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
-        nodes = tuple(node for node in self.nodes if (self.holder(node.thing) if node.thing else None) is frame)
-        inner = (one for one in self.scene.frames if self.holder(one) is frame)
-        return nodes, tuple(Cluster(one, *self._held(one)) for one in inner)
+    def _held(self, key: str) -> tuple[tuple[LinkNode, ...], tuple[Cluster, ...]]:
+        nodes = tuple(node for node in self.nodes if (node.thing.frame if node.thing else "") == key)
+        return nodes, tuple(Cluster(one, *self._held(one.key)) for one in self.scene.frames if one.frame == key)
 
     @lazy
     def links(self) -> tuple[Link, ...]:
@@ -112,54 +124,40 @@ class LinkGraph:
         copies: dict[str, list[LinkNode]] = {}
         for node in self.nodes:
             copies.setdefault(node.about.path, []).append(node)
-        drawn = {node.key for node in self.nodes}
-        frames = {frame.about.path: frame for frame in self.scene.frames if frame.about.path}
-        known = set(copies) | set(frames)
+        known = set(copies) | {frame.about.path for frame in self.scene.frames if frame.about.path}
 
-        def crossing(path: str, other: str, end: Point) -> str:
+        def crossing(path: str, other: str, end: Point, inside: bool) -> str | Border:
             """A border is passed inwards or outwards; of copies the nearest is meant; anything else is itself."""
-            path = _nearest(path, known) or path
-            if path in copies:
-                return min(copies[path], key=lambda node: _distance(node.thing, end)).key
-            return f"{path} {'inner' if self._holds(frames[path], other) else 'outer'}"
+            drawn_path = _nearest(path, known) or path
+            if drawn_path in copies:
+                return min(copies[drawn_path], key=lambda node: _distance(node.thing, end)).key
+            return Border(drawn_path, inside or (drawn_path != path and lies_in(other, drawn_path)))
 
-        ends: list[tuple[str, str, WirePath]] = []
-        into: dict[str, list[tuple[str, WirePath]]] = {}
+        ends: list[tuple[str | Border, str | Border, WirePath]] = []
+        into: dict[str | Border, list[tuple[str | Border, WirePath]]] = {}
         for wire in self.scene.wires:
             if wire.source and wire.target:
-                source = crossing(wire.source, wire.target, wire.points[0])
-                target = crossing(wire.target, wire.source, wire.points[-1])
+                source = crossing(wire.source, wire.target, wire.points[0], wire.from_inside)
+                target = crossing(wire.target, wire.source, wire.points[-1], wire.to_inside)
                 if source != target:
                     ends.append((source, target, wire))
                     into.setdefault(target, []).append((source, wire))
 
         def ways(
-            source: str, after: tuple[WirePath, ...], seen: frozenset[str] = frozenset()
+            source: str | Border, after: tuple[WirePath, ...], seen: frozenset[str | Border] = frozenset()
         ) -> Iterator[tuple[str, tuple[WirePath, ...]]]:
             """What makes a value, behind all borders, and the way from there: from outside into a frame, or out of it."""
-            if source in drawn:
+            if isinstance(source, str):
                 yield source, after
                 return
-            path, side = source.rsplit(" ", 1)
-            for before, wire in into.get(f"{path} {'outer' if side == 'inner' else 'inner'}", ()):
+            for before, wire in into.get(source.other_side, ()):
                 if before not in seen:
                     yield from ways(before, (wire, *after), seen | {before})
 
         for source, target, wire in ends:
-            if target in drawn:
+            if isinstance(target, str):
                 for maker, way in ways(source, (wire,)):
                     yield Link(maker, target, wire.port, wire.style, wire.partial, way[-1:] if wire.style == "far" else way)
-
-    def _holds(self, frame: Frame, path: str) -> bool:
-        """Whether a frame holds what has a path: a block, or another frame."""
-        things: list[LinkEnd | Frame] = [*self.scene.boxes, *self.scene.merges, *self.scene.frames]
-        at = next((thing for thing in things if thing.about.path == path and thing is not frame), None)
-        return at is not None and _inside(at, frame)
-
-
-def _inside(thing: LinkEnd | Frame, frame: Frame) -> bool:
-    area, around = thing.area, frame.area
-    return around.left <= area.left and area.right <= around.right and around.top <= area.top and area.bottom <= around.bottom
 
 
 def _distance(thing: LinkEnd | None, point: Point) -> float:

@@ -1,11 +1,12 @@
-"""Lines and arrowheads as text of SVG: from their start on relative, so that equal ones read the same wherever they are."""
+"""Wires as steps of a pen: lines with round corners, curves, and arrowheads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, starmap
 from math import hypot
 
+from composer.draw.export.marks import CubicBy, LineBy, MoveTo, Path, Polygon, QuadraticBy, Step, tenth
 from composer.draw.scene import Point
 
 CORNER = 8.0
@@ -14,41 +15,41 @@ HEAD, HALF = 7.0, 3.4
 """Length and half the width of an arrowhead."""
 
 
-def n(value: float) -> str:
-    """A coordinate, to a tenth."""
-    text = f"{value:.1f}"
-    return "0" if text in ("-0.0", "0.0") else text.removesuffix(".0")
-
-
-def polyline(points: Sequence[Point]) -> str:
+def polyline(points: Sequence[Point]) -> Path:
     """A line through points."""
-    return moved_to(points[0]) + "".join(starmap(straight, pairwise(points)))
+    return Path((move_to(points[0]), *starmap(line, pairwise(points))))
 
 
-def rounded(points: Sequence[Point]) -> str:
+def rounded(points: Sequence[Point]) -> Path:
     """A line through points whose corners are round."""
-    pieces, at = [moved_to(points[0])], points[0]
+    return Path(tuple(_rounded(points)))
+
+
+def _rounded(points: Sequence[Point]) -> Iterator[Step]:
+    yield move_to(points[0])
+    at = points[0]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         a, b = _toward(corner, before), _toward(corner, after)
-        pieces.append(f"{straight(at, a)}q{between(a, corner)} {between(a, b)}")
+        yield line(at, a)
+        yield QuadraticBy(between(a, corner), between(a, b))
         at = b
-    return "".join([*pieces, straight(at, points[-1])])
+    yield line(at, points[-1])
 
 
-def moved_to(point: Point) -> str:
+def move_to(point: Point) -> MoveTo:
     """Where a path starts."""
-    return f"M{n(point[0])} {n(point[1])}"
+    return MoveTo(tenth(point[0]), tenth(point[1]))
 
 
-def straight(start: Point, end: Point) -> str:
+def line(start: Point, end: Point) -> LineBy:
     """A straight piece."""
-    dx, dy = between(start, end).split()
-    return f"v{dy}" if dx == "0" else f"h{dx}" if dy == "0" else f"l{dx} {dy}"
+    return LineBy(between(start, end))
 
 
-def between(start: Point, end: Point) -> str:
+def between(start: Point, end: Point) -> Point:
     """What is to go from one point to another; both are where their tenths are, so that no error adds up."""
-    return " ".join(n(round(b, 1) - round(a, 1)) for a, b in zip(start, end, strict=True))
+    dx, dy = (tenth(round(b, 1) - round(a, 1)) for a, b in zip(start, end, strict=True))
+    return dx, dy
 
 
 def _toward(corner: Point, other: Point) -> Point:
@@ -58,10 +59,13 @@ def _toward(corner: Point, other: Point) -> Point:
     return corner[0] + dx * step, corner[1] + dy * step
 
 
-def curve(points: Sequence[Point]) -> str:
-    """A curve by its four control points."""
-    start, *rest = points
-    return f"{moved_to(start)}c{' '.join(between(start, point) for point in rest)}"
+def curve(points: Sequence[Point]) -> Path:
+    """A line of curves: where it starts, and three control points for each."""
+    steps: list[Step] = [move_to(points[0])]
+    for at in range(0, len(points) - 1, 3):
+        start, first, second, end = points[at : at + 4]
+        steps.append(CubicBy(between(start, first), between(start, second), between(start, end)))
+    return Path(tuple(steps))
 
 
 def _direction(points: Sequence[Point]) -> Point:
@@ -78,10 +82,10 @@ def shortened(points: Sequence[Point]) -> tuple[Point, ...]:
     return (*points[:-1], (x - dx * (HEAD - 1), y - dy * (HEAD - 1)))
 
 
-def arrowhead(points: Sequence[Point]) -> str:
-    """The corners of the arrowhead."""
+def arrowhead(points: Sequence[Point]) -> Polygon:
+    """The arrowhead at the end of a wire."""
     dx, dy = _direction(points)
     x, y = points[-1]
     back = x - dx * HEAD, y - dy * HEAD
     corners = (x, y), (back[0] - dy * HALF, back[1] + dx * HALF), (back[0] + dy * HALF, back[1] - dx * HALF)
-    return " ".join(f"{n(a)},{n(b)}" for a, b in corners)
+    return Polygon(tuple((tenth(a), tenth(b)) for a, b in corners))

@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from composer.draw.diagram import DiagramEdge, Leaf
-from composer.draw.layout.boxes import LEAST, box, box_height, needed
+from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
-from composer.draw.layout.references import SIDE_GAP, coming
+from composer.draw.layout.references import SIDE_GAP, incoming_reference
 from composer.draw.scene import Dot, Point, Text, WirePath
+from composer.draw.style.typography import Typography
 
 CLEAR, CORNER = 12.0, 10.0
 """Between its box and what is around it; from a wire to the corner of the box."""
 
 
 @dataclass(slots=True)
-class Standing:
+class OuterInput:
     """A box at one side of the spine, below the first block that reads it."""
 
     leaf: Leaf
     reads: Sequence[DiagramEdge]
+    letters: Typography
     measured: DiagramEdge | None = None
     """What it only measures of the value that goes up beside it."""
     y: float = 0.0
@@ -30,12 +32,12 @@ class Standing:
     @property
     def width(self) -> float:
         """Of the box."""
-        return max(LEAST, needed(self.leaf, narrow=True))
+        return max(MIN_SIDE_WIDTH, needed(self.leaf, self.letters, narrow=True))
 
     @property
     def height(self) -> float:
         """Of the box."""
-        return box_height(self.leaf, narrow=True)
+        return box_height(self.leaf, self.letters, narrow=True)
 
     @property
     def top(self) -> float:
@@ -47,27 +49,45 @@ class Standing:
         side where there is room, else straight up.
         """
         side, far = (1 if lane > 0 else -1), abs(lane)
-        chips = [edge for edge in self.reads if edge is not self.measured]
+        references = [edge for edge in self.reads if edge is not self.measured]
         inner = max(near, min(near + SIDE_GAP - CLEAR, far - CLEAR))
-        beside = far > inner + self.width + CORNER and not chips
+        beside = far > inner + self.width + CORNER and not references
         if not beside:
             inner = max(inner, far + CORNER - self.width)
         outer = inner + self.width
         middle = side * (inner + outer) / 2
-        found.pieces.boxes.append(box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, narrow=True))
+        found.pieces.boxes.append(
+            box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, self.letters, narrow=True)
+        )
         path = self.leaf.about.path
         if self.measured is not None:
             read = self.measured
             found.pieces.dots.append(Dot(0, self.y))
             found.pieces.wires.append(
-                WirePath(read.source.path, path, ((0, self.y), (side * inner, self.y)), read.port, "measured")
+                WirePath(
+                    read.source.path,
+                    path,
+                    ((0, self.y), (side * inner, self.y)),
+                    read.port,
+                    "measured",
+                    from_inside=read.source.from_inside,
+                )
             )
-            said = Text(side * (inner - CLEAR - 4), self.y - 4, "only its size", "shape", "end" if side > 0 else "start")
+            said = Text(
+                side * (inner - CLEAR - 4),
+                self.y - 4,
+                "only its size",
+                "shape",
+                "end" if side > 0 else "start",
+                self.letters.scale,
+            )
             if abs(said.area.left if side > 0 else said.area.right) > 4:
                 found.pieces.texts.append(said)
         reach = outer
-        for number, edge in enumerate(chips):
-            y = self.y + SLOT * (number - (len(chips) - 1) / 2)
-            reach = max(reach, coming(found, edge, edge.named, side, y, ((side * outer, y),)).reach(side))
+        for number, edge in enumerate(references):
+            y = self.y + SLOT * (number - (len(references) - 1) / 2)
+            reach = max(
+                reach, incoming_reference(found, edge, edge.named, side, y, ((side * outer, y),), self.letters).reach(side)
+            )
         widen(found, side, reach)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)

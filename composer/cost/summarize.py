@@ -1,0 +1,100 @@
+"""The summary of a model: its tree with repeats folded, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from composer.cost.costs import costs, numbers
+from composer.cost.summary import Rows, Summary, SummaryRow
+from composer.cost.units import ranges
+from composer.graph.anatomy import TYPED
+from composer.graph.describe import kind_of, phrases
+from composer.graph.ir import RepeatNode
+from composer.graph.parameters import NamedParameter, in_file_order
+from composer.graph.passes.roll_layers.roll_layers import folded
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
+from composer.graph.visit import Fold, Inside, every_pass, walk
+
+
+def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
+    """The summary of a model at given lengths of its axes."""
+    recipe = typed.program.recipe
+    model = folded(typed)  # layers that are written one by one are one row, as in a drawing
+    written = {visit.node.node for visit in walk(typed.root, every_pass, once=True) if isinstance(visit.node, TypedRepeat)}
+    rows = _Rows(model.parameters, written).graph(model.program.root)
+    return Summary(recipe.name, recipe.doc, recipe.paper, costs(typed, lengths), rows)
+
+
+class _Rows:
+    """Makes rows of nodes; each stands for all places (prefixes of names) at which its graph is found."""
+
+    def __init__(self, table: Sequence[NamedParameter], written: Collection[RepeatNode]) -> None:
+        self.written = written
+        """The repeats that the recipe has as such."""
+        self.owned: dict[str, int] = {}
+        self.ties: dict[str, str] = {}
+        self.frozen: set[str] = set()
+        for entry in table:
+            steps = entry.name.split(".")
+            if entry.tied_to:
+                self.ties[entry.name] = entry.tied_to
+            elif not entry.trainable:
+                self.frozen.add(entry.name)
+            for end in range(1, len(steps) * (not entry.tied_to)):
+                above = ".".join(steps[:end])
+                self.owned[above] = self.owned.get(above, 0) + numbers(entry)
+
+    def graph(self, graph: TypedGraph) -> tuple[SummaryRow, ...]:
+        """The rows of a graph's nodes."""
+        return Fold(TYPED, self._row, lambda graph, rows: tuple(rows), _listed).graph(graph, ("",))
+
+    def _row(self, node: TypedNode, inside: Inside[TypedGraph, SummaryRow, Rows]) -> SummaryRow:
+        """The row of a node, with those below it."""
+        counts = [self.owned.get(place, 0) for place in inside.places]
+        output = str(next(iter(node.outputs.values()), ""))
+        block, detail, children = kind_of(node), "", tuple[SummaryRow, ...]()
+        match node:
+            case TypedBlock(slots=slots):
+                detail = ", ".join([*phrases(node), *self._notes(node, inside.places[0])])
+                filled = ((slots[name], row) for name, row in inside.slots)
+                children = tuple(replace(row, output="") for held, row in filled if self._has_weights(held))
+            case TypedGroup() | TypedScan():
+                children = tuple(row for _, rows in inside.regions for row in rows)
+            case TypedRepeat(passes=passes):
+                block = f"× {len(passes)}"
+                says = {"written one by one": node.node not in self.written, "one set of weights": node.node.share is not None}
+                detail = ", ".join(words for words, apply in says.items() if apply)
+                children = tuple(self._passes(len(passes), inside))
+            case _:
+                assert_never(node)
+        return SummaryRow(inside.name, block, detail, output, counts[0], sum(counts), children)
+
+    def _passes(self, count: int, inside: Inside[TypedGraph, SummaryRow, Rows]) -> Iterator[SummaryRow]:
+        """What one pass holds; where passes differ, a row for each kind of pass."""
+        for passes, rows in inside.regions:
+            if len(inside.regions) == 1:
+                yield from rows
+                continue
+            indices = [one.number for one in passes if one.number is not None]
+            output = str(next(iter(passes[0].graph.outputs.values()), ""))
+            each, total = sum(row.parameters for row in rows), sum(row.total for row in rows)
+            which = f"{'pass' if len(indices) == 1 else 'passes'} {ranges(indices)}"
+            yield SummaryRow(f"{len(indices)} of {count}", "", which, output, each, total, rows)
+
+    def _notes(self, node: TypedBlock, place: str) -> Iterator[str]:
+        names = [f"{place}.{parameter.name}" for parameter in node.parameters]
+        for name in names:
+            if name in self.ties:
+                yield f"{name.removeprefix(place)[1:]} is {self.ties[name]}"
+        if names and all(name in self.frozen for name in names):
+            yield "not trained"
+
+    def _has_weights(self, node: TypedNode | None) -> bool:
+        return not isinstance(node, TypedBlock) or bool(node.parameters)
+
+
+def _listed(graph: TypedGraph) -> list[TypedNode]:
+    """The nodes that have a row, in the order of the file."""
+    return [node for node in in_file_order(graph) if not (node.node.dropped or is_renewal(node))]

@@ -1,0 +1,272 @@
+"""A scene painted: every thing on the page as marks, in the colors and widths of a theme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from blocks.core.look import Cells, Curve, LoopIcon
+from composer.draw.export.marks import (
+    BLACK,
+    ArcBy,
+    Circle,
+    Close,
+    Ink,
+    LineBy,
+    Mark,
+    MarkGroup,
+    MoveTo,
+    Path,
+    Rectangle,
+    Shape,
+    Step,
+    Stroke,
+    TextLine,
+    tenth,
+)
+from composer.draw.export.polylines import arrowhead, curve, move_to, polyline, rounded, shortened
+from composer.draw.paths import belongs
+from composer.draw.scene import (
+    DASHED,
+    DOTTED,
+    ICON,
+    RADIUS,
+    SWATCH,
+    About,
+    Badge,
+    Box,
+    Dot,
+    Frame,
+    MergeCircle,
+    PlacedIcon,
+    Reference,
+    Ring,
+    Scene,
+    Strip,
+    Swatch,
+    Text,
+    WirePath,
+)
+from composer.draw.style.palette import Paint, Palette
+from composer.draw.style.themes import CHANGES, CLASSES, THEMES, WIDTHS, Theme, inks, wire_color
+
+FADED, IDLE = 0.35, 0.6
+"""How much is left of what is the same in another model or not highlighted, and of wires to experts that are not visited."""
+
+
+def painted(scene: Scene, theme: str = "light", highlight: Sequence[str] = ()) -> tuple[Mark, ...]:
+    """Return the marks of a scene from below to above; all fades but what is to be highlighted, if anything is."""
+    return tuple(_Painter(THEMES[theme], tuple(highlight), scene.faint).scene(scene))
+
+
+@dataclass(frozen=True, slots=True)
+class _Painter:
+    theme: Theme
+    highlight: tuple[str, ...]
+    faint: frozenset[str]
+
+    @property
+    def palette(self) -> Palette:
+        return self.theme.palette
+
+    def scene(self, scene: Scene) -> Iterator[Mark]:
+        if self.theme.paper:
+            page = Rectangle(0.0, 0.0, tenth(scene.width), tenth(scene.height))
+            yield Shape(page, Ink(self.palette.paper), kind="paper")
+        yield from map(self.frame, scene.frames)
+        yield from map(self.wire, scene.wires)
+        yield from map(self.dot, scene.dots)
+        yield from map(self.merge, scene.merges)
+        yield from map(self.box, scene.boxes)
+        yield from map(self.reference, scene.references)
+        yield from map(self.text, scene.texts)
+        yield from map(self.ring, scene.rings)
+        yield from map(self.badge, scene.badges)
+
+    # -- things
+
+    def frame(self, frame: Frame) -> MarkGroup:
+        paint = self.palette.frame
+        marks: list[Mark] = [self.bordered(rectangle(frame.x, frame.y, frame.width, frame.height, 12), paint, 1.2)]
+        if frame.pill is not None:
+            area = frame.pill.area.grown(9)
+            pill = rectangle(area.left, frame.pill.y - 14.5, area.right - area.left, 20, 10)
+            marks += [Shape(pill, Ink(self.palette.pill.fill), kind="pill"), self.text(frame.pill)]
+        if frame.strip is not None:
+            marks += self.strip(frame.strip)
+        marks += [mark for icon in frame.icons for mark in self.icon(icon, paint)]
+        return self.group("frame", frame.about, [*marks, *map(self.text, frame.texts)])
+
+    def strip(self, strip: Strip) -> Iterator[Mark]:
+        cell = strip.height / len(strip.kinds)
+        gap = min(1.0, cell / 5)
+        tops = (strip.y + strip.height - cell * (index + 1) for index in range(len(strip.kinds)))
+        places = (rectangle(strip.x, top + gap / 2, strip.width, cell - gap) for top in tops)
+        yield MarkGroup("k-attn", tuple(map(self.cell, strip.kinds, places)))
+        yield from map(self.text, strip.ticks)
+
+    def cell(self, kind: int, place: Rectangle) -> Shape:
+        """A layer of a map, by its kind."""
+        paint = self.palette.hues["attn"]
+        look = ("s", "on", "half")[min(kind, 2)]
+        cover = 1.0 if kind < 2 else round(max(0.25, 0.7 - 0.15 * kind), 2)
+        return Shape(place, Ink(paint.stroke if kind else paint.fill, cover), Stroke(Ink(paint.stroke), 0.7), look)
+
+    def box(self, box: Box) -> MarkGroup:
+        paint = self.palette.hues[box.hue]
+        dash = (4.0, 3.0) if box.dashed else ()
+        marks: list[Mark] = [self.bordered(rectangle(box.x, box.y, box.width, box.height, 7), paint, 1.4, dash)]
+        if box.double:
+            inner = rectangle(box.x + 3, box.y + 3, box.width - 6, box.height - 6, 5)
+            marks.append(Shape(inner, None, self.stroke(paint.stroke, 1.0), "i"))
+        marks += [mark for icon in box.icons for mark in self.icon(icon, paint)]
+        return self.group(f"node k-{box.hue}", box.about, [*marks, *map(self.text, box.texts)])
+
+    def merge(self, merge: MergeCircle) -> MarkGroup:
+        paint = self.palette.hues["merge"]
+        circle = Circle(tenth(merge.x), tenth(merge.y), RADIUS)
+        sign = Path(tuple(sign_steps(merge.sign, merge.x, merge.y)))
+        border = Shape(circle, Ink(paint.fill), self.stroke(paint.stroke, 1.4), "s")
+        return self.group("node k-merge", merge.about, [border, Shape(sign, None, self.stroke(paint.stroke, 1.6), "i")])
+
+    def reference(self, reference: Reference) -> MarkGroup:
+        return self.group("chip", reference.about, [self.text(reference.text)])
+
+    def dot(self, dot: Dot) -> Shape:
+        circle = Circle(tenth(dot.x), tenth(dot.y), 2.6)
+        return Shape(circle, Ink(self.palette.wire), kind="wire", opacity=FADED if dot.faint else 1.0)
+
+    def ring(self, ring: Ring) -> Shape:
+        hue, dash = CHANGES[ring.happened]
+        area = ring.area
+        place = rectangle(area.left, area.top, area.right - area.left, area.bottom - area.top, 10)
+        pen = self.stroke(self.palette.hues[hue].stroke, 2.2, dash)
+        return Shape(place, None, pen, f"c-{ring.happened}", of=ring.path)
+
+    def badge(self, badge: Badge) -> MarkGroup:
+        area, color = badge.area, self.palette.hues[CHANGES[badge.happened][0]].stroke
+        place = rectangle(area.left, area.top, area.right - area.left, area.bottom - area.top, 7.5)
+        border = Shape(place, Ink(color), Stroke(Ink(self.palette.paper), 1.2), "s")
+        of = (("of", badge.path),) if badge.path else ()
+        return MarkGroup(f"badge b-{badge.happened}", (border, self.text(badge.text)), of)
+
+    def group(self, kind: str, about: About, marks: Sequence[Mark]) -> MarkGroup:
+        """Marks of a thing that stands for a node."""
+        fades = (self.highlight and not self.bright(about.path)) or about.path in self.faint
+        opacity = FADED if fades and kind != "frame" else 1.0
+        data = [("id", about.path)] if about.path else []
+        data += [("lines", f"{about.lines[0]}-{about.lines[1]}")] if about.lines else []
+        return MarkGroup(kind, tuple(marks), tuple(data), opacity, about.tip, about.description)
+
+    def bright(self, path: str) -> bool:
+        """Whether a path is among those that stay bright, or below one."""
+        return belongs(path, self.highlight)
+
+    # -- wires
+
+    def wire(self, wire: WirePath) -> MarkGroup:
+        color = Ink(wire_color(self.palette, wire.style))
+        dash = (4.0, 3.0) if wire.style in DASHED else (2.0, 3.0) if wire.partial or wire.style in DOTTED else ()
+        fades = self.highlight and not (self.bright(wire.source) or self.bright(wire.target))
+        fades = fades or (wire.style != "rewired" and wire.source in self.faint and wire.target in self.faint)
+        data = [("a", wire.source), ("b", wire.target)] if wire.source or wire.target else []
+        data += [("port", wire.port)] if data and wire.port else []
+        points = shortened(wire.points) if wire.arrow else wire.points
+        path = curve(points) if wire.curved else rounded(points)
+        marks = [Shape(path, None, self.stroke(color.color, WIDTHS[wire.style], dash))]
+        marks += [Shape(arrowhead(wire.points), color)] if wire.arrow else []
+        opacity = FADED if fades else IDLE if wire.style == "idle" else 1.0
+        return MarkGroup(f"edge e-{wire.style}", tuple(marks), tuple(data), opacity)
+
+    # -- icons
+
+    def icon(self, placed: PlacedIcon, paint: Paint) -> Iterator[Mark]:
+        x, y = placed.x, placed.y
+        pen = Stroke(Ink(paint.stroke), 1.8, round=True)
+        match placed.icon:
+            case Cells(seen=seen):
+                yield from self.mask(seen, x, y, paint)
+            case Curve(points=points):
+                line = polyline([(x + ICON * a, y + ICON - 2 - (ICON - 4) * b) for a, b in points])
+                yield Shape(line, None, pen, "i")
+            case LoopIcon():
+                a, b = x + ICON / 2, y + ICON / 2
+                arc = ArcBy(9.0, large=True, clockwise=False, end=(3.0, 8.0))
+                yield Shape(Path((move_to((a + 6, b - 7)), arc)), None, pen, "i")
+                head = move_to((a + 1, b - 8.5)), LineBy((5.6, 1.9)), LineBy((-2.0, 5.6))
+                yield Shape(Path(head), None, pen, "i")
+            case Swatch(kinds=kinds):
+                places = (rectangle(x + SWATCH * place, y, SWATCH, SWATCH) for place in range(len(kinds)))
+                yield MarkGroup("k-attn", tuple(map(self.cell, kinds, places)))
+
+    def mask(self, seen: Sequence[Sequence[bool]], x: float, y: float, paint: Paint) -> Iterator[Mark]:
+        cell = ICON / len(seen)
+        square, paper = rectangle(x, y, ICON, ICON), self.palette.paper
+        yield Shape(square, Ink(paper), kind="off")
+        runs = tuple(
+            step
+            for row, line in enumerate(seen)
+            for start, end in runs_of(line)
+            for step in run_steps(x + cell * start, y + cell * row, cell * (end - start), cell)
+        )
+        if runs:
+            yield Shape(Path(runs), Ink(paint.stroke), kind="on")
+        lines = Path(tuple(step for k in range(1, len(seen)) for step in grid_steps(x, y, cell * k)))
+        yield Shape(lines, BLACK, Stroke(Ink(paper, 0.75), 0.5), "gl")
+        yield Shape(square, None, Stroke(Ink(paint.stroke), 1.0), "i")
+
+    # -- what all are made of
+
+    def bordered(self, place: Rectangle, paint: Paint, width: float, dash: tuple[float, ...] = ()) -> Shape:
+        """The surface of a thing with its border."""
+        return Shape(place, Ink(paint.fill), self.stroke(paint.stroke, width, dash), "s")
+
+    def text(self, text: Text) -> TextLine:
+        kind = CLASSES.get(text.role, "m")
+        ink = Ink(inks(self.palette)[kind])
+        return TextLine(tenth(text.x), tenth(text.y), text.text, text.font, text.anchor, ink, kind)
+
+    def stroke(self, color: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:
+        """A pen whose width is the theme's."""
+        return Stroke(Ink(color), width * self.theme.stroke, dash)
+
+
+def rectangle(x: float, y: float, width: float, height: float, radius: float = 0.0) -> Rectangle:
+    """Return a rectangle on the page."""
+    return Rectangle(tenth(x), tenth(y), tenth(width), tenth(height), radius)
+
+
+def sign_steps(sign: str, x: float, y: float) -> Iterator[Step]:
+    """The lines of a sign in a circle around a point."""
+    match sign:
+        case "+":
+            yield from (move_to((x - 4.5, y)), LineBy((9.0, 0.0)), move_to((x, y - 4.5)), LineBy((0.0, 9.0)))
+        case "×":
+            yield from (move_to((x - 3.2, y - 3.2)), LineBy((6.4, 6.4)), move_to((x + 3.2, y - 3.2)), LineBy((-6.4, 6.4)))
+        case "‖":
+            yield from (move_to((x - 2, y - 4.5)), LineBy((0.0, 9.0)), move_to((x + 2, y - 4.5)), LineBy((0.0, 9.0)))
+        case _:  # Σ
+            yield move_to((x + 3.4, y - 4.4))
+            yield from map(LineBy, ((-6.8, 0.0), (4.0, 4.4), (-4.0, 4.4), (6.8, 0.0)))
+
+
+def run_steps(x: float, y: float, width: float, height: float) -> Iterator[Step]:
+    """A rectangle as a path."""
+    wide, high = tenth(width), tenth(height)
+    yield from (move_to((x, y)), LineBy((wide, 0.0)), LineBy((0.0, high)), LineBy((tenth(-width), 0.0)), Close())
+
+
+def grid_steps(x: float, y: float, far: float) -> Iterator[MoveTo | LineBy]:
+    """An upright and a level line through an icon, so far from its corner."""
+    yield from (move_to((x + far, y)), LineBy((0.0, ICON)), move_to((x, y + far)), LineBy((ICON, 0.0)))
+
+
+def runs_of(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Where cells that are filled begin and end."""
+    start = None
+    for index, filled in enumerate([*line, False]):
+        if filled and start is None:
+            start = index
+        elif not filled and start is not None:
+            yield start, index
+            start = None

@@ -1,0 +1,45 @@
+"""Paths of what stands on a page: nodes, `layers.attn.body` in `layers.attn`, and outputs of the model, `outputs/logits`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+OUTPUTS = "outputs/"
+"""No name of a recipe has such a sign, so no node is called like an output."""
+
+
+def above(path: str) -> list[str]:
+    """A path and all that lead to it, the shortest first."""
+    steps = path.split(".")
+    return [".".join(steps[: end + 1]) for end in range(len(steps))]
+
+
+def belongs(path: str, holders: Collection[str]) -> bool:
+    """Whether a path is one of some, or lies in one of them."""
+    return any(one in holders for one in above(path))
+
+
+def lies_in(path: str, holder: str) -> bool:
+    """Whether a path is another one, or lies in it."""
+    return path == holder or path.startswith(f"{holder}.")
+
+
+def plain(path: str) -> str:
+    """Return a path without the passes of repeats: `layers.3.attn` is `layers.attn`."""
+    return re.sub(r"\.\d+(?=\.|$)", "", path)
+
+
+def output_path(name: str) -> str:
+    """Return the path of an output of the model."""
+    return OUTPUTS + name
+
+
+def is_output(path: str) -> bool:
+    """Whether a path is that of an output of the model."""
+    return path.startswith(OUTPUTS)
+
+
+def title_of(path: str) -> str:
+    """Return what an input or an output of the model is called where it stands on the page by its name alone."""
+    return path.removeprefix(OUTPUTS)

@@ -1,0 +1,84 @@
+"""The letters of a drawing: which size and weight each kind of text has, and how much room texts take in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias
+
+from composer.draw.style.text_metrics import text_width
+
+Role: TypeAlias = Literal[
+    "heading",
+    "facts",
+    "title",
+    "expert",
+    "detail",
+    "row",
+    "params",
+    "shape",
+    "port",
+    "reference",
+    "tick",
+    "header",
+    "pill",
+    "sign",
+    "badge",
+]
+"""What a text is for, which decides how it looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Font:
+    """Size in pixels, and weight."""
+
+    size: float
+    bold: bool = False
+
+
+FONTS: dict[Role, Font] = {
+    "heading": Font(20, True),
+    "facts": Font(11.5),
+    "title": Font(13, True),
+    "expert": Font(11, True),
+    "detail": Font(10.5),
+    "row": Font(10.5, True),
+    "params": Font(10),
+    "shape": Font(10),
+    "port": Font(10),
+    "reference": Font(10),
+    "tick": Font(10),
+    "header": Font(11),
+    "pill": Font(12.5, True),
+    "sign": Font(12, True),
+    "badge": Font(10, True),
+}
+"""At natural size, where the smallest letters are 10 pixels high."""
+
+
+@cache
+def font(role: Role, scale: float) -> Font:
+    """Return the font of a kind of text, so many times larger than usual."""
+    usual = FONTS[role]
+    return Font(usual.size * scale, usual.bold)
+
+
+@dataclass(frozen=True, slots=True)
+class Typography:
+    """How large the letters are for which a drawing is laid out."""
+
+    scale: float = 1.0
+    """How many times larger than usual, in boxes and gaps of the usual height."""
+
+    def width(self, text: str, role: Role) -> float:
+        """Return the width of a text, kerning left out."""
+        own = font(role, self.scale)
+        return text_width(text, own.size, bold=own.bold)
+
+    def fitted(self, text: str, role: Role, room: float) -> str:
+        """Return a text, or as much of its beginning as there is room for."""
+        if self.width(text, role) <= room:
+            return text
+        while text and self.width(text + "…", role) > room:
+            text = text[:-1]
+        return text.rstrip(" ·,") + "…"

@@ -1,1 +1,0 @@
-"""What is checked on a typed graph: causality, shared weights, lint."""

@@ -1,0 +1,85 @@
+"""What is there while a recipe is expanded: its values, its choices, and every graph and node written so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from blocks.core import Library, Part, ports
+from composer.diagnostics import Span
+from composer.graph.ir import GraphInput, Known, Ref
+from composer.graph.passes.expand.block_choice import Choices
+from composer.graph.passes.expand.builders import Binding, GraphBuilder, NodeBuilder, Scope, Site
+from composer.graph.passes.expand.error_report import ErrorReport
+from composer.graph.passes.expand.evaluation import Evaluator
+from composer.language.recipe.ast import GraphBody, NodeContent, ParsedRecipe
+
+
+class Expansion:
+    """One run of `expand`: what is written out, and the mistakes in it."""
+
+    def __init__(self, recipe: ParsedRecipe, library: Library, values: dict[str, Binding]) -> None:
+        self.recipe, self.library = recipe, library
+        self.report = ErrorReport()
+        self.values = Evaluator(self.report)
+        self.choices = Choices(recipe, self.values)
+        self.all_nodes: list[NodeBuilder] = []
+        self.all_graphs: list[GraphBuilder] = []
+        self.root = self.graph(None)
+        self.params = values
+        """What the params of the recipe are."""
+        self.used: set[type[Part]] = set()
+        """The blocks that the recipe defines and uses."""
+        self.losses: dict[str, str] = {}
+        """The recipe's own losses, each with its node."""
+        self.positions: list[tuple[str, Ref]] = []
+        """The nodes that give axes their positions, once references are resolved."""
+
+    @property
+    def scope(self) -> Scope:
+        """The outermost place of the recipe."""
+        return Scope(self.root, self.params)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong so far."""
+        return not any(found.severity == "error" for found in [*self.recipe.diagnostics, *self.report.diagnostics])
+
+    def graph(self, holder: NodeBuilder | None, *, sealed: bool = False) -> GraphBuilder:
+        """An empty graph in the node that holds it."""
+        graph = GraphBuilder(holder, sealed)
+        if sealed:
+            graph.inputs["input"] = GraphInput("input")
+        self.all_graphs.append(graph)
+        return graph
+
+    def inside(self, holder: NodeBuilder, ports: Iterable[str]) -> GraphBuilder:
+        """The graph of a node, with an input for each of the ports that something is wired to."""
+        holder.graph = self.graph(holder)
+        holder.graph.inputs |= {port: GraphInput(port) for port in ports if port in holder.edges}
+        return holder.graph
+
+    def new(self, site: Site, span: Span) -> NodeBuilder:
+        """A node that is nothing yet."""
+        node = NodeBuilder(site.name, site.home, site.span, span)
+        self.all_nodes.append(node)
+        return node
+
+    def default(self, part: Part, site: Site) -> NodeBuilder:
+        """A node for a part that is the default of a slot."""
+        node = self.new(site, site.span)
+        node.part = type(part)
+        node.fields = {key: Known(getattr(part, key), site.span) for key in type(part).model_fields}
+        port = next(iter(ports(type(part))))
+        node.edges[port] = site.implied(port)
+        return node
+
+
+class Writer(Protocol):
+    """Writes out what is inside of something else."""
+
+    def node(self, what: NodeContent | None, scope: Scope, site: Site) -> NodeBuilder:
+        """Return the node that is written, or raise `StopExpansion` where there is none, which is reported."""
+
+    def body(self, body: GraphBody, graph: GraphBuilder, scope: Scope) -> None:
+        """Write nodes into a graph."""

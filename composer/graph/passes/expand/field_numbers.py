@@ -1,0 +1,56 @@
+"""Numbers that are written for fields."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from blocks.core import Part, fields
+from blocks.core.fields import Field as FieldSpec
+from composer.diagnostics import Label, Span
+from composer.graph.ir import FieldValue, Known, Pending
+from composer.graph.passes.expand.builders import Deferred, Scope
+from composer.graph.passes.expand.error_report import StopExpansion, labels
+from composer.graph.passes.expand.evaluation import Evaluator, axis_names, convert, paths
+from composer.language.expressions.ast import Expression
+from composer.language.expressions.evaluator import evaluate
+from composer.language.expressions.functions import FUNCTIONS
+from composer.language.expressions.parser import ExpressionError, names
+from composer.language.recipe.keys import VALUE_WORDS
+from composer.language.unknown_names import unknown
+
+
+def field_number(
+    values: Evaluator, expression: Expression, scope: Scope, form: Any, part: type[Part], field: FieldSpec, span: Span
+) -> FieldValue:
+    """Return the number that is written for a field of a part, still to be computed where it reads the length of an axis.
+
+    Raises:
+        ExpressionError, StopExpansion: where it is none.
+    """
+    known, origins = values.plain(expression, scope)
+    sizes = values.sizes(expression, scope)
+    missing = names(expression) - known.keys() - VALUE_WORDS
+    if not missing:
+        try:
+            return Known(convert(evaluate(expression, known), form, field.name, span, expression), span, origins)
+        except ExpressionError as error:
+            raise ExpressionError(replace(error.diagnostic, labels=labels(origins, span))) from None
+    symbols = axis_names(part)
+    strange = sorted(missing - symbols - sizes.keys())
+    if strange:
+        path = next(step for step in paths(expression) if step.steps[0].name == strange[0])
+        held = scope.values.get(strange[0])
+        if isinstance(held, Deferred):
+            values.report.error(
+                "not-a-number", path.span, f"`{strange[0]}` is a block, not a number", labels=(Label(held.span, "set here"),)
+            )
+        elif path.steps[0].arguments is not None:
+            values.report.diagnostics.append(
+                unknown("unknown-name", path.steps[0].name_span, "function", strange[0], sorted(FUNCTIONS))
+            )
+        else:
+            offered = [*scope.values, *sorted(symbols - fields(part).keys())]
+            values.report.diagnostics.append(unknown("unknown-name", path.steps[0].name_span, "name", strange[0], offered))
+        raise StopExpansion
+    return Pending(expression, tuple(sorted({**known, **sizes}.items())), span, origins)

@@ -1,0 +1,46 @@
+"""Passes do what their docstrings show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from composer.draw.diagram import Flow
+from composer.draw.passes import PASSES
+from composer.draw.passes.irregular import group_irregular_subgraphs
+from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.side_inputs import SideInputs
+from tests.draw.notation import flow, shown
+
+
+def said(result: object) -> str:
+    """What a pass gives, in a line."""
+    match result:
+        case Flow():
+            return shown(result)
+        case list() | tuple():
+            return " / ".join(map(said, result))
+        case SideInputs():
+            beside = (f"{leaf.about.path} beside {path}" for path, leaves in result.beside.items() for leaf, _, _ in leaves)
+            return "; ".join([shown(result.flow), *beside])
+    raise AssertionError(result)
+
+
+def run(apply: Callable[..., object], flows: list[Flow]) -> object:
+    """What a pass makes of flows."""
+    if apply is merge_passes:
+        return apply(flows, [1] * len(flows))
+    if apply is group_irregular_subgraphs:
+        return apply(*flows, (), lambda subgraph: True)
+    return apply(*flows)
+
+
+@pytest.mark.parametrize("apply", PASSES, ids=lambda one: one.__name__)
+def test_a_pass_does_what_its_docstring_shows(apply: Callable[..., object]) -> None:
+    """From the line before to the line after."""
+    lines = re.search(r"Before: (.*)\n +After:  (.*)\n", str(apply.__doc__))
+    assert lines is not None
+    before, after = lines.groups()
+    assert said(run(apply, list(map(flow, before.split(" / "))))) == after
