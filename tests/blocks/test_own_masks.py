@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import inspect
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +21,8 @@ from blocks.masks.count import visible
 from blocks.masks.mask import Mask
 from blocks.masks.operators import And, Not
 from composer.decode.session import session
+from tests.blocks.copies import NAMES, plain
+from tests.blocks.copies import copies as every_copy
 
 KINDS = {kind: part for kind, part in standard().of(Mask).items() if part.__module__.startswith("blocks.")}
 RECIPE = """recipe: masks
@@ -89,28 +89,14 @@ def loaded(folder: Path, name: str, text: str) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[type[Part]]]:
-    """Every mask under another name, nothing else changed: `near` as `own_near`, which equals `own_window`."""
-    found: list[type[Part]] = []
-    folder = tmp_path_factory.mktemp("own")
-    for module in sorted({part.__module__ for part in KINDS.values()}):
-        text = inspect.getsource(importlib.import_module(module))
-        for kind, part in KINDS.items():
-            text = text.replace(f'kind="{kind}"', f'kind="own_{kind}"')
-            text = re.sub(rf"\b{part.__name__}(?=\(Mask|\(\)|\(width)", f"Own{part.__name__}", text)
-        found += parts_in(loaded(folder, f"own_{module.rpartition('.')[2]}", text))
-    assert sorted(part.kind for part in found) == sorted(f"own_{kind}" for kind in KINDS)
-    yield found
+def copies(tmp_path_factory: pytest.TempPathFactory) -> list[type[Part]]:
+    """Every mask under another name, nothing else changed: the copy of `local` equals that of `window`."""
+    return [part for part in every_copy(tmp_path_factory.mktemp("own")) if issubclass(part, Mask)]
 
 
 def owned(text: str) -> str:
     """An expression in the copies' names."""
-    return re.sub(rf"\b({'|'.join(KINDS)})\b", r"own_\1", text)
-
-
-def plain(text: str) -> str:
-    """A text in the original's names, those of classes and of files too."""
-    return re.sub(r"\bown_|\bOwn(?=[A-Z])|(?<=_)own_", "", text)
+    return re.sub(rf"\b({'|'.join(KINDS)})\b", lambda found: NAMES[found[0]], text)
 
 
 @pytest.mark.parametrize("optional", ["", "?"])
@@ -171,7 +157,7 @@ def test_copies_are_warned_of_as_the_originals_are(copies: list[type[Part]]) -> 
     )
     found = [
         [(each.code, each.span.line) for each in composer.load(text.format(mask=mask, optional=""), blocks=copies).check()]
-        for mask in ("causal and window(8)", "own_causal and own_window(8)")
+        for mask in ("causal and window(8)", owned("causal and window(8)"))
     ]
     assert found[0] == found[1] and {"idle-window", "causal-memory"} <= {code for code, _ in found[0]}
 

@@ -49,37 +49,37 @@ def sink(
     return Sink(leaf(captions, node, seen, place), place.path, node.name, edges)
 
 
-def mixture(captions: Captions, node: TypedBlock, part: Mixture, place: NodePlace) -> OpenMixture:
+def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodePlace) -> OpenMixture:
     """A mixture of experts with its router, its experts and what all visit."""
-    expert, shared = node.slots[part.expert], node.slots.get(part.shared)
+    expert, shared = node.slots[experts.expert], node.slots.get(experts.shared)
     assert isinstance(expert, TypedBlock)
-    seen, count = look(expert), visited(part)
-    all_experts = captions.counts.total([f"{place.first}.{part.expert}"])
-    each = [f"{counted(all_experts // part.experts)} each"] if all_experts else []
-    header = (f"{part.experts} × {seen.short or seen.title}", *each, *seen.facts)
-    about = captions.about(node, place, ("Mixture of experts", *header, f"{count} of {part.experts} visited"))
-    own = captions.counts.total(place.inner(part.expert).all)
-    some = ", for example these" if count < part.experts and captions.depth.spacious else ""
+    seen, count = look(expert), visited(experts)
+    all_experts = captions.counts.total([f"{place.first}.{experts.expert}"])
+    each = [f"{counted(all_experts // experts.experts)} each"] if all_experts else []
+    header = (f"{experts.experts} × {seen.short or seen.title}", *each, *seen.facts)
+    about = captions.about(node, place, ("Mixture of experts", *header, f"{count} of {experts.experts} visited"))
+    own = captions.counts.total(place.inner(experts.expert).all)
+    some = ", for example these" if count < experts.experts and captions.depth.spacious else ""
     return OpenMixture(
         replace(about, parameters=own, description=captions.description(node, place)),
-        _router(captions, node, part, place),
+        _router(captions, node, experts, place),
         seen,
-        ("Sparse MoE", *header, f"{count} of {part.experts} active{some}"),
-        part.experts,
-        min(count, part.experts),
+        ("Sparse MoE", *header, f"{count} of {experts.experts} active{some}"),
+        experts.experts,
+        min(count, experts.experts),
         SPACIOUS_EXPERTS if captions.depth.spacious else DENSE_EXPERTS,
-        _shared(captions, shared, place.inner(part.shared)) if shared else None,
+        _shared(captions, shared, place.inner(experts.shared)) if shared else None,
         tuple(node.node.requested_outputs),
     )
 
 
-def _router(captions: Captions, node: TypedBlock, part: Mixture, place: NodePlace) -> Leaf:
+def _router(captions: Captions, node: TypedBlock, experts: Mixture, place: NodePlace) -> Leaf:
     """What chooses the experts."""
-    facts = (f"{node.sizes['dim']} → {part.experts}", *part.facts)
-    gates = [f"{one}.{name}" for one in place.all for name in part.maps]
+    facts = (f"{node.sizes['dim']} → {experts.experts}", *experts.facts)
+    gates = [f"{one}.{name}" for one in place.all for name in experts.maps]
     about = captions.about(node, replace(place, path=place.inner("router").path), ("Router", *facts))
     about = replace(about, parameters=captions.counts.total(gates))
-    return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(gates[: len(part.maps)]))
+    return Leaf(about, Look("Router", facts, "moe"), captions.counts.shown_of(gates[: len(experts.maps)]))
 
 
 def _shared(captions: Captions, shared: TypedNode, place: NodePlace) -> Leaf:

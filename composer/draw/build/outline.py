@@ -154,8 +154,8 @@ class Outline:
             drawn.sinks.append(sink(self.captions, node, seen, given, place, self.routed))
             return of_block(node, path)
         shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
-        if shown and (part := node.part.mixture()) is not None:
-            drawn.items.append(mixture(self.captions, node, part, place))
+        if shown and (experts := node.part.mixture()) is not None:
+            drawn.items.append(mixture(self.captions, node, experts, place))
             self.routed.add(path)
         else:
             drawn.items.append(leaf(self.captions, node, seen, place))

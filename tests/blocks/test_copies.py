@@ -1,0 +1,199 @@
+"""A block is what its class says: a copy of it in a stranger's file is treated as it is by everything."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import composer
+from blocks.core import Part, standard
+from composer.decode.session import session
+from composer.diff.render import render
+from composer.draw.build.levels import LEVELS
+from composer.graph.unparse.expanded_recipe import unparse
+from composer.lower.passes.cache_layout import memory
+from composer.recipe import Recipe
+from tests.blocks.copies import FAMILIES, KINDS, NAMES, copies, plain, renamed
+from tests.conformance.declared import alone, blocks
+from tests.conformance.generator import generated
+
+NODES = {kind: part for kind, part in blocks(standard()).items() if kind in KINDS and kind != "dropout"}
+"""A dropout alone has no picture."""
+SEEDS = range(2)
+"""Of each block, recipes with some of its fields, ports and outputs."""
+MODELS = range(0, 60, 5)
+"""Of whole models that are drawn at random."""
+TEXT = """recipe: text
+task: causal_lm
+params: {context: 16}
+inputs:
+  tokens: "int[batch, time]"
+  flags: "bool[batch, time]?"
+  wanted: "float[batch, time, 8]?"
+graph:
+  embed: {type: embedding, vocab: 1001, dim: 8}
+  at: {type: learned_positions, max_length: 24}
+  bias: {type: alibi, heads: 2}
+  attn:
+    type: residual
+    in: at
+    norm: rmsnorm
+    dropout: 0.1
+    body:
+      type: attention
+      heads: 2
+      mask: causal and window(16)
+      positions: {type: rotary, scaling: {type: llama3}}
+      qk_norm: {type: layernorm, affine: false}
+      output_gate: sigmoid
+  biased: {type: attention, heads: 2, mask: causal and valid(flags), in: {x: attn, bias: bias}}
+  dots: {type: scaled_dot_product, heads: 2, mask: causal, in: {q: attn, k: attn, v: biased}}
+  experts: {type: moe, experts: 4, expert: {type: gated_ffn, hidden: 8}, router: {type: switch_router, capacity: 3}}
+  conv: {type: conv1d, out: 8, kernel_size: 3, causal: true}
+  wave: {type: sinusoidal_positions}
+  gru: {type: gru, hidden: 8}
+  lstm: {type: lstm, hidden: 8}
+  level: {type: state, shape: [8], next: moved, update: always}
+  moved: {type: multiply, in: [level, level]}
+  drop: {type: dropout, p: 0.25, in: lstm}
+  sum: {type: add, in: [drop, gru, level]}
+  both: {type: concat, in: [sum, wave]}
+  head: {type: linear, out: 1001}
+outputs: {logits: head}
+losses:
+  balance: {type: scalar, in: experts.load_balancing, weight: 0.01}
+  near: {type: mse, in: lstm, target: wanted}
+"""
+FREE = """recipe: free
+inputs:
+  x: "float[batch, time, 8]"
+  flags: "bool[batch, time]?"
+  ids: "int[batch, time]"
+  table: "bool[batch, time, time]"
+graph:
+  wide:
+    type: attention
+    heads: 2
+    mask: (local(2) or chunk(3) or block_window(2, 1) or dilated(2, 2) or global_first(1) or prefix(2)) and lookahead(3)
+  read: {type: attention, heads: 2, mask: valid(flags) and (global_tokens(flags) or documents(ids) or not pairs(table))}
+  open: {type: attention, heads: 2, mask: full}
+  attn:
+    type: attention
+    heads: 2
+    mask: random(2, 3, 7) and not strided(3) or global_last(1)
+    positions: {type: rotary, scaling: {type: linear_scaling, factor: 3}}
+  best: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: top_k_router, top_k: 2}}
+  noisy: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: {type: noisy_top_k_router, top_k: 2}}
+  chosen: {type: moe, experts: 4, expert: {type: ffn, hidden: 8}, router: expert_choice_router, shared: {type: ffn, hidden: 4}}
+"""
+"""What chance does not take."""
+
+
+@pytest.fixture(scope="session")
+def own(tmp_path_factory: pytest.TempPathFactory) -> list[type[Part]]:
+    """The copies."""
+    return copies(tmp_path_factory.mktemp("own"))
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Recipes by name."""
+    for kind, part in NODES.items():
+        yield from ((f"{kind}-{seed}", alone(part, standard(), seed)) for seed in SEEDS)
+    yield from ((f"model-{seed}", generated(seed)) for seed in MODELS)
+    yield from (("text", TEXT), ("free", FREE))
+
+
+RECIPES = dict(texts())
+
+
+def test_every_block_has_a_copy(own: list[type[Part]]) -> None:
+    """Of another class, which is below no other block."""
+    assert sorted(part.kind for part in own) == sorted(NAMES.values())
+    assert not NAMES.keys() & set(NAMES.values())
+    for part in own:
+        assert not [base for base in part.__mro__[1:] if getattr(base, "kind", "")], part
+
+
+def test_every_block_is_in_some_recipe() -> None:
+    """A new one wants a line in `FREE`, unless chance takes it."""
+    seen: set[str] = set()
+    for text in RECIPES.values():
+        renamed(text, seen)
+    assert seen == KINDS.keys()
+
+
+def loaded(text: str, own: list[type[Part]]) -> tuple[Recipe, Recipe]:
+    """A recipe of the copies, and the same of the originals."""
+    return composer.load(renamed(text, set()), blocks=own), composer.load(renamed(text, None))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_copy_is_what_the_block_is(name: str, own: list[type[Part]]) -> None:
+    """Its findings, its cost, its pictures at every level, its source, what stays in the cache, and how it is written again."""
+    mine, right = loaded(RECIPES[name], own)
+    assert [plain(str(each)) for each in mine.check()] == [str(each) for each in right.check()]
+    assert plain(json.dumps(mine.summary().to_json())) == json.dumps(right.summary().to_json())
+    for level in LEVELS:
+        assert plain(mine.draw(level).svg()) == right.draw(level).svg()
+    assert ast.dump(ast.parse(plain(mine.export()))) == ast.dump(ast.parse(right.export()))  # lines break elsewhere
+    assert plain(repr(memory(mine.program))) == repr(memory(right.program))
+    assert plain(unparse(mine.program)) == unparse(right.program)
+
+
+@pytest.mark.parametrize("kind", NODES)
+def test_a_copy_differs_as_the_block_does(kind: str, own: list[type[Part]]) -> None:
+    """From other uses of itself."""
+    first, *others = (loaded(RECIPES[f"{kind}-{seed}"], own) for seed in SEEDS)
+    for other in others:
+        assert plain(render(first[0].diff(other[0]))) == render(first[1].diff(other[1]))
+
+
+def test_copies_compute_and_cache_as_the_blocks_do(own: list[type[Part]]) -> None:
+    """A text in one call and in pieces, and what is learned from it in two halves of a batch."""
+    tokens = torch.randint(1001, (4, 9), generator=torch.Generator().manual_seed(0))
+    logits, pieces, learned = [], [], []
+    for recipe in loaded(TEXT, own):
+        model = recipe.compile(seed=0).double().eval()
+        logits.append(model(tokens).logits)
+        with session(model):
+            pieces.append(torch.cat([model(piece).logits for piece in tokens.split([4, 1, 4], dim=1)], 1))
+        whole = {"tokens": tokens, "wanted": torch.zeros(4, 9, 8, dtype=torch.float64)}
+        learned.append({name: value.item() for name, value in composer.loss(model, whole).by_name.items()})
+    for mine, right in (logits, pieces, learned):
+        torch.testing.assert_close(mine, right, rtol=0, atol=0)
+    torch.testing.assert_close(logits[0], pieces[0])
+
+
+EXCEPTIONS = {
+    ("graph/passes/expand/mask_expressions.py", "And"): "the operator `and` of the language",
+    ("graph/passes/expand/mask_expressions.py", "Or"): "the operator `or` of the language",
+    ("graph/passes/expand/mask_expressions.py", "Not"): "the operator `not` of the language",
+    ("lower/passes/hoist.py", "Counted"): "made by the compiler where nothing gives positions; no recipe can name it",
+    ("lower/passes/hoist.py", "Plan"): "how any mask is executed, chosen by its structure",
+    ("lower/passes/cache_layout.py", "Plan"): "how any mask is executed, chosen by its structure",
+    ("train/losses.py", "mean_cross_entropy"): "a function: the loss of the tasks that predict tokens or classes",
+    ("train/losses.py", "symmetric_cross_entropy"): "a function: the loss of the task `contrastive`",
+}
+"""What `composer` takes from the files of blocks besides families, and why."""
+
+
+def test_composer_names_families_only() -> None:
+    """What a single block is stands in its class."""
+    root = Path(composer.__file__).parent
+    concrete = {part.__module__ for part in KINDS.values()}
+    found = set()
+    for file in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("blocks."):
+                for name in (alias.name for alias in node.names):
+                    value = getattr(importlib.import_module(node.module), name)
+                    part = isinstance(value, type) and issubclass(value, Part)
+                    if value not in FAMILIES and (part or node.module in concrete):
+                        found.add((file.relative_to(root).as_posix(), name))
+    assert found == EXCEPTIONS.keys()
