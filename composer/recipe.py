@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Unpack
 
 from blocks.core import Library, Part
@@ -16,11 +16,12 @@ from composer.diagnostics.render import in_order
 from composer.graph.passes.expand.expand import expand
 from composer.graph.passes.infer.infer import infer
 from composer.graph.typed import TypedProgram
-from composer.language.composition.extends import extend, is_path
+from composer.language.composition.extends import compose
+from composer.language.composition.named_files import RecipeFile
 from composer.language.composition.override_syntax import written
 from composer.language.composition.overrides import assign
 from composer.language.recipe.parser import parse
-from composer.language.source_file import file_meant, open_source
+from composer.language.source_file import file_hint, form_of, open_source
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
@@ -69,23 +70,29 @@ def text_of(source: str | Path) -> Source:
     """
     if isinstance(source, Path):
         return open_source(source)
-    if "\n" in source:
-        return Source("<text>", source)
-    if source.endswith((".yaml", ".yml")) or "/" in source or "\\" in source:
-        return open_source(Path(source))
+    match form_of(source):
+        case "text":
+            return Source("<text>", source)
+        case "path":
+            return open_source(Path(source))
+        case "name":
+            return zoo_source(source)
+
+
+def zoo_source(name: str, folder: Path = Path()) -> Source:
+    """Return the text of a recipe that comes with the package; a file in the folder may be what was meant.
+
+    Raises:
+        RecipeError: where there is none.
+    """
     names = zoo_names()
-    if source in names:
-        return Source(f"{source}.yaml", open_source(zoo() / f"{source}.yaml").text)
-    nowhere = Span(Source(source, ""), 1, 1, 1, 1)
-    wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
-    named = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
-    hint = file_meant(source) or wrong.hint or "`arco list` shows them all"
-    raise RecipeError([Diagnostic(wrong.code, wrong.message + named, nowhere, hint=hint)])
-
-
-def is_recipe(source: str) -> bool:
-    """Whether a word names a recipe, by a path or by its name in the zoo."""
-    return source.endswith((".yaml", ".yml")) or source in zoo_names()
+    if name in names:
+        return Source(f"{name}.yaml", open_source(zoo() / f"{name}.yaml").text)
+    nowhere = Span(Source(name, ""), 1, 1, 1, 1)
+    wrong = unknown("unknown-recipe", nowhere, "recipe", name, names)
+    ending = " (a file's name ends in .yaml)" if (folder / name).is_file() else ""
+    hint = file_hint(name, folder) or wrong.hint or "`arco list` shows them all"
+    raise RecipeError([Diagnostic(wrong.code, wrong.message + ending, nowhere, hint=hint)])
 
 
 def zoo_names() -> list[str]:
@@ -129,7 +136,7 @@ class Recipe:
     @cached_property
     def document(self) -> Document:
         """The text, read, with what was set in its place."""
-        whole = extend(self._read, self.library, self._beside)
+        whole = compose(self._read, self.library, self._open)
         return assign(whole, self.settings, self.library, name=self.settings_name)
 
     @cached_property
@@ -141,9 +148,10 @@ class Recipe:
         """Whether other files are a part of the recipe."""
         return self._read.root is not None and ("extends" in self._read.root or "uses" in self._read.root)
 
-    def _beside(self, name: str) -> Source:
-        """The text of another recipe: of the zoo, or a file whose path leads on from this one's folder."""
-        return open_source(Path(self.source.name).parent / name) if is_path(name) else text_of(name)
+    def _open(self, file: RecipeFile, folder: PurePosixPath) -> Source:
+        """The text of a recipe that is named in a folder below this one's."""
+        own = Path(self.source.name).parent
+        return zoo_source(file.name, own / folder) if file.in_zoo else open_source(own / file.name)
 
     @property
     def text(self) -> str:

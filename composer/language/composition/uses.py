@@ -18,7 +18,7 @@ class Lent(YamlMapping):
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedBlock:
     """A block of another file."""
 
     entry: YamlEntry
@@ -26,27 +26,29 @@ class Used:
     """Where the file is named."""
 
 
-def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[Used], list[Diagnostic]]:
+def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], list[Diagnostic]]:
     """The blocks that a file lends, and what keeps it from lending any."""
     strange = next((entry.key for entry in root if not _may_be_used(entry.key.text)), None)
     if strange is not None:
         message = f"{file.text} has `{strange.text}`, which no block has"
         return [], [Diagnostic("not-used", message, file.span, labels=(Label(strange.span, "here"),))]
     params = _mapping(root.get("params"))
-    lent = [Used(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
+    lent = [UsedBlock(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
     name = root.get("recipe")
     if "graph" in root and isinstance(name, YamlScalar):
         entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEYS["block"])
-        lent.append(Used(YamlEntry(name, Lent(entries, root.span)), file))
+        lent.append(UsedBlock(YamlEntry(name, Lent(entries, root.span)), file))
     if not lent:
         hint = "a file of blocks has `blocks:`, and a recipe has its name and a graph"
         return [], [Diagnostic("not-used", f"{file.text} defines no block and is no recipe", file.span, hint=hint)]
     return lent, []
 
 
-def taken_in(own: YamlEntry | None, used: Sequence[Used], place: Span) -> tuple[YamlEntry, Clashes, list[Diagnostic]]:
+def with_used_blocks(
+    own: YamlEntry | None, used: Sequence[UsedBlock], place: Span
+) -> tuple[YamlEntry, Clashes, list[Diagnostic]]:
     """The blocks of a recipe and of the files that it uses; a name that two files give to different blocks means neither."""
-    kept: dict[str, Used] = {}
+    kept: dict[str, UsedBlock] = {}
     clashes: dict[str, tuple[Span, Span]] = {}
     wrong: list[Diagnostic] = []
     mine = {entry.key.text: entry for entry in _mapping(own.value if own else None)}

@@ -79,7 +79,7 @@ _DEFINED: tuple[Place, ...] = ("recipe", "block")
 _REGION: tuple[Place, ...] = ("group", "repeat", "scan")
 _NODE: tuple[Place, ...] = ("node", "group", "repeat", "scan")
 _PARSER, _DECLARED, _GRAPHS = "language.recipe.parser.parse", "language.recipe.declarations", "language.recipe.graphs.GraphParser"
-_OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.extend"
+_OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.compose"
 _RULES, _CONFIG = "weights.rules.RuleReader.rules", "weights.config_syntax.ConfigReader.config"
 
 # fmt: off
