@@ -18,8 +18,8 @@ from composer.graph.passes.infer.infer import infer
 from composer.graph.typed import TypedProgram
 from composer.language.composition.extends import compose
 from composer.language.composition.named_files import RecipeFile
-from composer.language.composition.override_syntax import written
-from composer.language.composition.overrides import assign
+from composer.language.composition.override import Override, Overrides, read_overrides
+from composer.language.composition.overrides import with_overrides
 from composer.language.recipe.parser import parse
 from composer.language.source_file import file_hint, form_of, open_source
 from composer.language.unknown_names import unknown
@@ -40,13 +40,8 @@ if TYPE_CHECKING:
     from composer.draw.figure import Figure, Options
     from composer.lower import Model
 
-Settings = Mapping[str, Any] | Iterable[str] | None
-"""What is set in a recipe: path to value, or `PATH=VALUE` as on the command line."""
-IN_PYTHON = "overrides"
-"""What a mistake in a setting is located in, where it was given in Python."""
 
-
-def load(source: str | Path, overrides: Settings = None, blocks: Blocks = ()) -> Recipe:
+def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe:
     """A recipe from its name in the zoo, the path of its file, or its text.
 
     `overrides` gives values by path: `{"n_layers": 6, "layers.attn.body.mask": "full"}`. `blocks` are block classes of one's own,
@@ -55,11 +50,7 @@ def load(source: str | Path, overrides: Settings = None, blocks: Blocks = ()) ->
     Raises:
         RecipeError: where there is no text to read, or the blocks cannot be used.
     """
-    if isinstance(overrides, Mapping):
-        return Recipe(
-            text_of(source), tuple(f"{path}={written(value)}" for path, value in overrides.items()), tuple(blocks), IN_PYTHON
-        )
-    return Recipe(text_of(source), tuple(overrides or ()), tuple(blocks))
+    return Recipe(text_of(source), read_overrides(overrides), tuple(blocks))
 
 
 def text_of(source: str | Path) -> Source:
@@ -114,19 +105,18 @@ class Recipe:
 
     source: Source
     """The text as it was given."""
-    settings: tuple[str, ...] = ()
-    """`PATH=VALUE`, applied in order."""
+    overrides: tuple[Override, ...] = ()
+    """What was set from outside, applied in order."""
     blocks: Sequence[type[Part] | Path | str] = ()
     """Blocks of one's own."""
-    settings_name: str = "--set"
 
     def __post_init__(self) -> None:
         _ = self.library  # blocks that cannot be used are no mistake of the recipe's
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._composed:  # what lies beside this recipe may not lie there where it is read again
-            return Recipe, (Source(self.source.name, self.text), (), self.blocks, self.settings_name)
-        return Recipe, (self.source, self.settings, self.blocks, self.settings_name)
+            return Recipe, (Source(self.source.name, self.text), (), self.blocks)
+        return Recipe, (self.source, self.overrides, self.blocks)
 
     @cached_property
     def library(self) -> Library:
@@ -137,7 +127,7 @@ class Recipe:
     def document(self) -> Document:
         """The text, read, with what was set in its place."""
         whole = compose(self._read, self.library, self._open)
-        return assign(whole, self.settings, self.library, name=self.settings_name)
+        return with_overrides(whole, self.overrides, self.library)
 
     @cached_property
     def _read(self) -> Document:
@@ -157,7 +147,7 @@ class Recipe:
     def text(self) -> str:
         """The recipe's text with everything that was set in it and all it is made of: what to keep beside a trained model."""
         root = self.document.root
-        data = data_of(root) if root is not None and (self.settings or self._composed) else None
+        data = data_of(root) if root is not None and (self.overrides or self._composed) else None
         return write(data) if isinstance(data, dict) else self.source.text
 
     @property
@@ -273,17 +263,33 @@ class Recipe:
         Raises:
             RecipeError: where it is for another model, or says what the recipe does not know.
         """
-        from composer.weights.config import settings
+        from composer.weights import config as published
 
         if self.checkpoints is None:
             raise RecipeError(
                 [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
             )
-        found = settings(self.checkpoints, config_of(config), lambda said: self._with(said).program.program.params)
-        return self._with(found)
+        return self._with(
+            published.overrides(self.checkpoints, config_of(config), lambda found: self._with(found).program.program.params)
+        )
 
-    def _with(self, settings: Iterable[str]) -> Recipe:
-        return replace(self, settings=(*self.settings, *settings))
+    def with_overrides(self, overrides: Overrides) -> Recipe:
+        """Return the recipe with more values set from outside, after those that are."""
+        return self._with(read_overrides(overrides))
+
+    def _with(self, overrides: Iterable[Override]) -> Recipe:
+        return replace(self, overrides=(*self.overrides, *overrides))
+
+    def overridden(self, param: str) -> bool:
+        """Return whether the value of a param was set from outside, and is not the recipe's own.
+
+        >>> load("gpt2", overrides={"n_layers": 2}).overridden("n_layers")
+        True
+        """
+        params = self.document.root.get("params") if self.document.root is not None else None
+        value = params.get(param) if isinstance(params, YamlMapping) else None
+        value = value.get("default") if isinstance(value, YamlMapping) else value
+        return value is not None and any(value.span.source is each.source for each in self.overrides)
 
     def compile(
         self,

@@ -5,7 +5,8 @@ import pytest
 from blocks.core import standard
 from composer.diagnostics import Source, full
 from composer.language.composition.merge import merge
-from composer.language.composition.overrides import assign
+from composer.language.composition.override import read_override
+from composer.language.composition.overrides import with_overrides
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
 from composer.language.yaml.writer import YamlData, data_of, write
@@ -62,7 +63,7 @@ def at(data: YamlData, path: str) -> YamlData:
 
 def with_set(*arguments: str) -> Document:
     """The recipe with `--set` arguments."""
-    return assign(Document(Source("base.yaml", BASE), base(), ()), arguments, standard())
+    return with_overrides(Document(Source("base.yaml", BASE), base(), ()), map(read_override, arguments), standard())
 
 
 def after(*arguments: str) -> YamlData:
@@ -201,7 +202,9 @@ def test_unwritten_slot_takes_the_type_of_its_default() -> None:
     """`activation` of a gated_ffn is silu where nothing is written; a path into it says so."""
     text = "recipe: r\ngraph: {ffn: {type: gated_ffn, hidden: 4}}"
     root = read(Source("base.yaml", text)).root
-    document = assign(Document(Source("b", text), root, ()), ["ffn.activation.trainable=false"], standard())
+    document = with_overrides(
+        Document(Source("b", text), root, ()), map(read_override, ["ffn.activation.trainable=false"]), standard()
+    )
     assert document.root is not None
     assert at(data_of(document.root), "graph/ffn/activation") == {"type": "silu", "trainable": "false"}
 
@@ -255,9 +258,9 @@ def test_name_of_a_param_and_a_node_is_ambiguous() -> None:
     """It must be said which is meant; a longer path may tell."""
     text = BASE.replace("  norm: layernorm", "  curve: layernorm").replace("[norm", "[curve")
     document = Document(Source("base.yaml", text), read(Source("base.yaml", text)).root, ())
-    (wrong,) = assign(document, ["curve=relu"], standard()).diagnostics
+    (wrong,) = with_overrides(document, map(read_override, ["curve=relu"]), standard()).diagnostics
     assert (wrong.code, wrong.hint) == ("ambiguous", "write params.curve or graph.curve")
-    changed = assign(document, ["curve.eps=1e-3"], standard())
+    changed = with_overrides(document, map(read_override, ["curve.eps=1e-3"]), standard())
     assert changed.root is not None
     assert at(data_of(changed.root), "graph/curve") == {"type": "layernorm", "eps": "1e-3"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from blocks.core import Library
@@ -21,8 +20,7 @@ def compose(document: Document, library: Library, opener: Opener) -> Document:
     the folder of the outermost one.
     """
     files = read_files(document, opener)
-    whole = _Composition(files, library, Memo()).of(files.outermost)
-    return replace(whole, diagnostics=tuple(dict.fromkeys(whole.diagnostics)))  # of a file that several name, once
+    return _Composition(files, library, Memo()).of(files.outermost)
 
 
 class _Composition:

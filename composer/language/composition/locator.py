@@ -8,7 +8,7 @@ from blocks.core import Library, Part, fields
 from blocks.core.fields import SlotOf
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.language.composition.merge import Merger, is_deleted
-from composer.language.composition.override_syntax import Assignment, Unsettable
+from composer.language.composition.override import OverrideError
 from composer.language.expressions.ast import Number, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.definitions import with_definitions
@@ -26,12 +26,15 @@ class Locator:
         self.kinds: dict[YamlScalar, str] = {}
         """Steps into a slot where nothing is written, each with the block that the slot holds of its own."""
 
-    def change(self, one: Assignment) -> YamlMapping:
-        """The recipe of one entry."""
-        steps = list(self._top(one.path))
+    def change(self, path: tuple[YamlScalar, ...], value: YamlNode) -> YamlMapping:
+        """Return the recipe of one entry that sets a value.
+
+        Raises:
+            OverrideError: where the path leads nowhere, or the value is not of the param's type.
+        """
+        steps = list(self._top(path))
         if steps[0].text == "params" and len(steps) == 2:
-            self._hold_type(steps[1], one.value)
-        value = one.value
+            self._hold_type(steps[1], value)
         for step in reversed(steps):
             kind = self.kinds.get(step)
             entries = (YamlEntry(YamlScalar("type", step.span), YamlScalar(kind, step.span)),) if kind else ()
@@ -51,17 +54,19 @@ class Locator:
             return
         if len(meanings) > 1 and not (rest and self._reaches(rest[0], graph.get(first.text))):
             both = f"`{first.text}` is a param and a node"
-            raise Unsettable(Diagnostic("ambiguous", both, first.span, hint=f"write params.{first.text} or graph.{first.text}"))
+            raise OverrideError(
+                Diagnostic("ambiguous", both, first.span, hint=f"write params.{first.text} or graph.{first.text}")
+            )
         if not meanings:
             known = [*(entry.key.text for entry in (*params, *graph)), *keys_of("recipe")]
-            raise Unsettable(unknown("unknown-path", first.span, "param or node", first.text, known))
+            raise OverrideError(unknown("unknown-path", first.span, "param or node", first.text, known))
         yield YamlScalar(meanings[-1], first.span)
         yield from self._under(YamlScalar(meanings[-1], first.span), list(path))
 
     def _reaches(self, step: YamlScalar, node: YamlNode | None) -> bool:
         try:
             return bool(list(self._in_node([step], node, None)))
-        except Unsettable:
+        except OverrideError:
             return False
 
     def _under(self, key: YamlScalar, rest: list[YamlScalar], root: YamlMapping | None = None) -> Iterator[YamlScalar]:
@@ -105,7 +110,7 @@ class Locator:
             yield YamlScalar("default", more[0].span)
             yield from self._in_node(more, param.get("default"), None)
         else:
-            raise Unsettable(
+            raise OverrideError(
                 unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, keys_of("param"))
             )
 
@@ -157,7 +162,7 @@ class Locator:
             yield YamlScalar("graph", key.span)
             yield from self._in_graph(rest, inside.get("graph"))
         else:
-            raise Unsettable(self._unknown_in_node(key, inside, part))
+            raise OverrideError(self._unknown_in_node(key, inside, part))
 
     def _unknown_in_node(self, key: YamlScalar, node: YamlMapping, part: type[Part] | None) -> Diagnostic:
         if part is not None:
@@ -174,7 +179,7 @@ class Locator:
 
     def _must_know(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
         if name.text not in known:
-            raise Unsettable(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
+            raise OverrideError(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
 
     # -- the value
 
@@ -194,21 +199,21 @@ class Locator:
             expression = parse_expression(value)
         except ExpressionError as error:
             if kind in ("int", "float", "bool"):
-                raise Unsettable(error.diagnostic) from None
+                raise OverrideError(error.diagnostic) from None
             return
         word = isinstance(expression, RefPath) and expression.text not in self.merger.params and not _calls(expression)
         flag = word and value.text in ("true", "false")
         number = isinstance(expression, Number)
         if kind in ("int", "float") and word:
-            raise Unsettable(Diagnostic("not-a-number", f"{name.text} is a number, and {value.text} is none", value.span))
+            raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, and {value.text} is none", value.span))
         if kind == "bool" and ((word and not flag) or number):
-            raise Unsettable(
+            raise OverrideError(
                 Diagnostic(
                     "not-a-boolean", f"{name.text} is a boolean, and {value.text} is none", value.span, hint="true or false"
                 )
             )
         if kind == "str" and (number or flag):
-            raise Unsettable(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is none", value.span))
+            raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is none", value.span))
 
 
 def _calls(path: RefPath) -> bool:

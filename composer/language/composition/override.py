@@ -1,60 +1,84 @@
-"""`PATH=VALUE`: one setting, read with the place of each of its parts, and written from a Python value."""
+"""A value that is set from outside of a recipe, read once from `PATH=VALUE` or from Python, with the place of each of its parts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping as TypingMapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
-KEY = "_: "
+ON_COMMAND_LINE = "--set"
+IN_PYTHON = "overrides"
+"""What a mistake is located in."""
+_KEY = "_: "
 """What stands before the value while it is read."""
 
+Overrides: TypeAlias = "TypingMapping[str, Any] | Iterable[str] | None"
+"""What is set in a recipe: path to value, or `PATH=VALUE` as on the command line."""
 
-class Unsettable(Exception):
-    """A setting that changes nothing, since something in it is wrong."""
+
+class OverrideError(Exception):
+    """Nothing can be set as an override says."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
         self.diagnostic = diagnostic
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """One argument: where, and what."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Override:
+    """A value, and the path of what it replaces."""
 
+    source: Source
+    """`PATH=VALUE`, named for where it was set; what messages quote."""
     path: tuple[YamlScalar, ...]
-    value: YamlNode
+    value: YamlNode | None
+    """None: it could not be read, which the diagnostics say."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        return self.source.text
 
 
-def read_assignment(source: Source, diagnostics: list[Diagnostic]) -> Assignment | None:
-    """The path and the value of one argument, each with its place in it; None where the value cannot be read."""
-    path, equals, value = source.text.partition("=")
+def read_overrides(overrides: Overrides) -> tuple[Override, ...]:
+    """Return overrides as they are given to `composer.load`.
+
+    >>> [str(each) for each in read_overrides({"n_layers": 6, "layers.attn.body.mask": None})]
+    ['n_layers=6', 'layers.attn.body.mask=null']
+    """
+    if isinstance(overrides, TypingMapping):
+        return tuple(read_override(f"{path}={to_text(value)}", IN_PYTHON) for path, value in overrides.items())
+    return tuple(map(read_override, overrides or ()))
+
+
+def read_override(text: str, origin: str = ON_COMMAND_LINE) -> Override:
+    """Return the override that is written as `PATH=VALUE`; what is wrong with it is in its diagnostics."""
+    source = Source(origin, text)
+    path, equals, value = text.partition("=")
     if not equals or not path.strip():
-        whole = Span(source, 1, 1, 1, len(source.text) + 1)
-        raise Unsettable(Diagnostic("assignment", "what is set is written PATH=VALUE", whole, hint="such as n_layers=6"))
+        whole = Span(source, 1, 1, 1, len(text) + 1)
+        wrong = Diagnostic("assignment", "what is set is written PATH=VALUE", whole, hint="such as n_layers=6")
+        return Override(source, (), None, (wrong,))
     if not value.strip():
-        end = Span(source, 1, len(path) + 1, 1, len(path) + 2)
-        raise Unsettable(
-            Diagnostic("empty-value", f"nothing is written after `{path.strip()}=`", end, hint=f"{path.strip()}=null deletes it")
-        )
+        end, hint = Span(source, 1, len(path) + 1, 1, len(path) + 2), f"{path.strip()}=null deletes it"
+        wrong = Diagnostic("empty-value", f"nothing is written after `{path.strip()}=`", end, hint=hint)
+        return Override(source, (), None, (wrong,))
     place, steps = 1, []
     for piece in path.split("."):
         steps.append(YamlScalar(piece.strip(), Span(source, 1, place, 1, place + len(piece))))
         place += len(piece) + 1
-    document = read(Source(source.name, KEY + value))
-    move = Moved(source, len(path) + 1 - len(KEY))
-    diagnostics.extend(
-        move.diagnostic(found) for found in document.diagnostics if found.span.column > len(KEY)
-    )  # not our own key
-    node = document.root.get(KEY[0]) if document.root is not None else None
-    return Assignment(tuple(steps), move.node(node)) if node is not None else None
+    document = read(Source(origin, _KEY + value))
+    move = _Moved(source, len(path) + 1 - len(_KEY))
+    found = tuple(move.diagnostic(each) for each in document.diagnostics if each.span.column > len(_KEY))  # not of our own key
+    node = document.root.get(_KEY[0]) if document.root is not None else None
+    return Override(source, tuple(steps), move.node(node) if node is not None else None, found)
 
 
-class Moved:
+class _Moved:
     """What was read from a part of a text, moved to its place in the whole."""
 
     def __init__(self, source: Source, columns: int) -> None:
@@ -81,8 +105,8 @@ class Moved:
                 return YamlMapping(tuple(moved), self.span(span))
 
 
-def written(value: Any) -> str:
-    """A Python value as it is written after `PATH=`."""
+def to_text(value: Any) -> str:
+    """Return a Python value as it is written after `PATH=`."""
     match value:
         case None:
             return "null"
@@ -100,4 +124,4 @@ def _inside(value: Any) -> str:
     if isinstance(value, str):
         quoted = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{quoted}"'
-    return written(value)
+    return to_text(value)
