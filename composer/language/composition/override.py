@@ -1,4 +1,4 @@
-"""A value that is set from outside of a recipe, read once from `PATH=VALUE` or from Python, with the place of each of its parts."""
+"""A value that is set from outside of a recipe, read once, with the place of each of its parts."""
 
 from __future__ import annotations
 
