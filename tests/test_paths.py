@@ -74,5 +74,5 @@ def test_runs(kind: Callable[[Any], Any], tmp_path: Path) -> None:
     opened = open_run(kind(run))
     assert opened.step == 3
     assert len(generate(opened.model, [[1]], Request(max_new_tokens=2))[0]) == 2
-    with pytest.raises(TrainingError, match="already holds a run"):
+    with pytest.raises(TrainingError, match="is a run folder already"):
         train(recipe.compile(seed=0), tokenizer, data, TrainSettings(steps=2), kind(run), recipe=recipe.text)

@@ -28,7 +28,7 @@ KINDS = {kind: part for kind, part in standard().of(Mask).items() if part.__modu
 RECIPE = """recipe: masks
 task: causal_lm
 inputs: {{tokens: "int[batch, time]", flags: "bool[batch, time]{optional}", ids: "int[batch, time]", n: "int[batch]",
-  pairs: "bool[batch, time, time]"}}
+  may: "bool[batch, time, time]"}}
 graph:
   embed: {{type: embedding, vocab: 24, dim: 16}}
   look: {{type: attention, heads: 2, mask: "{mask}"}}
@@ -51,7 +51,7 @@ EXPRESSIONS = (
     *(
         "causal and documents(ids)",
         "global_tokens(flags)",
-        "causal and pairs(pairs)",
+        "causal and pairs(may)",
         "causal and not documents(ids)",
         "full and causal",
     ),
@@ -64,16 +64,16 @@ EXPRESSIONS = (
 BARE = {
     "window": "abs(q - k) < self.width",
     "strided": "(q - k) % self.step == 0",
-    "first": "(q < self.count) | (k < self.count)",
-    "last": '(q > edges["ends"].query - self.count) | (k > edges["ends"].key - self.count)',
+    "global_first": "(q < self.count) | (k < self.count)",
+    "global_last": '(q > edges["ends"].query - self.count) | (k > edges["ends"].key - self.count)',
     "valid": "True if edges[self.flags] is None else edges[self.flags].key",
 }
 """Masks that say nothing but their predicate."""
 SETTINGS = {
     "window": {"width": 5},
     "strided": {"step": 3},
-    "first": {"count": 2},
-    "last": {"count": 3},
+    "global_first": {"count": 2},
+    "global_last": {"count": 3},
     "valid": {"flags": NodeRef("f")},
 }
 
@@ -135,7 +135,7 @@ def test_a_copy_of_a_mask_is_one_to_everything(expression: str, optional: str, c
         "flags": torch.rand(2, 9) < 0.7,
         "ids": torch.tensor([[1] * 4 + [2] * 5, [7] * 9]),
         "n": torch.tensor([3, 1]),
-        "pairs": torch.rand(2, 9, 9) < 0.7,
+        "may": torch.rand(2, 9, 9) < 0.7,
     }
     given = {name: value for name, value in given.items() if name in own.program.inputs}
     mine, right = (model(**given).logits for model in models)
@@ -185,7 +185,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, type[Mask]]:
         lines += [f'class Bare_{kind}(Mask, kind="bare_{kind}"):', '    """As one would write it first."""']
         lines += [f"    {field}: {'NodeRef' if kind == 'valid' else 'PositiveInt'}"]
         lines += ['    node_refs = {"flags": "bool[batch, key]"}'] * (kind == "valid")
-        lines += ["    needs_ends = True"] * (kind == "last")
+        lines += ["    needs_ends = True"] * (kind == "global_last")
         lines += ["    def allows(self, q: Any, k: Any, **edges: Any) -> Any:", f"        return {predicate}"]
     module = loaded(tmp_path_factory.mktemp("bare"), "bare_masks", "\n".join(lines) + "\n")
     return {part.kind.removeprefix("bare_"): part for part in parts_in(module)}  # type: ignore[misc]  # each is a mask
@@ -201,11 +201,11 @@ def test_a_predicate_alone_is_counted(kind: str, bare: dict[str, type[Mask]]) ->
             assert visible(wrap(mine), queries, keys) == visible(wrap(right), queries, keys)
 
 
-@pytest.mark.parametrize("kind", ["window", "strided", "first"])
+@pytest.mark.parametrize("kind", ["window", "strided", "global_first"])
 def test_a_predicate_alone_is_estimated_for_a_long_text(kind: str, bare: dict[str, type[Mask]]) -> None:
     """At a hundred queries, and only where what else must hold lets a key be seen."""
     causal = KINDS["causal"]()
-    settings = {"count": 400} if kind == "first" else SETTINGS[kind]
+    settings = {"count": 400} if kind == "global_first" else SETTINGS[kind]
     mine, right = (And(left=causal, right=part(**settings)) for part in (bare[kind], KINDS[kind]))
     assert visible(mine, 3000, 3000) == pytest.approx(visible(right, 3000, 3000), rel=0.03)
 

@@ -61,7 +61,7 @@ def test_a_mistake_in_a_setting_is_located_in_the_setting(arco: Arco) -> None:
 def test_a_broken_rule_for_published_weights_is_located(arco: Arco, tmp_path: Path) -> None:
     """Beside what is wrong with the graph, long before any weights are loaded."""
     rules = "norm.*: {from: ln_f.*, transpsoe: true}\n      head.(weight|bias): lm_head.weight\n"
-    weights = f"weights:\n  gpt2:\n    rules:\n      {rules}"
+    weights = f"checkpoints:\n  gpt2:\n    rules:\n      {rules}"
     graph = 'recipe: mapped\ninputs: {x: "float[batch, time, 8]"}\ngraph: {norm: layernrm}\n'
     (tmp_path / "mapped.yaml").write_text(graph + weights, encoding="utf-8")
     done = arco("check", "mapped.yaml", "--format", "concise")

@@ -97,7 +97,7 @@ def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     if isinstance(value, tuple):
         for item in value:
             yield from below(item, seen)
-    elif is_dataclass(value) and not isinstance(value, type | Span | Diagnostic | document.Mapping) and id(value) not in seen:
+    elif is_dataclass(value) and not isinstance(value, type | Span | Diagnostic | document.YamlMapping) and id(value) not in seen:
         seen.add(id(value))
         yield value
         for member in members(value):
@@ -107,13 +107,13 @@ def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
 # -- as it is written
 
 
-def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
+def _of_text(parsed: recipe.ParsedRecipe) -> Iterator[str]:
     yield f"task:{parsed.task}"
     every = {"input"} | {decl.name for decl in parsed.inputs}
     for param in parsed.params:
         if param.type in ("choice", "block", "mask", "int", "float"):
             yield f"type:{param.type}"
-        if isinstance(param.default, document.Scalar) and any(other.name in param.default.text for other in parsed.params):
+        if isinstance(param.default, document.YamlScalar) and any(other.name in param.default.text for other in parsed.params):
             yield "values:param of params"
     for decl in parsed.inputs:
         yield f"type:{decl.type.dtype}"
@@ -132,7 +132,7 @@ def _of_text(parsed: recipe.Recipe) -> Iterator[str]:
     bodies = tuple(each.body for each in definitions)
     for value in below((parsed.body, parsed.params, parsed.positions, parsed.losses, *bodies)):
         yield from _of_value(value)
-        if isinstance(value, recipe.Group | recipe.Repeat | recipe.Scan):
+        if isinstance(value, recipe.GroupDecl | recipe.RepeatDecl | recipe.ScanDecl):
             yield from _of_region(value)
     yield from _of_nodes(parsed.body, every)
 
@@ -161,7 +161,7 @@ def _of_value(value: Any) -> Iterator[str]:
     match value:
         case recipe.NodeDecl(name=name):
             yield from ["values:harmful name"] * (name in HARMFUL)
-        case recipe.Use(part=part, fields=entries):
+        case recipe.UseDecl(part=part, fields=entries):
             for entry in entries:
                 yield f"field:{part.kind}.{entry.name}"
                 yield from _of_entry(f"slot:{part.kind}.{entry.name}", entry.value)
@@ -170,7 +170,7 @@ def _of_value(value: Any) -> Iterator[str]:
             yield from ["mask:if", "condition:mask"] * any(isinstance(item, If) for item in below(expression))
         case recipe.ExpressionValue(expression=If()):
             yield "condition:field"
-        case recipe.Settings(edges=edges, tie=tie, trainable=trainable):
+        case recipe.NodeOptions(edges=edges, tie=tie, trainable=trainable):
             yield from _of_edges(edges)
             yield from _of_tie(tie)
             yield from ["condition:field"] * isinstance(trainable, If)
@@ -183,16 +183,16 @@ def _of_value(value: Any) -> Iterator[str]:
             yield f"function:{name}"
 
 
-def _of_entry(slot: str, value: recipe.Written | None) -> Iterator[str]:
+def _of_entry(slot: str, value: recipe.WrittenValue | None) -> Iterator[str]:
     """How a field is filled."""
     match value:
-        case recipe.SlotValue(what=recipe.Group()):
+        case recipe.SlotValue(what=recipe.GroupDecl()):
             yield f"{slot} graph"
-        case recipe.SlotValue(what=recipe.Use()):
+        case recipe.SlotValue(what=recipe.UseDecl()):
             yield f"{slot} part"
-        case recipe.SlotValue(what=recipe.Choice(expression=If())):
+        case recipe.SlotValue(what=recipe.BlockChoice(expression=If())):
             yield "condition:slot"
-        case recipe.SlotValue(what=recipe.Choice(expression=RefPath() as path)):
+        case recipe.SlotValue(what=recipe.BlockChoice(expression=RefPath() as path)):
             yield f"{slot} {'none' if path.text == 'none' else 'part'}"
         case recipe.BoolsValue():
             yield f"{slot} by name"
@@ -200,7 +200,7 @@ def _of_entry(slot: str, value: recipe.Written | None) -> Iterator[str]:
             yield f"{slot} none"
 
 
-def _of_edges(edges: tuple[recipe.Edge, ...]) -> Iterator[str]:
+def _of_edges(edges: tuple[recipe.EdgeDecl, ...]) -> Iterator[str]:
     if not edges:
         yield "edge:implied"
     for edge in edges:
@@ -248,45 +248,45 @@ def _of_tie(tie: Any) -> Iterator[str]:
                 yield from ["tie:pass"] * any(step.arguments for step in steps)
 
 
-def _of_region(region: recipe.Group | recipe.Repeat | recipe.Scan) -> Iterator[str]:
+def _of_region(region: recipe.GroupDecl | recipe.RepeatDecl | recipe.ScanDecl) -> Iterator[str]:
     """A graph in a graph."""
     inner = [node.what for node in region.body.nodes]
-    if isinstance(region, recipe.Group):
+    if isinstance(region, recipe.GroupDecl):
         yield "node:group"
-        yield from ["node:group in a group"] * any(isinstance(what, recipe.Group) for what in inner)
+        yield from ["node:group in a group"] * any(isinstance(what, recipe.GroupDecl) for what in inner)
         yield from ["outputs:of a group"] * (len(region.body.outputs) > 1)
         yield from ["edge:of a group"] * bool(region.settings.edges and region.settings.edges[0].port)
         return
-    if isinstance(region, recipe.Scan):
+    if isinstance(region, recipe.ScanDecl):
         return
     yield "node:repeat"
     yield from ["node:as"] * (region.index != "layer")
     yield from ["share:flag"] * (region.share is not None)
-    yield from ["node:repeat in a repeat"] * any(isinstance(what, recipe.Repeat) for what in inner)
+    yield from ["node:repeat in a repeat"] * any(isinstance(what, recipe.RepeatDecl) for what in inner)
     yield from ["outputs:several carried"] * (len(region.body.outputs) > 1)
     yield from ["each:several"] * (len(region.each) > 1)
     for _, _, value in region.each:
-        if isinstance(value, document.Scalar):
+        if isinstance(value, document.YamlScalar):
             yield "each:expression"
             yield from (f"condition:{operator}" for operator in ("==", "!=", "<", ">") if f" {operator} " in value.text)
             yield from ["condition:each"] * any(operator in value.text for operator in "=<>")
             continue
         for item in getattr(value, "items", ()):
-            if isinstance(item, document.Mapping):
+            if isinstance(item, document.YamlMapping):
                 yield "each:blocks"
-            elif isinstance(item, document.Scalar):
+            elif isinstance(item, document.YamlScalar):
                 text = item.text
                 yield f"each:{'list' if text.isdigit() else 'masks' if 'causal' in text or '(' in text else 'words'}"
 
 
-def _of_nodes(body: recipe.Body, around: set[str]) -> Iterator[str]:
+def _of_nodes(body: recipe.GraphBody, around: set[str]) -> Iterator[str]:
     """What depends on where a node stands: references and ties that leave their graph."""
     here = {node.name for node in body.nodes}
     for node in body.nodes:
         match node.what:
-            case recipe.Choice(expression=expression):
+            case recipe.BlockChoice(expression=expression):
                 yield "condition:node" if isinstance(expression, If) else "node:name"
-            case recipe.Use():
+            case recipe.UseDecl():
                 yield "node:block"
             case None:
                 continue
@@ -297,7 +297,7 @@ def _of_nodes(body: recipe.Body, around: set[str]) -> Iterator[str]:
         if isinstance(settings.tie, RefPath) and settings.tie.steps[0].name in around:
             yield "tie:around"
         for what in [node.what, *(entry.value.what for entry in getattr(node.what, "fields", ()) if slot(entry.value))]:
-            if isinstance(what, recipe.Group | recipe.Repeat | recipe.Scan):
+            if isinstance(what, recipe.GroupDecl | recipe.RepeatDecl | recipe.ScanDecl):
                 yield from _of_nodes(what.body, around | here)
 
 
@@ -359,7 +359,7 @@ def _of_states(graph: ir.Graph, root: ir.Graph) -> Iterator[str]:
 def _of_program(program: ir.Program) -> Iterator[str]:
     """What the values come to."""
     for item in below(program.recipe.body):
-        if isinstance(item, recipe.Settings) and item.when is not None:
+        if isinstance(item, recipe.NodeOptions) and item.when is not None:
             yield "when:kept"
     for item in below(program.graph):
         if isinstance(item, ir.RepeatNode) and len({id(one.graph) for one in item.passes}) == len(item.passes) > 1:

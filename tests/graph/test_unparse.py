@@ -222,7 +222,7 @@ def test_sizes_in_rules_of_weights_are_replaced_too() -> None:
     recipe = composer.load(
         "recipe: fused\nparams: {n_heads: 3}\ninputs: {x: 'float[batch, time, 12]'}\n"
         "graph:\n  a: {type: attention, heads: n_heads}\n"
-        "weights:\n  neox:\n    config: {params: {n_heads: heads}}\n    rules:\n"
+        "checkpoints:\n  neox:\n    config: {params: {n_heads: heads}}\n    rules:\n"
         "      a.(q|k|v).*: {from: qkv.*, split: 3, interleave: n_heads, permute_rotary: {head_dim: 12 / n_heads, of: [q, k]}}\n"
         "      a.out.weight: {from: out.weight, reshape: [n_heads, 4, 12], transpose: true}\n"
     )
