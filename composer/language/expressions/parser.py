@@ -12,7 +12,7 @@ from composer.language.yaml.nodes import YamlScalar
 
 __all__ = ["ExpressionError", "names", "parse_expression"]
 
-NESTING = 80
+MAX_DEPTH = 80
 """Operators and brackets inside one another, so that no walk over the tree runs out of stack."""
 
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -58,46 +58,45 @@ class _Parser:
         self.scalar = scalar
         self.tokens = tokens
         self.place = 0
-        self.depth = 0
 
     def whole(self) -> Expression:
-        expression = self.expression()
+        expression = self.expression(0)
         if self.place < len(self.tokens):
             self.refuse_rest()
         return expression
 
-    def expression(self) -> Expression:
+    def expression(self, depth: int) -> Expression:
         """`A if C else B`, or what binds tighter."""
         start = self.place
-        then = self.binary(1)
+        then = self.binary(1, depth)
         if not self.at("if"):
             return then
         word = self.take()
-        condition = self.binary(1)
+        condition = self.binary(1, depth)
         if not self.at("else"):
             refuse("expression-syntax", "this `if` has no `else`", word.span, hint="write `A if CONDITION else B`")
         self.take()
-        otherwise = self.expression()
+        otherwise = self.expression(depth)
         return If(condition, then, otherwise, self.span(start))
 
-    def binary(self, tightest: int) -> Expression:
-        """An operand and the operators behind it that hold at least as tightly."""
+    def binary(self, tightest: int, depth: int) -> Expression:
+        """An operand and the operators behind it that hold at least as tightly; `depth` others stand around it."""
         start = self.place
-        self.depth += 1
-        if self.depth > NESTING:
-            refuse("expression-too-deep", f"more than {NESTING} operators stand inside one another", self.tokens[start - 1].span)
-        left = self.operand(tightest)
+        if depth == MAX_DEPTH:
+            refuse(
+                "expression-too-deep", f"more than {MAX_DEPTH} operators stand inside one another", self.tokens[start - 1].span
+            )
+        left = self.operand(tightest, depth + 1)
         while (binding := BINDING.get(self.peek, 0)) >= tightest:
             operator = self.take().text
             # A power takes its right side first, 2 ** 3 ** 2 = 2 ** 9; everything else its left.
-            right = self.binary(binding if operator == "**" else binding + 1)
+            right = self.binary(binding if operator == "**" else binding + 1, depth + 1)
             if operator in COMPARISONS and self.peek in COMPARISONS:
                 self.refuse_chain(start)
             left = Binary(cast("Literal['+']", operator), left, right, self.span(start))
-        self.depth -= 1
         return left
 
-    def operand(self, tightest: int) -> Expression:
+    def operand(self, tightest: int, depth: int) -> Expression:
         """A number, a path, brackets, or a sign before one of them."""
         start = self.place
         if self.place == len(self.tokens):
@@ -107,60 +106,60 @@ class _Parser:
             case Token(kind="number"):
                 return Number(number(token), token.span)
             case Token(kind="name"):
-                return self.path(start)
+                return self.path(start, depth)
             case Token(text="("):
-                inner = self.expression()
+                inner = self.expression(depth)
                 self.close()
                 return inner
             case Token(text="-"):
-                return Unary("-", self.binary(POWER), self.span(start))
+                return Unary("-", self.binary(POWER, depth), self.span(start))
             case Token(text="not"):
                 if tightest > NOT:
                     refuse("expression-syntax", "`not` binds less tightly than the operator before it", token.span,
                            hint="put it in brackets: `(not …)`")  # fmt: skip
-                return Unary("not", self.binary(NOT), self.span(start))
+                return Unary("not", self.binary(NOT, depth), self.span(start))
         self.refuse_missing(token)
 
-    def path(self, start: int) -> RefPath:
+    def path(self, start: int, depth: int) -> RefPath:
         """Names with dots between them, each perhaps with brackets; the first name has been taken."""
-        steps = [self.step(start)]
+        steps = [self.step(start, depth)]
         while self.at("."):
             dot = self.take()
             if self.place == len(self.tokens) or self.tokens[self.place].kind != "name":
                 refuse("expression-syntax", "a name is missing after the dot", dot.span)
             self.take()
-            steps.append(self.step(self.place - 1))
+            steps.append(self.step(self.place - 1, depth))
         return RefPath(tuple(steps), self.span(start))
 
-    def step(self, start: int) -> PathStep:
+    def step(self, start: int, depth: int) -> PathStep:
         name = self.tokens[start]
         arguments = None
         if self.at("("):
             self.take()
-            arguments = self.arguments()
+            arguments = self.arguments(depth)
         return PathStep(name.text, arguments, self.span(start), name.span)
 
-    def arguments(self) -> tuple[Expression | Slice, ...]:
+    def arguments(self, depth: int) -> tuple[Expression | Slice, ...]:
         """What stands between the brackets; the opening one has been taken."""
         if self.at(")"):
             self.take()
             return ()
-        arguments = [self.argument()]
+        arguments = [self.argument(depth)]
         while self.at(","):
             comma = self.take()
             if self.at(")"):
                 refuse("expression-syntax", "an argument is missing after the comma", comma.span)
-            arguments.append(self.argument())
+            arguments.append(self.argument(depth))
         self.close()
         return tuple(arguments)
 
-    def argument(self) -> Expression | Slice:
+    def argument(self, depth: int) -> Expression | Slice:
         start = self.place
-        lower = None if self.at(":") else self.expression()
+        lower = None if self.at(":") else self.expression(depth)
         if not self.at(":"):
             return cast("Expression", lower)
         self.take()
-        upper = None if self.peek in {")", ","} else self.expression()
+        upper = None if self.peek in {")", ","} else self.expression(depth)
         return Slice(lower, upper, self.span(start))
 
     @property
