@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from composer.diagnostics import Diagnostic, RecipeError, concise, report
 from composer.diagnostics.render import Paint, plain
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 
 if TYPE_CHECKING:
     from blocks.core import Library
@@ -81,7 +81,7 @@ class Once(argparse.Action):
 
 def misspelled(word: str, known: Iterable[str]) -> str:
     """Return what a word may have meant, as a hint."""
-    offered = near(word, known)
+    offered = suggest(word, known)
     return f"did you mean {' or '.join(offered)}?" if offered else ""
 
 

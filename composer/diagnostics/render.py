@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 from composer.diagnostics.diagnostic import Diagnostic
 from composer.diagnostics.source import Span
 
-WIDEST = 140
+MAX_COLUMNS = 140
 """Columns of a quoted line; of a longer one the part around the caret is shown."""
 TAB = "    "
 CUT = "…"
-REACH = 4 * WIDEST
+MAX_REACH = 4 * MAX_COLUMNS
 """Characters on either side of a mark that are looked at, so that a line of megabytes costs no more than another."""
 
 Role: TypeAlias = Literal["error", "warning", "added", "removed", "strong", "accent", "dim"]
@@ -93,7 +93,7 @@ def _quote(span: Span) -> tuple[str, int, int]:
     text = span.source.lines[span.line - 1].removesuffix("\r")
     start = min(span.column - 1, len(text))
     end = max(start, min(span.end_column - 1, len(text)) if span.end_line == span.line else len(text))
-    before, after = max(0, start - REACH), max(0, len(text) - start - REACH)
+    before, after = max(0, start - MAX_REACH), max(0, len(text) - start - MAX_REACH)
     start, end, text = start - before, min(end, len(text) - after) - before, text[before : len(text) - after]
     shown = [_shown(character) for character in text]
     columns = [0, *accumulate(map(_width, shown))]
@@ -106,9 +106,9 @@ def _quote(span: Span) -> tuple[str, int, int]:
 def _window(columns: list[int], start: int, end: int) -> tuple[int, int]:
     """The characters of a line that are shown: all of a short one, else those around the mark."""
     characters = len(columns) - 1
-    if columns[-1] <= WIDEST:
+    if columns[-1] <= MAX_COLUMNS:
         return 0, characters
-    room = WIDEST - 2  # for the two signs that say where the line is cut
+    room = MAX_COLUMNS - 2  # for the two signs that say where the line is cut
     marked = min(columns[end] - columns[start], room)
     left = max(0, min(columns[start] - (room - marked) // 2, columns[-1] - room))
     first = next(place for place, column in enumerate(columns) if column >= left)

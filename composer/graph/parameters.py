@@ -18,7 +18,7 @@ from composer.graph.typed import (
     TypedScan,
     children,
 )
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
 
 
 def _missing(node: str, parameter: str, known: Mapping[str, str], *, own: bool = False) -> _Mistake:
-    offered = near(parameter, known)
+    offered = suggest(parameter, known)
     listed = f"it has {', '.join(list(known)[:8])}" if known else "it learns nothing"
     hint = f"did you mean {' or '.join(offered)}?" if offered else listed
     return _Mistake(f"`{node}` has no parameter called `{parameter}`", hint, "unknown-parameter", own=own)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-LONGEST = 64
+MAX_LETTERS = 64
 """Letters beyond which a word is no misspelled name."""
 
 
-def near(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
+def suggest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     """The names that few slips away, nearest first; capitals do not count, and a word like no name gets nothing."""
     word = name.lower()
     allowed = _allowed(len(word))
     found: list[tuple[tuple[int, bool, bool], str]] = []
     for candidate in dict.fromkeys(names):
         spelling = candidate.lower()
-        if len(word) > LONGEST or abs(len(spelling) - len(word)) > allowed:
+        if len(word) > MAX_LETTERS or abs(len(spelling) - len(word)) > allowed:
             continue
         slips = _slips(word, spelling)
         if slips <= allowed:

@@ -15,7 +15,7 @@ from blocks.core import standard
 from composer.graph.unparse.expanded_recipe import WRITERS
 from composer.json_schema import schema
 from composer.language.recipe.keys import KEYS, TABLE, Content, Key, Place, Writer
-from composer.language.recipe.parser import NEEDED
+from composer.language.recipe.parser import MISSING
 from composer.language.recipe.schema_fragments import TEXT
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
@@ -46,7 +46,7 @@ def test_no_key_has_two_rows_for_one_place() -> None:
 def test_what_is_computed_has_a_writer_and_what_is_required_a_message() -> None:
     """Of the keys of a recipe."""
     assert {key.name for key in KEYS["recipe"].values() if key.writer == "computed"} == WRITERS.keys()
-    assert {key.name for key in KEYS["recipe"].values() if key.required} == NEEDED.keys()
+    assert {key.name for key in KEYS["recipe"].values() if key.required} == MISSING.keys()
 
 
 def test_the_page_says_of_each_key_what_the_table_says() -> None:

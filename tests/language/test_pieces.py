@@ -17,7 +17,7 @@ from composer.language.patterns import Unbalanced, matches
 from composer.language.recipe.free_names import identifiers
 from composer.language.recipe.parser import parse
 from composer.language.recipe.type_syntax import axes_of
-from composer.language.wording import kind, shown
+from composer.language.wording import describe_value, format_value
 from composer.language.yaml.flow_style import balance
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.language.yaml.reader import read
@@ -89,8 +89,8 @@ def test_balance_counts_brackets_that_stay_open(text: str, open_: int) -> None:
 )
 def test_values_are_shown_as_a_recipe_writes_them(value: object, said: str) -> None:
     """With what they are behind."""
-    assert shown(value) == said
-    assert kind(value).startswith(f"{said} is a ")
+    assert format_value(value) == said
+    assert describe_value(value).startswith(f"{said} is a ")
 
 
 # -- settings

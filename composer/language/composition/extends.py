@@ -8,7 +8,7 @@ from blocks.core import Library
 from composer.diagnostics import Diagnostic
 from composer.language.composition.merge import merge
 from composer.language.composition.named_files import NamedFiles, Opener, RecipeFile, read_files
-from composer.language.composition.uses import UsedBlock, blocks_of, with_used_blocks
+from composer.language.composition.uses import UsedBlock, used_blocks, with_used_blocks
 from composer.language.yaml.nodes import Document, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 from composer.memo import Memo
 
@@ -50,8 +50,8 @@ class _Composition:
         merged, wrong = merge(below, own, self.library)
         name = [each for each in merged if each.key.text == "recipe"]
         entries = (*name, *(each for each in merged if each.key.text != "recipe"))
-        clashes = {**base.clashes, **document.clashes}
-        return Document(document.source, YamlMapping(entries, root.span), (*diagnostics, *wrong), clashes)
+        ambiguous_blocks = {**base.ambiguous_blocks, **document.ambiguous_blocks}
+        return Document(document.source, YamlMapping(entries, root.span), (*diagnostics, *wrong), ambiguous_blocks)
 
     def _base(self, file: RecipeFile, entry: YamlEntry, own: YamlMapping) -> Document | Diagnostic:
         """What a recipe extends, or why it extends nothing."""
@@ -76,13 +76,13 @@ class _Composition:
                 continue
             diagnostics.extend(other.diagnostics)
             if other.root is not None and isinstance(item, YamlScalar):
-                found, wrong = blocks_of(item, other.root)
+                found, wrong = used_blocks(item, other.root)
                 used.extend(found)
                 diagnostics.extend(wrong)
-        blocks, clashes, wrong = with_used_blocks(root.entry("blocks"), used, entry.key.span)
+        blocks, ambiguous_blocks, wrong = with_used_blocks(root.entry("blocks"), used, entry.key.span)
         diagnostics.extend(wrong)
         entries = (each for each in root if each is not entry and each.key.text != "blocks")
-        return Document(document.source, YamlMapping((*entries, blocks), root.span), tuple(diagnostics), clashes)
+        return Document(document.source, YamlMapping((*entries, blocks), root.span), tuple(diagnostics), ambiguous_blocks)
 
     def _used(self, file: RecipeFile, item: YamlNode) -> Document | Diagnostic:
         if isinstance(item, YamlScalar):

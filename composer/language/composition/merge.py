@@ -13,7 +13,7 @@ from composer.language.expressions.parser import ExpressionError, parse_expressi
 from composer.language.recipe.ast import ParamType
 from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import KEYS, NODE_KINDS, Content, Place, kind_of_node
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 DELETED = "null"
@@ -195,7 +195,7 @@ class Merger:
         return YamlMapping(tuple(entries.values()), base.span)
 
     def _nothing_to_delete(self, entry: YamlEntry, known: Iterable[str]) -> None:
-        offered = near(entry.key.text, known)
+        offered = suggest(entry.key.text, known)
         hint = f"did you mean {' or '.join(offered)}?" if offered else ""
         message = f"there is no `{entry.key.text}` to delete"
         self.diagnostics.append(Diagnostic("nothing-to-delete", message, entry.key.span, hint=hint))

@@ -27,7 +27,7 @@ def with_overrides(document: Document, overrides: Iterable[Override], library: L
             diagnostics.append(error.diagnostic)
     if root is not None and document.root is not None:
         root = _without_unused(root, names_read(document.root), diagnostics)
-    return Document(document.source, root, tuple(diagnostics), document.clashes)
+    return Document(document.source, root, tuple(diagnostics), document.ambiguous_blocks)
 
 
 def _without_unused(root: YamlMapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> YamlMapping:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.language.recipe.free_names import identifiers
 from composer.language.recipe.keys import KEYS, is_text
-from composer.language.yaml.nodes import Clashes, YamlEntry, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 _NOWHERE = Source("", "")
 
 
-class Lent(YamlMapping):
+class RecipeAsBlock(YamlMapping):
     """A whole recipe as a block, in which what only its losses read stays behind."""
 
 
@@ -26,30 +26,30 @@ class UsedBlock:
     """Where the file is named."""
 
 
-def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], list[Diagnostic]]:
+def used_blocks(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], list[Diagnostic]]:
     """The blocks that a file lends, and what keeps it from lending any."""
     strange = next((entry.key for entry in root if not _may_be_used(entry.key.text)), None)
     if strange is not None:
         message = f"{file.text} has `{strange.text}`, which no block has"
         return [], [Diagnostic("not-used", message, file.span, labels=(Label(strange.span, "here"),))]
     params = _mapping(root.get("params"))
-    lent = [UsedBlock(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
+    found = [UsedBlock(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
     name = root.get("recipe")
     if "graph" in root and isinstance(name, YamlScalar):
         entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEYS["block"])
-        lent.append(UsedBlock(YamlEntry(name, Lent(entries, root.span)), file))
-    if not lent:
+        found.append(UsedBlock(YamlEntry(name, RecipeAsBlock(entries, root.span)), file))
+    if not found:
         hint = "a file of blocks has `blocks:`, and a recipe has its name and a graph"
         return [], [Diagnostic("not-used", f"{file.text} defines no block and is no recipe", file.span, hint=hint)]
-    return lent, []
+    return found, []
 
 
 def with_used_blocks(
     own: YamlEntry | None, used: Sequence[UsedBlock], place: Span
-) -> tuple[YamlEntry, Clashes, list[Diagnostic]]:
+) -> tuple[YamlEntry, AmbiguousBlocks, list[Diagnostic]]:
     """The blocks of a recipe and of the files that it uses; a name that two files give to different blocks means neither."""
     kept: dict[str, UsedBlock] = {}
-    clashes: dict[str, tuple[Span, Span]] = {}
+    ambiguous_blocks: dict[str, tuple[Span, Span]] = {}
     wrong: list[Diagnostic] = []
     mine = {entry.key.text: entry for entry in _mapping(own.value if own else None)}
     for one in used:
@@ -60,12 +60,12 @@ def with_used_blocks(
             found = Diagnostic("name-taken", message, mine[name].key.span, labels=labels, hint="name it differently")
             wrong.append(found)
         elif name in kept and kept[name].entry.key.span != span:
-            clashes[name] = (kept[name].entry.key.span, span)
+            ambiguous_blocks[name] = (kept[name].entry.key.span, span)
         else:
             kept[name] = one
-    entries = (*(one.entry for name, one in kept.items() if name not in clashes), *mine.values())
+    entries = (*(one.entry for name, one in kept.items() if name not in ambiguous_blocks), *mine.values())
     key = own.key if own is not None else YamlScalar("blocks", place)
-    return YamlEntry(key, YamlMapping(entries, own.value.span if own is not None else place)), clashes, wrong
+    return YamlEntry(key, YamlMapping(entries, own.value.span if own is not None else place)), ambiguous_blocks, wrong
 
 
 def _may_be_used(key: str) -> bool:

@@ -10,11 +10,11 @@ from composer.diagnostics import Span
 from composer.language.expressions.errors import refuse
 from composer.language.yaml.nodes import YamlScalar
 
-LONGEST = 200
+MAX_CHARACTERS = 200
 """Characters of one expression."""
-DIGITS = 19
+MAX_DIGITS = 19
 """Digits of one number: those of the largest 64-bit integer."""
-BRACKETS = 32
+MAX_BRACKETS = 32
 """Brackets inside one another."""
 
 KEYWORDS = frozenset({"if", "else", "and", "or", "not"})
@@ -85,8 +85,8 @@ def tokenize(scalar: YamlScalar) -> list[Token]:
 
 def _check_text(scalar: YamlScalar) -> None:
     """Refuse what is too long or not ASCII before anything reads it."""
-    if len(scalar.text) > LONGEST:
-        message = f"an expression has at most {LONGEST} characters; this one has {len(scalar.text)}"
+    if len(scalar.text) > MAX_CHARACTERS:
+        message = f"an expression has at most {MAX_CHARACTERS} characters; this one has {len(scalar.text)}"
         refuse("expression-too-long", message, scalar.span, hint="name a part of it under `params`")
     for place, character in enumerate(scalar.text):
         if not character.isascii():
@@ -100,8 +100,8 @@ def _check_brackets(tokens: list[Token]) -> None:
     for token in tokens:
         if token.text == "(":
             open_.append(token)
-            if len(open_) > BRACKETS:
-                refuse("expression-too-deep", f"more than {BRACKETS} brackets stand inside one another", token.span)
+            if len(open_) > MAX_BRACKETS:
+                refuse("expression-too-deep", f"more than {MAX_BRACKETS} brackets stand inside one another", token.span)
         elif token.text == ")":
             if not open_:
                 refuse("unopened-bracket", "this closing bracket has no opening one", token.span)
@@ -116,8 +116,8 @@ def number(token: Token) -> int | float:
     match = NUMBER.fullmatch(text)
     if match is None or text == ".":
         refuse("number-format", f"`{text}` is not a number", token.span, hint=_number_hint(text))
-    if sum(map(str.isdigit, text)) > DIGITS:
-        refuse("number-too-long", f"a number has at most {DIGITS} digits", token.span)
+    if sum(map(str.isdigit, text)) > MAX_DIGITS:
+        refuse("number-too-long", f"a number has at most {MAX_DIGITS} digits", token.span)
     whole = match["whole"] or ""
     if len(whole) > 1 and whole.startswith("0"):
         refuse("number-format", f"`{text}` begins with a zero", token.span, hint=f"write `{text.lstrip('0') or '0'}`")

@@ -11,7 +11,7 @@ from composer.language.expressions.parser import ExpressionError, parse_expressi
 from composer.language.recipe.ast import ExpressionValue
 from composer.language.recipe.keys import WORDS
 from composer.language.recipe.schema_fragments import NAME_PATTERN
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 from composer.language.unknown_names import quoted, unknown
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
@@ -87,7 +87,7 @@ class BaseParser:
         """Reports the keys that are not known; `also` are those that a misspelled one may have meant."""
         for entry in entries:
             if entry.key.text not in known:
-                offered = known if not near(entry.key.text, also) else (*known, *also)
+                offered = known if not suggest(entry.key.text, also) else (*known, *also)
                 self.unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
 
     def declares(self, key: YamlScalar, what: str, reserved: Set[str] = WORDS) -> bool:
@@ -123,7 +123,7 @@ class BaseParser:
         self.diagnostics.append(Diagnostic(code, message, span, hint=hint, labels=labels))
 
 
-def start(node: YamlMapping) -> Span:
+def first_key(node: YamlMapping) -> Span:
     """The first key of a mapping: where it is said what is missing in it."""
     return node.entries[0].key.span if node.entries else node.span
 

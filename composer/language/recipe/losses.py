@@ -56,7 +56,7 @@ def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl |
     own = (each for each in node if each.key.text in fields(part))
     use = graphs.use(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span))
     assert use is not None
-    return replace(use, settings=replace(use.settings, misread=use.settings.misread or bool(strange)))
+    return replace(use, options=replace(use.options, misread=use.options.misread or bool(strange)))
 
 
 def _edges(reader: BaseParser, node: YamlMapping, part: type[Part]) -> dict[str, YamlEntry]:

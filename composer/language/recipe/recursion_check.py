@@ -25,11 +25,11 @@ from composer.language.recipe.ast import (
 from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
-NODES = 6_000
+MAX_NODES = 6_000
 """Nodes that one block may come to."""
 
 
-def mistakes(definitions: Sequence[Definition]) -> list[Diagnostic]:
+def check_recursion(definitions: Sequence[Definition]) -> list[Diagnostic]:
     """Blocks that hold themselves, by way of others perhaps, and the first that comes to too many nodes."""
     uses = {each.part: _first_uses(each) for each in definitions}
     found: list[Diagnostic] = []
@@ -60,8 +60,8 @@ def _too_large(order: Iterable[type[Part]], of: Mapping[type[Part], Definition])
         names = (name for name, _ in _named(definition.body, {param.name for param in definition.params}))
         held = [definition.library[name] for name in names if name in definition.library]
         sizes[part] = len(definition.body.nodes) + sum(sizes.get(one, 0) for one in held)
-        if sizes[part] > NODES:
-            message = f"`{part.kind}` comes to {sizes[part]:,} nodes, and at most {NODES:,} can be written out"
+        if sizes[part] > MAX_NODES:
+            message = f"`{part.kind}` comes to {sizes[part]:,} nodes, and at most {MAX_NODES:,} can be written out"
             hint = "what is the same many times belongs in a `repeat`"
             yield Diagnostic("too-many-nodes", message, definition.span, hint=hint)
 

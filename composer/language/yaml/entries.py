@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
 from composer.diagnostics import Diagnostic, Label
-from composer.language.yaml.flow_style import LONGEST, cut_value, is_cut, rejoin
+from composer.language.yaml.flow_style import MAX_PIECES, cut_value, is_cut, rejoin
 from composer.language.yaml.nodes import YamlEntry, YamlNode, YamlScalar
 
 Note = Callable[[Diagnostic], None]
@@ -19,7 +19,7 @@ def items(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterat
     while place < len(nodes):
         item, taken = nodes[place], 1
         if flow and is_cut(item):
-            item, taken = rejoin(nodes[place : place + LONGEST])
+            item, taken = rejoin(nodes[place : place + MAX_PIECES])
             note(cut_value(item))
         place += taken
         if is_empty(item):
@@ -36,11 +36,11 @@ def entries(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iter
         key, value = nodes[place : place + 2]
         place += 2
         if flow and is_cut(value):
-            value, taken = rejoin(nodes[place - 1 : place - 1 + LONGEST])
+            value, taken = rejoin(nodes[place - 1 : place - 1 + MAX_PIECES])
             note(cut_value(value))
             place = _behind(nodes, place - 1 + taken)
         elif flow and is_cut(key):
-            whole, taken = rejoin(nodes[place - 2 : place - 2 + LONGEST])
+            whole, taken = rejoin(nodes[place - 2 : place - 2 + MAX_PIECES])
             note(cut_value(whole))
             place = _behind(nodes, place - 2 + taken)
             continue

@@ -30,7 +30,7 @@ class ErrorContext:
     def __init__(self, source: Source, error: yaml.MarkedYAMLError, stop: ParseStop) -> None:
         self.source = source
         self.stop = stop
-        self.context, self.problem = error.context or "", error.problem or ""
+        self.during, self.problem = error.context or "", error.problem or ""
         mark = error.problem_mark or error.context_mark
         self.line, self.column = (mark.line, mark.column) if mark else (0, 0)
         self.at_end = (

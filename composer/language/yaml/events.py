@@ -24,7 +24,7 @@ PROLOGUE = re.compile(r"(?:[ \t]*+(?:[#%][^\n]*+)?+\r?\n)*+")
 SEPARATING_TABS = re.compile(r"(?<=[^ \t\n])[ \t]*\t[ \t]*")
 UNREADABLE = "\ufffd"
 """What stands in their place."""
-MOST = 20
+MAX_REPORTED = 20
 """Invisible characters that are reported one by one."""
 
 
@@ -44,7 +44,7 @@ def events(text: str) -> Iterator[yaml.Event]:
 
 def readable(source: Source) -> tuple[str, list[Diagnostic]]:
     """The text with every character in its place that a YAML parser takes, and what had to be replaced."""
-    found = [_invisible(source, match) for match in islice(_first_of_each_line(source.text), MOST)]
+    found = [_invisible(source, match) for match in islice(_first_of_each_line(source.text), MAX_REPORTED)]
     text = INVISIBLE.sub(UNREADABLE, source.text)
     prologue = PROLOGUE.match(text)
     before = prologue.group() if prologue else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from composer.diagnostics import Diagnostic, Span
 from composer.language.yaml.nodes import YamlNode, YamlScalar
 
-LONGEST = 100
+MAX_PIECES = 100
 """Pieces that one value may have been cut into."""
 
 
@@ -29,7 +29,7 @@ def rejoin(pieces: Sequence[YamlNode | None]) -> tuple[YamlScalar, int]:
     first = pieces[0]
     assert isinstance(first, YamlScalar)
     depth = 0
-    for count, piece in enumerate(pieces[:LONGEST], start=1):
+    for count, piece in enumerate(pieces[:MAX_PIECES], start=1):
         if not isinstance(piece, YamlScalar) or not piece.plain:
             break
         depth += balance(piece.text)

@@ -65,7 +65,7 @@ class YamlMapping:
         return entry.value if entry else None
 
 
-Clashes: TypeAlias = TypingMapping[str, tuple[Span, Span]]
+AmbiguousBlocks: TypeAlias = TypingMapping[str, tuple[Span, Span]]
 YamlNode: TypeAlias = YamlScalar | YamlList | YamlMapping
 
 
@@ -76,5 +76,5 @@ class Document:
     source: Source
     root: YamlMapping | None
     diagnostics: tuple[Diagnostic, ...]
-    clashes: Clashes = field(default_factory=dict)
+    ambiguous_blocks: AmbiguousBlocks = field(default_factory=dict)
     """Names of blocks that two of the files it uses give to different ones, each with the two places."""

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
-WIDTH = 120
+MAX_COLUMNS = 120
 """Columns of a line that holds a whole mapping or list."""
-STRUCTURE = frozenset({"graph", "repeat", "scan", "rules"})
+NEVER_INLINE = frozenset({"graph", "repeat", "scan", "rules"})
 """Keys whose mapping is never put on one line."""
 _SPECIAL = re.compile(r"^[\s,\[\]{}#&*!|>'\"%@`]|^[-?:](\s|$)|:(\s|$)|\s#|[\t\n\r]|\s$|^$|^(---|\.\.\.)")
 _IN_FLOW = re.compile(r"[,\[\]{}]|^[-?]")
@@ -64,7 +64,7 @@ def _entry(head: str, value: YamlData, depth: int) -> Iterator[str]:
             yield f"{head} {_scalar(value, flow=False)}{comment}"
         return
     line = f"{head} {_flow(value)}"
-    if not value or (depth > 0 and not _structured(value) and len(line) <= WIDTH):
+    if not value or (depth > 0 and not _structured(value) and len(line) <= MAX_COLUMNS):
         remarks = "; ".join(dict.fromkeys(_remarks(value)))
         yield line + comment + (f"  # {remarks}" if remarks else "")
         return
@@ -81,7 +81,7 @@ def _structured(value: YamlData) -> bool:
     if isinstance(value, Remark):
         return _structured(value.data)
     if isinstance(value, Mapping):
-        return bool(STRUCTURE & value.keys()) or any(_structured(inner) for inner in value.values())
+        return bool(NEVER_INLINE & value.keys()) or any(_structured(inner) for inner in value.values())
     return not isinstance(value, str) and any(_structured(item) for item in value)
 
 

@@ -12,7 +12,7 @@ from composer.graph.ir import FieldValue, Known, PartValue, Pending, wires_of
 from composer.graph.passes.expand.error_report import labels
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, children
 from composer.language.patterns import matches
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 
 LARGE = 1000
 """Words of a vocabulary from which on its matrix is a large part of the work."""
@@ -75,7 +75,7 @@ def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
     """A pattern of `init` that no parameter's name matches."""
     for pattern, _, _, span in typed.program.init:
         if not any(matches(pattern, name) for name in _names(typed.root, "")):
-            offered = near(pattern, _names(typed.root, ""))
+            offered = suggest(pattern, _names(typed.root, ""))
             hint = f"did you mean {' or '.join(offered)}?" if offered else ""
             yield Diagnostic("unused-init", "no parameter has a name like this", span, "warning", hint=hint)
 

@@ -39,7 +39,7 @@ class Uses:
             raise StopExpansion
         node = self.expander.new(site, what.span)
         node.part = part
-        settle(node, what.settings, scope, site, self.expander.values)
+        settle(node, what.options, scope, site, self.expander.values)
         if part.position_inputs and site.home.shut:
             message = f"{part.kind} needs positions, which the holder of this slot cannot hand on"
             hint = "write it as a node of its own, before or after the holder"
