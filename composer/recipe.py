@@ -42,19 +42,30 @@ if TYPE_CHECKING:
 
 
 def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe:
-    """A recipe from its name in the zoo, the path of its file, or its text.
+    """Load a recipe by its name in the zoo, from a file, or from its text.
 
-    `overrides` gives values by path: `{"n_layers": 6, "layers.attn.body.mask": "full"}`. `blocks` are block classes of one's own,
-    or Python files that define some. A wrong recipe is loaded all the same, and says so in `check()`.
+    A recipe with mistakes is loaded all the same: `Recipe.check` lists them, and everything that needs a correct recipe raises
+    them.
+
+    Args:
+        source: The name of a recipe of the zoo (`"gpt2"`), the path of a YAML file, or the text of a recipe.
+        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as after `--set`.
+        blocks: Block classes of your own, or Python files that define some.
 
     Raises:
-        RecipeError: where there is no text to read, or the blocks cannot be used.
+        RecipeError: There is no such recipe or file, or the blocks cannot be used.
+
+    Examples:
+        >>> import composer
+        >>> recipe = composer.load("gpt2", {"n_layers": 6})
+        >>> recipe.name, recipe.task
+        ('gpt2', 'causal_lm')
     """
     return Recipe(text_of(source), read_overrides(overrides), tuple(blocks))
 
 
 def text_of(source: str | Path) -> Source:
-    """The text that a name, a path or a text stands for.
+    """Return the text that a name, a path or a text stands for.
 
     Raises:
         RecipeError: where there is none.
@@ -87,12 +98,12 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
 
 
 def zoo_names() -> list[str]:
-    """The recipes that come with the package."""
+    """Return the recipes that come with the package."""
     return sorted(file.stem for file in zoo().glob("*.yaml"))
 
 
 def config_of(config: StrPath | Mapping[str, Any]) -> Source:
-    """The text of a `config.json`."""
+    """Return the text of a `config.json`."""
     if isinstance(config, Mapping):
         return Source("config.json", json.dumps(dict(config), indent=2, default=str))
     path = Path(config)
@@ -139,7 +150,7 @@ class Recipe:
         return self._read.root is not None and ("extends" in self._read.root or "uses" in self._read.root)
 
     def _open(self, file: RecipeFile, folder: PurePosixPath) -> Source:
-        """The text of a recipe that is named in a folder below this one's."""
+        """Return the text of a recipe that is named in a folder below this one's."""
         own = Path(self.source.name).parent
         return zoo_source(file.name, own / folder) if file.in_zoo else open_source(own / file.name)
 
@@ -190,7 +201,15 @@ class Recipe:
         return typed, (*found, *doubts, *rules)
 
     def check(self) -> list[Diagnostic]:
-        """Everything wrong or doubtful, in the order of the file."""
+        """Return every error and every warning, in the order of the file.
+
+        Examples:
+            >>> import composer
+            >>> composer.load("gpt2").check()
+            []
+            >>> [mistake.code for mistake in composer.load("gpt2", {"n_heads": 7}).check()]
+            ['indivisible']
+        """
         return in_order(self._outcome[1])
 
     @property
@@ -207,61 +226,124 @@ class Recipe:
         return typed
 
     def summary(self, lengths: Mapping[str, int] | None = None) -> Summary:
-        """What the model consists of and what it costs; `lengths` of its axes, such as `{"time": 512}`."""
+        """Return the tree of the model with its parameters, FLOPs and memory.
+
+        Args:
+            lengths: Lengths of the model's own axes, by name. By default the batch is 1, and every other axis is as long as the
+                recipe's param `context` says.
+
+        Raises:
+            RecipeError: The recipe has errors, or an axis is not one of the model's.
+
+        Examples:
+            >>> import composer
+            >>> summary = composer.load("gpt2").summary({"time": 512})
+            >>> summary.costs.parameters
+            124439808
+        """
         from composer.cost.summary import summarize
 
         return summarize(self.program, lengths or {})
 
     def draw(self, level: Level = "block", **options: Unpack[Options]) -> Figure:
-        """The picture of the model: an `overview`, its layers opened once (`block`), or every linear map (`full`).
+        """Return a drawing of the model.
 
-        `expand` names nodes to be shown from inside, `highlight` those that stay bright while all else fades. `engine="dot"`
-        lets Graphviz lay it out; `composer.draw.figure.Options` lists all there is. The figure's `save` writes SVG, HTML, PNG,
-        PDF, DOT or Mermaid, by the name's ending.
+        Args:
+            level: How much is shown: `"overview"`, `"block"` with the layers opened once, or `"full"` with every linear map.
+            **options: See `composer.draw.figure.Options`; the most used are `expand`, nodes to be shown from inside, `highlight`,
+                nodes that stay bright while all else fades, and `engine="dot"`, which lets Graphviz lay the drawing out.
+
+        Raises:
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> figure = composer.load("gpt2").draw("overview", theme="dark")
+            >>> figure.save("gpt2.svg")
         """
         from composer.draw.figure import draw
 
         return draw(self.program, level, **options)
 
     def _repr_svg_(self) -> str | None:
-        """The picture in a notebook; none of a recipe with mistakes, which `check` tells."""
+        """Return the picture in a notebook; none of a recipe with mistakes, which `check` tells."""
         wrong = any(each.severity == "error" for each in self.check())
         return None if wrong else self.draw(theme="auto").svg()
 
     def expand(self) -> str:
-        """The recipe written out: no shorthands, every edge, every slot; repeats stay folded."""
+        """Return the recipe's text without shorthands: every edge and every slot is written out, repeats stay folded.
+
+        Raises:
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> text = composer.load("gpt2").expand()
+            >>> composer.load("gpt2").diff(composer.load(text)).equal
+            True
+        """
         from composer.graph.unparse.expanded_recipe import unparse
 
         return unparse(self.program)
 
     def diff(self, other: Recipe) -> Difference:
-        """What differs in another model: nothing where the two are one, whatever their parts are called and however they are
-        written.
+        """Return how another model differs from this one; nothing where the two are the same model, whatever their parts are
+        called and however they are written.
+
+        Args:
+            other: The recipe of the second model.
 
         Raises:
-            RecipeError: where one of the recipes is wrong.
+            RecipeError: One of the recipes has errors.
+
+        Examples:
+            >>> import composer
+            >>> gpt2 = composer.load("gpt2")
+            >>> gpt2.diff(composer.load("gpt2", {"d_model": 768})).equal
+            True
+            >>> gpt2.diff(composer.load("gpt2", {"n_layers": 6})).equal
+            False
         """
         from composer.diff.compare import compare
 
         return compare(self.program, other.program)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """The graph of the blocks, repeats folded; `composer.graph.networkx_view.view` says what it holds."""
+        """Return the graph of the blocks, repeats folded.
+
+        The attributes of nodes and edges are described at `composer.graph.networkx_view.view`.
+
+        Raises:
+            RecipeError: The recipe has errors.
+        """
         from composer.graph.networkx_view import view
 
         return view(self.program)
 
     def export(self) -> str:
-        """The model as one Python file that needs nothing but torch."""
+        """Return the model as the source of one Python file that needs nothing but torch.
+
+        Raises:
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> source = composer.load("gpt2").export()
+            >>> "import composer" in source
+            False
+        """
         from composer.lower import lower
 
         return lower(self.program).text
 
     def with_config(self, config: StrPath | Mapping[str, Any]) -> Recipe:
-        """The recipe at the sizes of a published model: its `config.json`, the folder around it, or what stands in it.
+        """Return the recipe with the sizes of a published model.
+
+        Args:
+            config: The path of a `config.json` as transformers writes it, the folder around it, or its contents.
 
         Raises:
-            RecipeError: where it is for another model, or says what the recipe does not know.
+            RecipeError: The configuration is of another kind of model, or has an option that the recipe cannot express.
         """
         from composer.weights import config as published
 
@@ -283,7 +365,8 @@ class Recipe:
     def overridden(self, param: str) -> bool:
         """Return whether the value of a param was set from outside, and is not the recipe's own.
 
-        >>> load("gpt2", overrides={"n_layers": 2}).overridden("n_layers")
+        >>> import composer
+        >>> composer.load("gpt2", overrides={"n_layers": 2}).overridden("n_layers")
         True
         """
         params = self.document.root.get("params") if self.document.root is not None else None
@@ -299,11 +382,24 @@ class Recipe:
         *,
         allow_large: bool = False,
     ) -> Model:
-        """The model, a plain torch module with initial weights.
+        """Return the model as a plain torch module with initial weights.
+
+        Args:
+            device: Where the parameters are; `"meta"` allocates no memory.
+            dtype: The type of the parameters.
+            seed: Decides the initial weights; without one, torch's global generator does.
+            allow_large: Build even weights of more than 64 GiB in fp32.
 
         Raises:
-            RecipeError: where the recipe is wrong, or its weights are larger than 64 GiB in fp32 and neither `allow_large` is
-                set nor the device `meta`.
+            RecipeError: The recipe has errors, or its weights are larger than 64 GiB in fp32 and neither `allow_large` is set nor
+                the device is `meta`.
+
+        Examples:
+            >>> import composer, torch
+            >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+            >>> model = composer.load("gpt2", tiny).compile(seed=0)
+            >>> model(tokens=torch.tensor([[1, 2, 3]])).logits.shape
+            torch.Size([1, 3, 61])
         """
         from composer.lower import compile
 

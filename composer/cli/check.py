@@ -14,13 +14,13 @@ from composer.cli.arguments import Parser, Problem, add_changes, load_recipe, so
 from composer.cli.color import painter
 from composer.cli.revision import at_revision
 from composer.diagnostics import Diagnostic, Label, Source, as_github, as_json, concise, report
-from composer.diagnostics.render import Paint, in_order
+from composer.diagnostics.render import Painter, in_order
 from composer.language.source_file import ENDINGS, form_of
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
 
-FORMATS: dict[str, Callable[[list[Diagnostic], Paint], str]] = {
+FORMATS: dict[str, Callable[[list[Diagnostic], Painter], str]] = {
     "full": lambda found, paint: report(found, paint=paint),
     "concise": lambda found, paint: report(found, concise, paint=paint),
     "json": lambda found, _: as_json(found),

@@ -29,7 +29,7 @@ def form_of(source: str) -> Literal["name", "path", "text"]:
 
 
 def open_source(path: Path) -> Source:
-    """The text of a recipe file, under the name by which it was asked for.
+    """Return the text of a recipe file, under the name by which it was asked for.
 
     Raises:
         RecipeError: where there is no such file, or it cannot be one of recipes.

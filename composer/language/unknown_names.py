@@ -11,7 +11,7 @@ from composer.language.yaml.nodes import AmbiguousBlocks
 
 
 def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:
-    """A name that nothing has; where little is known here and none of it is near, all that is."""
+    """Diagnose a name that nothing has; where little is known here and none of it is near, all that is."""
     names = list(known)
     if offered := suggest(name, names):
         hint = f"did you mean {' or '.join(offered)}?"
@@ -21,7 +21,7 @@ def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -
 
 
 def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks) -> list[Diagnostic]:
-    """A block that does not exist, or one that two files define."""
+    """Return a block that does not exist, or one that two files define."""
     if UNREADABLE in name:
         return []
     if name not in ambiguous_blocks:
@@ -32,12 +32,12 @@ def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks:
 
 
 def missing_field(span: Span, kind: str, missing: Sequence[str]) -> Diagnostic:
-    """A block without fields that it needs."""
+    """Diagnose a block without fields that it needs."""
     wanted = " and ".join(f"`{name}`" for name in missing)
     hint = f"{{type: {kind}, {', '.join(f'{name}: …' for name in missing)}}}"
     return Diagnostic("missing-field", f"{kind} needs {wanted}", span, hint=hint)
 
 
 def quoted(text: str) -> str:
-    """What an author wrote, cut where it is long."""
+    """Quote what an author wrote, cut where it is long."""
     return f"`{text}`" if len(text) <= 40 else f"`{text[:40]}…`"

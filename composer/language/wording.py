@@ -10,14 +10,14 @@ BOOLEANS = {"true": True, "false": False}
 
 
 def describe_operand(expression: Expression, value: object) -> str:
-    """What a value is, by the name that stands in the recipe where there is one."""
+    """Describe a value, by the name that stands in the recipe where there is one."""
     if isinstance(expression, RefPath) and not (isinstance(value, str) or expression.text in BOOLEANS):
         return f"`{expression.text}` is {_class(value)}"
     return describe_value(value)
 
 
 def describe_value(value: object) -> str:
-    """What a value is, beginning with the value itself."""
+    """Describe a value, beginning with the value itself."""
     return f"{format_value(value)} is {_class(value)}"
 
 
@@ -33,7 +33,7 @@ def _class(value: object) -> str:
 
 
 def format_value(value: object) -> str:
-    """A value as a recipe would write it."""
+    """Return a value as a recipe would write it."""
     match value:
         case bool():
             return f"`{str(value).lower()}`"

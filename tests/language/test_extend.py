@@ -29,13 +29,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def load(folder: Path, text: str) -> composer.Recipe:
-    """A recipe of the folder."""
+    """Return a recipe of the folder."""
     (folder / "top.yaml").write_text(text, encoding="utf-8")
     return composer.load(folder / "top.yaml")
 
 
 def written_out(text: str) -> str:
-    """What the composer makes of a recipe that extends none."""
+    """Return what the composer makes of a recipe that extends none."""
     return composer.load(text).expand()
 
 

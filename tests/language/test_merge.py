@@ -38,14 +38,14 @@ init:
 
 
 def base() -> YamlMapping:
-    """The recipe above, read."""
+    """Return the recipe above, read."""
     root = read(Source("base.yaml", BASE)).root
     assert root is not None
     return root
 
 
 def merged(change: str) -> YamlData:
-    """What comes of a change written as YAML."""
+    """Return what comes of a change written as YAML."""
     root = read(Source("change.yaml", change)).root
     assert root is not None
     together, wrong = merge(base(), root, standard())
@@ -54,7 +54,7 @@ def merged(change: str) -> YamlData:
 
 
 def at(data: YamlData, path: str) -> YamlData:
-    """The value at a path of keys."""
+    """Return the value at a path of keys."""
     for step in path.split("/"):
         assert isinstance(data, dict)
         data = data[step]
@@ -62,12 +62,12 @@ def at(data: YamlData, path: str) -> YamlData:
 
 
 def with_set(*arguments: str) -> Document:
-    """The recipe with `--set` arguments."""
+    """Return the recipe with `--set` arguments."""
     return with_overrides(Document(Source("base.yaml", BASE), base(), ()), map(read_override, arguments), standard())
 
 
 def after(*arguments: str) -> YamlData:
-    """Its data, where all of the arguments are right."""
+    """Return its data, where all of the arguments are right."""
     document = with_set(*arguments)
     assert not [each for each in document.diagnostics if each.severity == "error"], [*map(full, document.diagnostics)]
     assert document.root is not None
@@ -75,7 +75,7 @@ def after(*arguments: str) -> YamlData:
 
 
 def mistake(*arguments: str) -> tuple[str, int, str]:
-    """Code, column and message of the one mistake in the arguments."""
+    """Return the code, the column and the message of the one mistake in the arguments."""
     (found,) = with_set(*arguments).diagnostics
     assert found.span.source.name == "--set"
     return found.code, found.span.column, found.message

@@ -36,7 +36,7 @@ def root_of(text: str) -> YamlMapping:
 
 
 def as_regex(pattern: str) -> re.Pattern[str]:
-    """The same pattern for Python's own matcher."""
+    """Return the pattern for Python's own matcher."""
     return re.compile("".join({"*": ".*", "?": ".", ".": r"\."}.get(sign, sign) for sign in pattern))
 
 

@@ -25,7 +25,7 @@ CATALOG = re.findall(
 
 
 def slips(name: str) -> Iterator[str]:
-    """Every single slip: a letter inserted, lost, mistyped, or swapped with the next."""
+    """Yield every single slip: a letter inserted, lost, mistyped, or swapped with the next."""
     letters = string.ascii_lowercase + "_"
     for place in range(len(name) + 1):
         yield from (name[:place] + letter + name[place:] for letter in letters)

@@ -54,7 +54,7 @@ class _Composition:
         return Document(document.source, YamlMapping(entries, root.span), (*diagnostics, *wrong), ambiguous_blocks)
 
     def _base(self, file: RecipeFile, entry: YamlEntry, own: YamlMapping) -> Document | Diagnostic:
-        """What a recipe extends, or why it extends nothing."""
+        """Return what a recipe extends, or why it extends nothing."""
         if "recipe" not in own:
             message = "a recipe starts with its name, also where it extends another"
             return Diagnostic("missing-key", message, entry.key.span, hint="write `recipe: my_model` as the first line")
@@ -63,7 +63,7 @@ class _Composition:
         return self._named(file, entry.value)
 
     def _with_used_blocks(self, file: RecipeFile, document: Document) -> Document:
-        """A recipe with the blocks of the files that it uses among its own."""
+        """Return a recipe with the blocks of the files that it uses among its own."""
         root = document.root
         entry = root.entry("uses") if root is not None else None
         if root is None or entry is None:
@@ -91,6 +91,6 @@ class _Composition:
         return Diagnostic("value-form", message, item.span, hint=hint)
 
     def _named(self, file: RecipeFile, name: YamlScalar) -> Document | Diagnostic:
-        """Another recipe with all that is below it, or why it is none."""
+        """Return another recipe with all that is below it, or why it is none."""
         link = self.files.links[file].get(name)
         return self.of(link.target) if link is not None else self.files.refused[name]

@@ -70,7 +70,7 @@ class Locator:
             return False
 
     def _under(self, key: YamlScalar, rest: list[YamlScalar], root: YamlMapping | None = None) -> Iterator[YamlScalar]:
-        """The rest of a path under a key at the top of the recipe, or of a block that it defines."""
+        """Yield the rest of a path under a key at the top of the recipe, or of a block that it defines."""
         value = (root or self.root).get(key.text)
         if not rest:
             return
@@ -129,7 +129,7 @@ class Locator:
         yield from self._in_node(more, mapping(graph).get(name.text), None)
 
     def _in_node(self, rest: list[YamlScalar], node: YamlNode | None, default: Part | None) -> Iterator[YamlScalar]:
-        """The rest of a path in a node or a slot; `default` is what the slot holds where nothing is written."""
+        """Yield the rest of a path in a node or a slot; `default` is what the slot holds where nothing is written."""
         if not rest:
             return
         key, *more = rest
@@ -184,7 +184,7 @@ class Locator:
     # -- the value
 
     def _hold_type(self, name: YamlScalar, value: YamlNode) -> None:
-        """A number stays a number: a plain word in its place is no expression, and is said to be none."""
+        """Keep a number a number: report a plain word in its place, which is no expression."""
         declared = mapping(self.root.get("params")).get(name.text)
         kind = (
             _text(declared.get("type"))
@@ -226,7 +226,7 @@ def _joined(steps: list[YamlScalar]) -> Span:
 
 
 def mapping(node: YamlNode | None) -> YamlMapping:
-    """A node as a mapping, an empty one where it is none."""
+    """Return a node as a mapping, an empty one where it is none."""
     return node if isinstance(node, YamlMapping) else YamlMapping((), Span(Source("", ""), 1, 1, 1, 1))
 
 

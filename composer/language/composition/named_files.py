@@ -34,7 +34,7 @@ Opener: TypeAlias = Callable[[RecipeFile, PurePosixPath], Source]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NamedRecipe:
     """One recipe named by another."""
 
     value: YamlScalar
@@ -49,7 +49,7 @@ class NamedFiles:
 
     outermost: RecipeFile
     documents: Mapping[RecipeFile, Document]
-    links: Mapping[RecipeFile, Mapping[YamlScalar, Link]]
+    links: Mapping[RecipeFile, Mapping[YamlScalar, NamedRecipe]]
     """Of each file, what it names, by the place where the name is written; a link that is refused is none of these."""
     refused: Mapping[YamlScalar, Diagnostic] = field(default_factory=dict)
     """Names that lead nowhere, each with the reason."""
@@ -63,7 +63,7 @@ def read_files(document: Document, opener: Opener) -> NamedFiles:
     source = document.source.name
     outermost = RecipeFile(PurePath(source).name if form_of(source) == "path" else "", in_zoo=False)
     documents = {outermost: document}
-    links: dict[RecipeFile, dict[YamlScalar, Link]] = {}
+    links: dict[RecipeFile, dict[YamlScalar, NamedRecipe]] = {}
     refused: dict[YamlScalar, Diagnostic] = {}
     waiting = [outermost]
     for file in waiting:  # the nearest first
@@ -71,7 +71,7 @@ def read_files(document: Document, opener: Opener) -> NamedFiles:
         folder = PurePosixPath() if file.in_zoo else PurePosixPath(file.name).parent
         for value, verb in _names(documents[file]):
             try:
-                link = Link(value, verb, _target(value, folder))
+                link = NamedRecipe(value, verb, _target(value, folder))
                 if link.target not in documents:
                     if len(documents) > MAX_FILES:
                         raise _Refused(Diagnostic("too-deep", f"a recipe is made of at most {MAX_FILES} files", value.span))
@@ -93,7 +93,7 @@ class _Refused(Exception):
 
 
 def _names(document: Document) -> Iterator[tuple[YamlScalar, Literal["extend", "use"]]]:
-    """The recipes that a document names, where each is written."""
+    """Yield the recipes that a document names, where each is written."""
     if document.root is None:
         return
     base, used = document.root.get("extends"), document.root.get("uses")
@@ -105,7 +105,7 @@ def _names(document: Document) -> Iterator[tuple[YamlScalar, Literal["extend", "
 
 
 def _target(value: YamlScalar, folder: PurePosixPath) -> RecipeFile:
-    """What a name in a file of a folder stands for."""
+    """Return what a name in a file of a folder stands for."""
     if form_of(value.text) != "path":
         return RecipeFile(value.text, in_zoo=True)
     text = value.text.replace("\\", "/")
@@ -122,7 +122,7 @@ def _target(value: YamlScalar, folder: PurePosixPath) -> RecipeFile:
     return RecipeFile(str(PurePosixPath(*steps)), in_zoo=False)
 
 
-def _opened(link: Link, folder: PurePosixPath, opener: Opener) -> Source:
+def _opened(link: NamedRecipe, folder: PurePosixPath, opener: Opener) -> Source:
     try:
         return opener(link.target, folder)
     except RecipeError as error:
@@ -132,10 +132,10 @@ def _opened(link: Link, folder: PurePosixPath, opener: Opener) -> Source:
 
 # -- names that are not followed
 
-Links: TypeAlias = dict[RecipeFile, dict[YamlScalar, Link]]
+NamedRecipes: TypeAlias = dict[RecipeFile, dict[YamlScalar, NamedRecipe]]
 
 
-def _cut_circles(outermost: RecipeFile, links: Links, refused: dict[YamlScalar, Diagnostic]) -> None:
+def _cut_circles(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlScalar, Diagnostic]) -> None:
     """Refuse the names that lead back: of each circle, to the file in it that is nearest to the outermost one."""
     distance = _distances(outermost, links)
     order = sorted(links, key=lambda file: (distance[file], file))
@@ -158,8 +158,8 @@ def _cut_circles(outermost: RecipeFile, links: Links, refused: dict[YamlScalar, 
             return
 
 
-def _circle(back: Link, onward: Link, first: Link | None) -> Diagnostic:
-    """A name that leads back to a recipe, which leads on to it."""
+def _circle(back: NamedRecipe, onward: NamedRecipe, first: NamedRecipe | None) -> Diagnostic:
+    """Return the diagnostic of a name that leads back to a recipe, which leads on to it."""
     participle = "extended" if back.verb == "extend" else "used"
     labels = (Label(first.value.span, f"{'extended' if first.verb == 'extend' else 'used'} here first"),) if first else ()
     message = f"{back.value.text} is {participle} by what it {onward.verb}s itself"
@@ -168,8 +168,8 @@ def _circle(back: Link, onward: Link, first: Link | None) -> Diagnostic:
     return Diagnostic("uses-cycle", message, back.value.span, labels=labels)
 
 
-def _distances(outermost: RecipeFile, links: Links) -> dict[RecipeFile, int]:
-    """How many names lead to each file, at the least."""
+def _distances(outermost: RecipeFile, links: NamedRecipes) -> dict[RecipeFile, int]:
+    """Return how many names lead to each file, at the least."""
     distance = {outermost: 0}
     for file in (waiting := [outermost]):
         for link in links[file].values():
@@ -179,13 +179,13 @@ def _distances(outermost: RecipeFile, links: Links) -> dict[RecipeFile, int]:
     return distance
 
 
-def _first_link(file: RecipeFile, distance: Mapping[RecipeFile, int], links: Links) -> Link | None:
-    """The name that leads to a file on the shortest way, which the outermost one has none of."""
+def _first_link(file: RecipeFile, distance: Mapping[RecipeFile, int], links: NamedRecipes) -> NamedRecipe | None:
+    """Return the name that leads to a file on the shortest way; none leads to the outermost one."""
     nearer = sorted(other for other in links if distance[other] == distance[file] - 1)
     return next((link for other in nearer for link in links[other].values() if link.target == file), None)
 
 
-def _cut_chains(outermost: RecipeFile, links: Links, refused: dict[YamlScalar, Diagnostic]) -> None:
+def _cut_chains(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlScalar, Diagnostic]) -> None:
     """Refuse the names that make a chain of recipes over one another too long."""
     depth = defaultdict(int, {outermost: 1})
     order = TopologicalSorter({file: {link.target for link in links[file].values()} for file in links}).static_order()

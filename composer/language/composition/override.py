@@ -120,7 +120,7 @@ def to_text(value: Any) -> str:
 
 
 def _inside(value: Any) -> str:
-    """A value in a list or a mapping, where commas and brackets need quotes."""
+    """Return a value in a list or a mapping, where commas and brackets need quotes."""
     if isinstance(value, str):
         quoted = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{quoted}"'

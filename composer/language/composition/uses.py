@@ -27,7 +27,7 @@ class UsedBlock:
 
 
 def used_blocks(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], list[Diagnostic]]:
-    """The blocks that a file lends, and what keeps it from lending any."""
+    """Return the blocks that a file lends, and what keeps it from lending any."""
     strange = next((entry.key for entry in root if not _may_be_used(entry.key.text)), None)
     if strange is not None:
         message = f"{file.text} has `{strange.text}`, which no block has"
@@ -47,7 +47,9 @@ def used_blocks(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], l
 def with_used_blocks(
     own: YamlEntry | None, used: Sequence[UsedBlock], place: Span
 ) -> tuple[YamlEntry, AmbiguousBlocks, list[Diagnostic]]:
-    """The blocks of a recipe and of the files that it uses; a name that two files give to different blocks means neither."""
+    """Return the blocks of a recipe and of the files that it uses; a name that two files give to
+    different blocks means neither.
+    """
     kept: dict[str, UsedBlock] = {}
     ambiguous_blocks: dict[str, tuple[Span, Span]] = {}
     wrong: list[Diagnostic] = []
@@ -69,13 +71,14 @@ def with_used_blocks(
 
 
 def _may_be_used(key: str) -> bool:
-    """Whether a file that others use may have a key; what no block has, such as a task, is the file's own."""
+    """Return whether a file that others use may have a key; what no block has, such as a task, is the file's own."""
     return key in KEYS["recipe"] and not KEYS["recipe"][key].whole_model
 
 
 def _kept(entry: YamlEntry, root: YamlMapping) -> YamlEntry:
-    """A part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs, which
-    only the inputs of a whole model have."""
+    """Return a part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs,
+    which only the inputs of a whole model have.
+    """
     if entry.key.text == "params":
         others = [each.value for each in root if each.key.text in KEYS["block"] and not is_text(each.key.text)]
         return _only(entry, identifiers(others))
@@ -92,7 +95,7 @@ def _without_default(value: YamlNode) -> YamlNode:
 
 
 def _with_params(entry: YamlEntry, params: YamlMapping) -> YamlEntry:
-    """A block with those of its file's params that it reads, as params of its own."""
+    """Return a block with those of its file's params that it reads, as params of its own."""
     root = entry.value
     if not isinstance(root, YamlMapping) or not params.entries:
         return entry
@@ -110,7 +113,7 @@ def _with_params(entry: YamlEntry, params: YamlMapping) -> YamlEntry:
 
 
 def _only(entry: YamlEntry, read: frozenset[str]) -> YamlEntry:
-    """Params without those that nothing reads."""
+    """Return the params without those that nothing reads."""
     params = _mapping(entry.value)
     return YamlEntry(entry.key, YamlMapping(tuple(each for each in params if each.key.text in read), params.span))
 

@@ -24,7 +24,7 @@ OPERATORS: dict[str, Callable[[RealNumber, RealNumber], RealNumber]] = {
 
 
 def compute(expression: Binary, left: RealNumber, right: RealNumber) -> RealNumber:
-    """What an operator makes of its operands."""
+    """Apply an operator to its operands."""
     sign = expression.operator
     if sign == "**":
         return _power(expression, left, right)
@@ -39,7 +39,7 @@ def compute(expression: Binary, left: RealNumber, right: RealNumber) -> RealNumb
 
 
 def _power(expression: Binary, base: RealNumber, exponent: RealNumber) -> RealNumber:
-    """A power, refused before it is computed where its size is already known to be too large."""
+    """Return a power, refused before it is computed where its size is already known to be too large."""
     if base == 0 and exponent < 0:
         refuse("division-by-zero", f"0 ** {format_value(exponent)} has no value", expression.span)
     if isinstance(exponent, int) and not isinstance(base, float):
@@ -57,12 +57,12 @@ def _power(expression: Binary, base: RealNumber, exponent: RealNumber) -> RealNu
 
 
 def _unit_power(base: Fraction, exponent: int) -> int:
-    """A power of 0, 1 or -1, whatever the exponent."""
+    """Return a power of 0, 1 or -1, whatever the exponent."""
     return int(base) ** (exponent % 2 if exponent else 0) if base == -1 else int(base if exponent else 1)
 
 
 def bounded(value: RealNumber, span: Span) -> RealNumber:
-    """The value in its simplest type, if it is of a size that a model can have."""
+    """Return the value in its simplest type, if it is of a size that a model can have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else refuse_large(span)
     size = max(abs(value.numerator), value.denominator)
@@ -72,5 +72,5 @@ def bounded(value: RealNumber, span: Span) -> RealNumber:
 
 
 def refuse_large(span: Span, hint: str = "") -> NoReturn:
-    """Raises the diagnostic of a result that is out of all bounds."""
+    """Raise the diagnostic of a result that is out of all bounds."""
     refuse("number-too-large", "the result is too large for a number", span, hint=hint)

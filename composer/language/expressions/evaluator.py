@@ -28,7 +28,7 @@ ORDER: dict[str, Callable[[RealNumber, RealNumber], bool]] = {
 
 
 def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
-    """The value of an expression: integers and their quotients exact, only the branch that is taken looked at.
+    """Return the value of an expression: integers and their quotients exact, only the branch that is taken looked at.
 
     Raises:
         ExpressionError: with the operand or the name at fault.
@@ -57,7 +57,7 @@ def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
 
 
 def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Sequence[str]) -> str:
-    """The word that a field with a choice of words is given; a name in scope wins over a word of the same spelling."""
+    """Return the word that a field with a choice of words is given; a name in scope wins over a word of the same spelling."""
     match expression:
         case If():
             return evaluate_word(_taken(expression, scope), scope, words)
@@ -72,7 +72,7 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
 
 
 def as_int(value: Value, span: Span) -> int:
-    """A whole number, however it was written: 1e4 is 10000."""
+    """Return a whole number, however it was written: 1e4 is 10000."""
     number = as_real(value, span)
     if isinstance(number, Fraction) and number.denominator != 1:
         line = span.source.lines[span.line - 1]
@@ -85,26 +85,26 @@ def as_int(value: Value, span: Span) -> int:
 
 
 def as_float(value: Value, span: Span) -> float:
-    """A number as a float."""
+    """Return a number as a float."""
     return float(as_real(value, span))
 
 
 def as_real(value: Value, span: Span) -> RealNumber:
-    """A number, exact where it is."""
+    """Return a number, exact where it is."""
     if _is_real(value):
         return value
     refuse("not-a-number", f"{describe_value(value)}, not a number", span)
 
 
 def as_bool(value: Value, span: Span) -> bool:
-    """`true` or `false`."""
+    """Return the value as `true` or `false`."""
     if isinstance(value, bool):
         return value
     refuse("not-a-boolean", f"{describe_value(value)}, not a boolean", span, hint=BOOLEAN_HINT)
 
 
 def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
-    """A name's value, or a function of its arguments."""
+    """Return a name's value, or a function of its arguments."""
     if len(path.steps) > 1:
         refuse("not-a-value", f"`{path.text}` is a reference to a node, which has no value before the model runs", path.span)
     step = path.steps[0]
@@ -140,7 +140,7 @@ def _real(expression: Expression, scope: Mapping[str, Value]) -> RealNumber:
 
 
 def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
-    """Whether both sides are equal; beside a word, a name that is not in scope is a word too."""
+    """Return whether both sides are equal; beside a word, a name that is not in scope is a word too."""
     left, right = comparison.left, comparison.right
     left_word, right_word = _bare(left, scope), _bare(right, scope)
     if NONE in (left_word, right_word):  # whether an optional setting is empty
@@ -162,7 +162,7 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
 
 
 def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:
-    """The name that an expression consists of, if nothing has given it a value."""
+    """Return the name that an expression consists of, if nothing has given it a value."""
     match expression:
         case RefPath(steps=[PathStep(name=name, arguments=None)]) if name not in scope and name not in BOOLEANS:
             return name

@@ -64,7 +64,7 @@ class Token:
 
 
 def tokenize(scalar: YamlScalar) -> list[Token]:
-    """The tokens of a scalar, once it is sure that they are few and their brackets match."""
+    """Return the tokens of a scalar, once it is sure that they are few and their brackets match."""
     _check_text(scalar)
     tokens: list[Token] = []
     for match in TOKEN.finditer(scalar.text):
@@ -95,7 +95,7 @@ def _check_text(scalar: YamlScalar) -> None:
 
 
 def _check_brackets(tokens: list[Token]) -> None:
-    """Every bracket has its partner, and few stand inside one another."""
+    """Check that every bracket has its partner, and that few stand inside one another."""
     open_: list[Token] = []
     for token in tokens:
         if token.text == "(":
@@ -111,7 +111,7 @@ def _check_brackets(tokens: list[Token]) -> None:
 
 
 def number(token: Token) -> int | float:
-    """The value of a number: an int, or a float where a point or an exponent is written."""
+    """Return the value of a number: an int, or a float where a point or an exponent is written."""
     text = token.text
     match = NUMBER.fullmatch(text)
     if match is None or text == ".":
@@ -129,7 +129,7 @@ def number(token: Token) -> int | float:
 
 
 def _number_hint(text: str) -> str:
-    """What was probably meant by something that begins with a digit."""
+    """Guess what was meant by something that begins with a digit."""
     if re.fullmatch(r"0[xXbBoO]\w+", text, re.ASCII):
         return "numbers are written in decimal digits"
     if re.fullmatch(r"[\d_]+", text, re.ASCII):

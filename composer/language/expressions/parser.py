@@ -23,7 +23,7 @@ RANGE = "`:` makes a range, which stands in the brackets of a path"
 
 
 def parse_expression(scalar: YamlScalar) -> Expression:
-    """The tree of what a scalar says.
+    """Return the tree of what a scalar says.
 
     Raises:
         ExpressionError: with the place inside the scalar.
@@ -35,7 +35,7 @@ def parse_expression(scalar: YamlScalar) -> Expression:
 
 
 def names(expression: Expression | Slice | None) -> frozenset[str]:
-    """The first name of every path in an expression, those in brackets included."""
+    """Return the first name of every path in an expression, those in brackets included."""
     match expression:
         case RefPath(steps=steps):
             arguments = [argument for step in steps for argument in step.arguments or ()]
@@ -66,7 +66,7 @@ class _Parser:
         return expression
 
     def expression(self, depth: int) -> Expression:
-        """`A if C else B`, or what binds tighter."""
+        """Parse `A if C else B`, or what binds tighter."""
         start = self.place
         then = self.binary(1, depth)
         if not self.at("if"):
@@ -80,7 +80,7 @@ class _Parser:
         return If(condition, then, otherwise, self.span(start))
 
     def binary(self, tightest: int, depth: int) -> Expression:
-        """An operand and the operators behind it that hold at least as tightly; `depth` others stand around it."""
+        """Parse an operand and the operators behind it that hold at least as tightly; `depth` others stand around it."""
         start = self.place
         if depth == MAX_DEPTH:
             refuse(
@@ -97,7 +97,7 @@ class _Parser:
         return left
 
     def operand(self, tightest: int, depth: int) -> Expression:
-        """A number, a path, brackets, or a sign before one of them."""
+        """Parse a number, a path, brackets, or a sign before one of them."""
         start = self.place
         if self.place == len(self.tokens):
             refuse("expression-syntax", f"a value is missing after `{self.tokens[-1].text}`", self.tokens[-1].span)
@@ -121,7 +121,7 @@ class _Parser:
         self.refuse_missing(token)
 
     def path(self, start: int, depth: int) -> RefPath:
-        """Names with dots between them, each perhaps with brackets; the first name has been taken."""
+        """Parse names with dots between them, each perhaps with brackets; the first name has been taken."""
         steps = [self.step(start, depth)]
         while self.at("."):
             dot = self.take()
@@ -140,7 +140,7 @@ class _Parser:
         return PathStep(name.text, arguments, self.span(start), name.span)
 
     def arguments(self, depth: int) -> tuple[Expression | Slice, ...]:
-        """What stands between the brackets; the opening one has been taken."""
+        """Parse what stands between the brackets; the opening one has been taken."""
         if self.at(")"):
             self.take()
             return ()
@@ -182,7 +182,7 @@ class _Parser:
         self.take()
 
     def span(self, start: int) -> Span:
-        """From the token `start` to the last one taken."""
+        """Return the span from the token `start` to the last one taken."""
         return self.scalar.part(self.tokens[start].start, self.tokens[self.place - 1].end)
 
     def refuse_chain(self, start: int) -> NoReturn:
@@ -191,7 +191,7 @@ class _Parser:
         refuse("comparison-chain", message, self.scalar.part(self.tokens[start].start, end), hint="write `a < b and b < c`")
 
     def refuse_missing(self, token: Token) -> NoReturn:
-        """A sign stands where a value should."""
+        """Raise for a sign that stands where a value should."""
         before = self.tokens[self.place - 2].text if self.place > 1 else ""
         if token.text == ":":
             refuse("expression-syntax", RANGE, token.span, hint="as in `layers(2:5)`")
@@ -200,7 +200,7 @@ class _Parser:
         refuse("expression-syntax", f"a value is missing between `{before}` and `{token.text}`", token.span)
 
     def refuse_rest(self) -> NoReturn:
-        """The expression is complete and something follows."""
+        """Raise for what follows a complete expression."""
         token = self.tokens[self.place]
         last = self.tokens[self.place - 1]
         match token.text:

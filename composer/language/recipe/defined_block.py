@@ -24,7 +24,7 @@ class DefinedBlock(Block):
 def define_block(
     name: str, doc: str, params: Sequence[Param], inputs: Sequence[InputDecl], outputs: Sequence[str]
 ) -> type[DefinedBlock]:
-    """The part that a definition is: its params are fields, its inputs are ports."""
+    """Return the part that a definition is: its params are fields, its inputs are ports."""
     part = types.new_class(name, (DefinedBlock,), exec_body=lambda body: body.update(__doc__=doc, __module__=__name__))
     assert issubclass(part, DefinedBlock)
     part.kind = name
@@ -37,7 +37,7 @@ def define_block(
 
 
 def _form(param: Param) -> FieldForm:
-    """What may be written for a param; bounds that are more than numbers hold where the block stands."""
+    """Return what a param accepts; bounds that are more than numbers hold where the block stands."""
     least, most = _number(param.minimum), _number(param.maximum)
     match param.type:
         case "block":
@@ -60,5 +60,5 @@ def _number(value: ExpressionValue | None) -> Any:
 
 
 def is_defined(part: type[Part] | None) -> bool:
-    """Whether a part is one that a recipe defines."""
+    """Return whether a part is one that a recipe defines."""
     return part is not None and issubclass(part, DefinedBlock)

@@ -36,7 +36,9 @@ class DefinitionParser:
     def under(
         self, node: YamlNode | None, library: Library, outer: type[Part] | None = None, depth: int = 1
     ) -> tuple[list[Definition], Library]:
-        """Every definition under a key `blocks`, with those that it makes for itself; and the library with the outer ones."""
+        """Return every definition under a key `blocks`, with those that it makes for itself; and the library
+        with the outer ones.
+        """
         if isinstance(node, YamlMapping) and not self._has_room(node):
             return [], library
         begun = list(_signatures(self.reader, node, library, outer, depth))
@@ -60,7 +62,7 @@ class DefinitionParser:
 
 
 def with_definitions(root: YamlMapping, library: Library) -> Library:
-    """The library with what a recipe's `blocks` define, as far as their params and ports go."""
+    """Return the library with what a recipe's `blocks` define, as far as their params and ports go."""
     found = [declared.part for declared in _signatures(BaseParser([]), root.get("blocks"), library, None, 1)]
     return library.shadowed_by(found) if found else library
 
@@ -68,14 +70,14 @@ def with_definitions(root: YamlMapping, library: Library) -> Library:
 def _signatures(
     reader: BaseParser, node: YamlNode | None, library: Library, outer: type[Part] | None, depth: int
 ) -> Iterator[Definition]:
-    """The definitions under a key, but for their graphs."""
+    """Yield the definitions under a key, but for their graphs."""
     for entry in reader.entries(node, "blocks"):
         if (declared := _signature(reader, entry, library, outer, depth)) is not None:
             yield declared
 
 
 def _signature(reader: BaseParser, entry: YamlEntry, library: Library, outer: type[Part] | None, depth: int) -> Definition | None:
-    """A definition but for its graph; None where it is none, which is reported."""
+    """Return a definition but for its graph; None where it is none, which is reported."""
     name, root = entry.key.text, entry.value
     if not reader.declares(entry.key, "a block", VALUE_WORDS):
         return None

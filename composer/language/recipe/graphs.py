@@ -45,7 +45,7 @@ class GraphParser:
         self.reader, self.library, self.ambiguous_blocks = reader, library, ambiguous_blocks or {}
 
     def body(self, node: YamlNode, returned: YamlEntry | None = None) -> GraphBody:
-        """The nodes of a graph, and what it returns."""
+        """Return the nodes of a graph, and what it returns."""
         nodes = [
             NodeDecl(entry.key.text, entry.key.span, self.content(entry.value))
             for entry in self.reader.entries(node, "graph")
@@ -56,7 +56,7 @@ class GraphParser:
         return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
     def content(self, node: YamlNode) -> NodeContent | None:
-        """What a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
+        """Return what a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
         match node:
             case YamlScalar():
                 written = self.reader.expression(node)
@@ -134,7 +134,7 @@ class GraphParser:
     # -- blocks
 
     def use(self, node: YamlMapping) -> UseDecl | None:
-        """A block with its fields."""
+        """Return a block with its fields."""
         kind = self.reader.scalar(node.get("type"), "a block's type is one word")
         if kind is None:
             return None
@@ -156,7 +156,7 @@ class GraphParser:
                 self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, offered)
 
     def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
-        """Reports the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
+        """Report the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
         meant = {offered[0] for name in strange if (offered := suggest(name, [*known, *OPTIONS]))}
@@ -172,7 +172,7 @@ class GraphParser:
         return self._read_as(fields(part)[name].form, node, name)
 
     def _read_as(self, form: Any, node: YamlNode, name: str) -> WrittenValue | None:
-        """What is written for the field `name`, by its form."""
+        """Return what is written for the field `name`, by its form."""
         match form:
             case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` is text")

@@ -26,7 +26,9 @@ MISSING = {
 
 
 def parse(document: Document, library: Library) -> ParsedRecipe | None:
-    """The recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds none, and says why."""
+    """Return the recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds
+    none, and says why.
+    """
     root = document.root
     if root is None:
         return None
@@ -96,5 +98,5 @@ def _task(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
 
 
 def _misspelled(root: YamlMapping, key: str) -> bool:
-    """Whether a key that is not there is meant by another, which has been reported."""
+    """Return whether a key that is not there is meant by another, which has been reported."""
     return any(suggest(entry.key.text, keys_of("recipe"))[:1] == [key] for entry in root if entry.key.text not in KEYS["recipe"])

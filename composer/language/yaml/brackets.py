@@ -11,7 +11,7 @@ from composer.language.yaml.nodes import YamlScalar
 
 
 def cut_in_flow(context: ErrorContext) -> Diagnostic | None:
-    """A value inside brackets that holds a comma, a colon or a bracket of its own."""
+    """Diagnose a value inside brackets that holds a comma, a colon or a bracket of its own."""
     stop = context.stop
     if not stop.bracket:
         return None
@@ -29,7 +29,9 @@ def cut_in_flow(context: ErrorContext) -> Diagnostic | None:
 
 
 def _whole_value(text: str) -> str:
-    """The text up to the comma or bracket that ends a value, those in its own brackets left out; nothing if those never close."""
+    """Return the text up to the comma or bracket that ends a value, those in its own brackets left out;
+    nothing if those never close.
+    """
     depth = 0
     for place, character in enumerate(text):
         if depth == 0 and character in ",]}":
@@ -39,7 +41,7 @@ def _whole_value(text: str) -> str:
 
 
 def brackets(context: ErrorContext) -> Diagnostic | None:
-    """A bracket without its partner, or something that does not belong between two."""
+    """Diagnose a bracket without its partner, or something that does not belong between two."""
     opened = context.stop.bracket
     if not opened:
         if context.character in {"]", "}"}:
@@ -62,7 +64,7 @@ def brackets(context: ErrorContext) -> Diagnostic | None:
 
 
 def _outdented(context: ErrorContext, opened: Span) -> bool:
-    """Whether reading stopped on a later line that stands no deeper than the one with the bracket."""
+    """Return whether reading stopped on a later line that stands no deeper than the one with the bracket."""
     line = opened.source.lines[opened.line - 1]
     return context.line + 1 > opened.line and context.indent <= len(line) - len(line.lstrip())
 
@@ -71,7 +73,7 @@ QUOTED_OR_COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|(?:^|(?<=\s)
 
 
 def _closes(context: ErrorContext, opened: Span) -> bool:
-    """Whether a bracket has a partner somewhere below."""
+    """Return whether a bracket has a partner somewhere below."""
     lines = opened.source.lines[opened.line - 1 :]
     text = QUOTED_OR_COMMENT.sub("", "\n".join([lines[0][opened.column - 1 :], *lines[1:]]))
     depth = 0

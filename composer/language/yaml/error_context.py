@@ -54,7 +54,7 @@ class ErrorContext:
         return self.stretch(self.column, self.column + 1)
 
     def stretch(self, start: int, end: int) -> Span:
-        """A part of the line where reading stopped."""
+        """Return a part of the line where reading stopped."""
         return Span(self.source, self.line + 1, start + 1, self.line + 1, end + 1)
 
     @property

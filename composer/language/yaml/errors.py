@@ -12,7 +12,7 @@ from composer.language.yaml.error_context import ErrorContext, ParseStop
 
 
 def explain(error: Exception, source: Source, stop: ParseStop) -> Diagnostic:
-    """What a person did wrong where the parser gave up; the first rule that knows the case decides."""
+    """Diagnose what a person did wrong where the parser gave up; the first rule that knows the case decides."""
     if not isinstance(error, yaml.MarkedYAMLError):  # the Python parser, at a number that it cannot make a character of
         return _no_character(source, stop)
     context = ErrorContext(source, error, stop)
@@ -39,7 +39,7 @@ def _no_character(source: Source, stop: ParseStop) -> Diagnostic:
 
 
 def property_of_node(context: ErrorContext) -> Diagnostic | None:
-    """`*` of a pattern, `&`, `!` or `%` where they begin a value."""
+    """Diagnose `*` of a pattern, `&`, `!` or `%` where they begin a value."""
     for word in ("alias", "anchor", "tag", "directive"):
         if word in context.during or f"{word} handle" in context.problem:
             return refused_property(word, context.start)
@@ -47,7 +47,7 @@ def property_of_node(context: ErrorContext) -> Diagnostic | None:
 
 
 def refused_property(word: str, place: Span) -> Diagnostic:
-    """The diagnostic of an alias, an anchor, a tag or a directive."""
+    """Return the diagnostic of an alias, an anchor, a tag or a directive."""
     sign = {"alias": "*", "anchor": "&", "tag": "!", "directive": "%"}[word]
     article = "an" if word[0] == "a" else "a"
     message = f"`{sign}` makes this {article} {word}, which a recipe does not have"
@@ -55,7 +55,7 @@ def refused_property(word: str, place: Span) -> Diagnostic:
 
 
 def quotes(context: ErrorContext) -> Diagnostic | None:
-    """A quote that is never closed, or an escape that means nothing."""
+    """Diagnose a quote that is never closed, or an escape that means nothing."""
     if "quoted scalar" not in context.during:
         return None
     if "end of stream" in context.problem or "document" in context.problem:
@@ -66,7 +66,7 @@ def quotes(context: ErrorContext) -> Diagnostic | None:
 
 
 def tab(context: ErrorContext) -> Diagnostic | None:
-    """A tab among the spaces before a line."""
+    """Diagnose a tab among the spaces before a line."""
     tabbed = "\t" in context.text[: context.indent] and context.column <= context.indent
     if not tabbed and "tab character" not in context.problem:
         return None
@@ -76,7 +76,7 @@ def tab(context: ErrorContext) -> Diagnostic | None:
 
 
 def reserved(context: ErrorContext) -> Diagnostic | None:
-    """`@`, a backquote, `%` or, outside brackets, a comma at the start of a value."""
+    """Diagnose `@`, a backquote, `%` or, outside brackets, a comma at the start of a value."""
     comma = context.character == "," and not context.stop.bracket and "node content" in context.problem
     if not comma and "cannot start any token" not in context.problem:
         return None
@@ -85,7 +85,7 @@ def reserved(context: ErrorContext) -> Diagnostic | None:
 
 
 def colon(context: ErrorContext) -> Diagnostic | None:
-    """A second colon on a line, or a key below a value."""
+    """Diagnose a second colon on a line, or a key below a value."""
     if "mapping values" not in context.problem:
         return None
     last = context.stop.last
@@ -111,7 +111,7 @@ def colon(context: ErrorContext) -> Diagnostic | None:
 
 
 def missing_colon(context: ErrorContext) -> Diagnostic | None:
-    """A line among keys that is none."""
+    """Diagnose a line among keys that is none."""
     return _colon_missing(context, context.start) if "expected ':'" in context.problem else None
 
 
@@ -122,7 +122,7 @@ def _colon_missing(context: ErrorContext, start: Span) -> Diagnostic:
 
 
 def listing(context: ErrorContext) -> Diagnostic | None:
-    """A list behind its key, or a line among items that is none."""
+    """Diagnose a list behind its key, or a line among items that is none."""
     if "sequence entries" in context.problem:
         return context.diagnose(
             "misplaced-list", "a list begins on a line of its own", "write the items below the key, or in `[ ]`"
@@ -135,7 +135,7 @@ def listing(context: ErrorContext) -> Diagnostic | None:
 
 
 def indentation(context: ErrorContext) -> Diagnostic | None:
-    """A line that is aligned with nothing, or words behind a complete value."""
+    """Diagnose a line that is aligned with nothing, or words behind a complete value."""
     if "block mapping" not in context.during:
         return None
     if context.character == ":":
@@ -149,14 +149,14 @@ def indentation(context: ErrorContext) -> Diagnostic | None:
 
 
 def block_text(context: ErrorContext) -> Diagnostic | None:
-    """Words behind the `|` or `>` that begins a text of several lines."""
+    """Diagnose words behind the `|` or `>` that begins a text of several lines."""
     if "block scalar" not in context.during:
         return None
     return context.diagnose("block-text", "text after `|` or `>` begins on the next line, indented", place=context.start)
 
 
 def after_the_end(context: ErrorContext) -> Diagnostic | None:
-    """Something behind `...`, or beside a top value that is complete."""
+    """Diagnose something behind `...`, or beside a top value that is complete."""
     if "document start" not in context.problem:
         return None
     if any(line.startswith("...") for line in context.source.lines[: context.line]):

@@ -29,7 +29,7 @@ MAX_REPORTED = 20
 
 
 def events(text: str) -> Iterator[yaml.Event]:
-    """The events of a text that `readable` has made readable.
+    """Yield the events of a text that `readable` has made readable.
 
     Raises:
         yaml.YAMLError: where it is no YAML; from the Python parser also ValueError and OverflowError.
@@ -43,7 +43,7 @@ def events(text: str) -> Iterator[yaml.Event]:
 
 
 def readable(source: Source) -> tuple[str, list[Diagnostic]]:
-    """The text with every character in its place that a YAML parser takes, and what had to be replaced."""
+    """Return the text with every character in its place that a YAML parser takes, and what had to be replaced."""
     found = [_invisible(source, match) for match in islice(_first_of_each_line(source.text), MAX_REPORTED)]
     text = INVISIBLE.sub(UNREADABLE, source.text)
     prologue = PROLOGUE.match(text)
@@ -71,12 +71,12 @@ def _invisible(source: Source, match: re.Match[str]) -> Diagnostic:
 
 
 def character_name(character: str) -> str:
-    """An invisible character by its number."""
+    """Return an invisible character by its number."""
     return f"the invisible character U+{ord(character):04X}"
 
 
 def _character(source: Source, place: int) -> Span:
-    """The span of the character with this index."""
+    """Return the span of the character with this index."""
     line = source.text.count("\n", 0, place) + 1
     column = place - source.text.rfind("\n", 0, place)
     return Span(source, line, column, line, column + 1)

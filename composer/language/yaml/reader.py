@@ -24,7 +24,7 @@ MAX_DIAGNOSTICS = 50
 
 
 def read(source: Source) -> Document:
-    """The document of a recipe text; what is wrong with it is in the document's diagnostics, and nothing is raised."""
+    """Return the document of a recipe text; what is wrong with it is in the document's diagnostics, and nothing is raised."""
     source = replace(source, text=source.text.removeprefix("\ufeff"))
     if len(source.text) > MAX_FILE_BYTES:
         message = f"a recipe has at most {MAX_FILE_BYTES} characters; this text has {len(source.text)}"
@@ -149,7 +149,7 @@ class _Builder:
                 self.note(refused_property(word, Span(self.source, place.line, place.column, place.line, place.column + 1)))
 
     def check_escapes(self, scalar: YamlScalar) -> None:
-        """An escape may not bring in what may not be written."""
+        """Check that no escape brings in what may not be written."""
         if found := INVISIBLE.search(scalar.text):
             self.note(Diagnostic("invisible-character", f"this value contains {character_name(found.group())}", scalar.span))
 
@@ -166,7 +166,7 @@ class _Builder:
         return Span(self.source, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
     def stop(self) -> ParseStop:
-        """What is open where the parser gave up."""
+        """Return the brackets and quotes that are open where the parser gave up."""
         top = self.open[-1] if self.open else None
         is_key = top is None or (not top.listing and len(top.nodes) % 2 == 1)
         bracket = next((each.first for each in reversed(self.open) if each.flow and self.at(each.first) in {"[", "{"}), None)

@@ -31,12 +31,12 @@ YamlData: TypeAlias = "YamlValue | Remark"
 
 
 def write(data: Mapping[str, YamlData]) -> str:
-    """The data as YAML text."""
+    """Return the data as YAML text."""
     return "\n".join(_mapping(data, 0)) + "\n"
 
 
 def data_of(node: YamlNode) -> YamlValue:
-    """A document's node as plain data."""
+    """Return a document's node as plain data."""
     match node:
         case YamlScalar(text=text):
             return text
@@ -110,5 +110,5 @@ def _scalar(text: str, *, flow: bool) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Whether a text of several lines can stand as it is, indented, under `|`."""
+    """Return whether a text of several lines can stand as it is, indented, under `|`."""
     return not text.startswith((" ", "\n")) and not text.endswith("\n\n") and not re.search(r"[ \t]\n|[ \t]$|\t|\r", text)
