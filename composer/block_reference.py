@@ -29,7 +29,7 @@ from blocks.core.weights import LinearWeights, Slot, Tensor, Weight
 
 
 def reference(library: Library) -> str:
-    """Every part of a library as Markdown, by the packages that declare them."""
+    """Return every part of a library as Markdown, by the packages that declare them."""
     packages: dict[str, list[type[Part]]] = {}
     for part in (library[name] for name in library):
         packages.setdefault(part.__module__.rpartition(".")[0], []).append(part)
@@ -37,7 +37,7 @@ def reference(library: Library) -> str:
 
 
 def entry(part: type[Part]) -> str:
-    """One part as Markdown: what it computes, its fields, its ports and what it learns."""
+    """Return one part as Markdown: what it computes, its fields, its ports and what it learns."""
     paragraphs = [f"### {part.kind}", inspect.cleandoc(part.__doc__ or "")]
     if part.paper is not None:
         paragraphs.append(f"*{part.paper.title}*, {part.paper.reference}.")
@@ -64,13 +64,13 @@ def _field_table(part: type[Part]) -> Iterator[str]:
 
 
 def field_rows(part: type[Part]) -> Iterator[tuple[str, str, str]]:
-    """Each field with what it takes and its default."""
+    """Yield each field with what it takes and its default."""
     for name, field in fields(part).items():
         yield name, f"{form_text(field.form)}, or `none`" if field.nullable else form_text(field.form), _default(field)
 
 
 def docs_of(part: type[Part]) -> dict[str, str]:
-    """The line under each field, inherited ones included."""
+    """Return the line under each field, inherited ones included."""
     docs: dict[str, str] = {}
     for owner in reversed(part.__mro__):
         if issubclass(owner, Part) and owner is not Part:
@@ -79,7 +79,7 @@ def docs_of(part: type[Part]) -> dict[str, str]:
 
 
 def form_text(form: FieldForm) -> str:
-    """What may be written for a field, in words."""
+    """Return in words what a field accepts."""
     match form:
         case Integer():
             return f"integer{_bounds(form)}"
@@ -131,7 +131,7 @@ def _default(field: Field) -> str:
 
 
 def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
-    """Return the ports, expansion, parameters, buffers and cache slots of a part, each with its title."""
+    """Yield the ports, expansion, parameters, buffers and cache slots of a part, each with its title."""
     yield "inputs", _typed(part.inputs)
     yield "outputs", _typed(part.outputs)
     yield "reads", _typed(part.node_refs)
@@ -163,7 +163,7 @@ def _buffers(part: type[Part]) -> Mapping[str, Tensor]:
 
 
 def _stand_in(field: Field) -> Any:
-    """A field's name in place of its value."""
+    """Return a field's name in place of its value."""
     return (field.name,) if isinstance(field.form, ListOf) else field.name
 
 

@@ -28,7 +28,7 @@ from blocks.core.fields import (
 from blocks.losses.loss import Loss
 from blocks.masks.mask import Mask
 from composer.block_reference import docs_of
-from composer.language.recipe.keys import KEYS, Place
+from composer.language.recipe.keys import KEYS, KeyPlace
 from composer.language.recipe.losses import UNTYPED
 from composer.language.recipe.schema_fragments import EDGES, EXPRESSION, INITIALIZER, NAME, TEXT, Schema, either, ref
 
@@ -37,7 +37,7 @@ OPEN = "open_"
 
 
 def schema(library: Library) -> Schema:
-    """The schema of recipes that may name the parts of a library (JSON Schema, draft 2020-12)."""
+    """Return the schema of recipes that may name the parts of a library (JSON Schema, draft 2020-12)."""
     parts = {name: library[name] for name in library if not issubclass(library[name], Mask)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -89,7 +89,9 @@ def schema(library: Library) -> Schema:
 
 
 def _with_open(definitions: Schema) -> Schema:
-    """The definitions, and the same for recipes with blocks of their own, where a type may be one that no library knows."""
+    """Return the definitions, and the same for recipes with blocks of their own, where a type may be one
+    that no library knows.
+    """
 
     def opened(value: Any) -> Any:
         if isinstance(value, list):
@@ -106,13 +108,13 @@ def _with_open(definitions: Schema) -> Schema:
     return definitions | {OPEN + name: opened(definition) for name, definition in definitions.items()}
 
 
-def _properties(place: Place) -> Schema:
-    """What may stand under each key of a place, with what the key means."""
+def _properties(place: KeyPlace) -> Schema:
+    """Return what may stand under each key of a place, with what the key means."""
     return {key.name: {"description": f"{key.doc[0].upper()}{key.doc[1:]}.", **key.schema} for key in KEYS[place].values()}
 
 
-def _object(place: Place) -> Schema:
-    """A mapping with the keys of a place."""
+def _object(place: KeyPlace) -> Schema:
+    """Return a mapping with the keys of a place."""
     return {
         "type": "object",
         "properties": _properties(place),
@@ -122,12 +124,12 @@ def _object(place: Place) -> Schema:
 
 
 def _blocks() -> Schema:
-    """Blocks of a recipe's own, each with those of the keys of a recipe that make one."""
+    """Return the blocks of a recipe's own, each with those of the keys of a recipe that make one."""
     return {"type": "object", "propertyNames": NAME, "additionalProperties": _object("block")}
 
 
 def _loss(library: Library) -> Schema:
-    """A loss: its fields, and its ports beside `in`; without a type, it is of the numbers that it reads."""
+    """Return a loss: its fields, and its ports beside `in`; without a type, it is of the numbers that it reads."""
     kinds = library.of(Loss)
     by_type = [
         {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
@@ -147,7 +149,7 @@ def _loss_of(part: type[Part]) -> Schema:
 
 
 def _use(parts: Mapping[str, type[Part]], nodes: Iterable[str]) -> Schema:
-    """A node with a type: the fields are those of the block that the type names."""
+    """Return a node with a type: the fields are those of the block that the type names."""
     return {
         "type": "object",
         "required": ["type"],

@@ -19,7 +19,7 @@ Blocks = Sequence["type[Part] | Path | str"]
 
 
 def library_with(blocks: Blocks) -> Library:
-    """The standard library and these blocks.
+    """Return the standard library and these blocks.
 
     Raises:
         RecipeError: where a file cannot be read or does not run, or a name is taken.
@@ -35,7 +35,7 @@ def library_with(blocks: Blocks) -> Library:
 
 
 def parts_of(file: Path) -> list[type[Part]]:
-    """The blocks that a Python file defines; the file runs, so it must be one's own."""
+    """Return the blocks that a Python file defines; the file runs, so it must be one's own."""
     source = _read(file)
     name = f"composer_blocks_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -72,7 +72,9 @@ def _unreadable(file: Path, message: str) -> Diagnostic:
 
 
 def _place(error: BaseException, file: str) -> tuple[int, str]:
-    """The line of a file at which an error came up, whether the file could not be read or did not run, and what it says."""
+    """Return the line of a file at which an error came up, whether the file could not be read or did not run,
+    and what it says.
+    """
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 1, error.msg
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file and frame.lineno]
@@ -94,5 +96,5 @@ def _class_span(part: type[Part]) -> Span:
 
 
 def files_of(blocks: Iterable[type[Part] | Path | str]) -> tuple[Path, ...]:
-    """Those of the blocks that are files."""
+    """Return the files among the blocks."""
     return tuple(Path(own) for own in blocks if isinstance(own, str | Path))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Unpack
 
 from blocks.core import Library, Part
@@ -15,10 +15,11 @@ from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 from composer.diagnostics.render import in_order
 from composer.graph.passes import compile_graph
 from composer.graph.typed import TypedProgram
-from composer.language.composition.extends import extend, is_path
-from composer.language.composition.override_syntax import written
-from composer.language.composition.overrides import assign
-from composer.language.source_file import file_meant, open_source
+from composer.language.composition.extends import compose
+from composer.language.composition.named_files import RecipeFile
+from composer.language.composition.override import Override, Overrides, read_overrides
+from composer.language.composition.overrides import with_overrides
+from composer.language.source_file import file_hint, form_of, open_source
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
@@ -37,62 +38,70 @@ if TYPE_CHECKING:
     from composer.draw.figure import Figure, Options
     from composer.lower import Model
 
-Settings = Mapping[str, Any] | Iterable[str] | None
-"""What is set in a recipe: path to value, or `PATH=VALUE` as on the command line."""
-IN_PYTHON = "overrides"
-"""What a mistake in a setting is located in, where it was given in Python."""
 
+def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe:
+    """Load a recipe by its name in the zoo, from a file, or from its text.
 
-def load(source: str | Path, overrides: Settings = None, blocks: Blocks = ()) -> Recipe:
-    """A recipe from its name in the zoo, the path of its file, or its text.
+    A recipe with mistakes is loaded all the same: `Recipe.check` lists them, and everything that needs a correct recipe raises
+    them.
 
-    `overrides` gives values by path: `{"n_layers": 6, "layers.attn.body.mask": "full"}`. `blocks` are block classes of one's own,
-    or Python files that define some. A wrong recipe is loaded all the same, and says so in `check()`.
+    Args:
+        source: The name of a recipe of the zoo (`"gpt2"`), the path of a YAML file, or the text of a recipe.
+        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as after `--set`.
+        blocks: Block classes of your own, or Python files that define some.
 
     Raises:
-        RecipeError: where there is no text to read, or the blocks cannot be used.
+        RecipeError: There is no such recipe or file, or the blocks cannot be used.
+
+    Examples:
+        >>> import composer
+        >>> recipe = composer.load("gpt2", {"n_layers": 6})
+        >>> recipe.name, recipe.task
+        ('gpt2', 'causal_lm')
     """
-    if isinstance(overrides, Mapping):
-        return Recipe(
-            text_of(source), tuple(f"{path}={written(value)}" for path, value in overrides.items()), tuple(blocks), IN_PYTHON
-        )
-    return Recipe(text_of(source), tuple(overrides or ()), tuple(blocks))
+    return Recipe(text_of(source), read_overrides(overrides), tuple(blocks))
 
 
 def text_of(source: str | Path) -> Source:
-    """The text that a name, a path or a text stands for.
+    """Return the text that a name, a path or a text stands for.
 
     Raises:
         RecipeError: where there is none.
     """
     if isinstance(source, Path):
         return open_source(source)
-    if "\n" in source:
-        return Source("<text>", source)
-    if source.endswith((".yaml", ".yml")) or "/" in source or "\\" in source:
-        return open_source(Path(source))
+    match form_of(source):
+        case "text":
+            return Source("<text>", source)
+        case "path":
+            return open_source(Path(source))
+        case "name":
+            return zoo_source(source)
+
+
+def zoo_source(name: str, folder: Path = Path()) -> Source:
+    """Return the text of a recipe that comes with the package; a file in the folder may be what was meant.
+
+    Raises:
+        RecipeError: where there is none.
+    """
     names = zoo_names()
-    if source in names:
-        return Source(f"{source}.yaml", open_source(zoo() / f"{source}.yaml").text)
-    nowhere = Span(Source(source, ""), 1, 1, 1, 1)
-    wrong = unknown("unknown-recipe", nowhere, "recipe", source, names)
-    named = " (a file's name ends in .yaml)" if Path(source).is_file() else ""
-    hint = file_meant(source) or wrong.hint or "`arco list` shows them all"
-    raise RecipeError([Diagnostic(wrong.code, wrong.message + named, nowhere, hint=hint)])
-
-
-def is_recipe(source: str) -> bool:
-    """Whether a word names a recipe, by a path or by its name in the zoo."""
-    return source.endswith((".yaml", ".yml")) or source in zoo_names()
+    if name in names:
+        return Source(f"{name}.yaml", open_source(zoo() / f"{name}.yaml").text)
+    nowhere = Span(Source(name, ""), 1, 1, 1, 1)
+    wrong = unknown("unknown-recipe", nowhere, "recipe", name, names)
+    ending = " (a file's name ends in .yaml)" if (folder / name).is_file() else ""
+    hint = file_hint(name, folder) or wrong.hint or "`arco list` shows them all"
+    raise RecipeError([Diagnostic(wrong.code, wrong.message + ending, nowhere, hint=hint)])
 
 
 def zoo_names() -> list[str]:
-    """The recipes that come with the package."""
+    """Return the recipes that come with the package."""
     return sorted(file.stem for file in zoo().glob("*.yaml"))
 
 
 def config_of(config: StrPath | Mapping[str, Any]) -> Source:
-    """The text of a `config.json`."""
+    """Return the text of a `config.json`."""
     if isinstance(config, Mapping):
         return Source("config.json", json.dumps(dict(config), indent=2, default=str))
     path = Path(config)
@@ -105,19 +114,18 @@ class Recipe:
 
     source: Source
     """The text as it was given."""
-    settings: tuple[str, ...] = ()
-    """`PATH=VALUE`, applied in order."""
+    overrides: tuple[Override, ...] = ()
+    """What was set from outside, applied in order."""
     blocks: Sequence[type[Part] | Path | str] = ()
     """Blocks of one's own."""
-    settings_name: str = "--set"
 
     def __post_init__(self) -> None:
         _ = self.library  # blocks that cannot be used are no mistake of the recipe's
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._composed:  # what lies beside this recipe may not lie there where it is read again
-            return Recipe, (Source(self.source.name, self.text), (), self.blocks, self.settings_name)
-        return Recipe, (self.source, self.settings, self.blocks, self.settings_name)
+            return Recipe, (Source(self.source.name, self.text), (), self.blocks)
+        return Recipe, (self.source, self.overrides, self.blocks)
 
     @cached_property
     def library(self) -> Library:
@@ -127,8 +135,8 @@ class Recipe:
     @cached_property
     def document(self) -> Document:
         """The text, read, with what was set in its place."""
-        whole = extend(self._read, self.library, self._beside)
-        return assign(whole, self.settings, self.library, name=self.settings_name)
+        whole = compose(self._read, self.library, self._open)
+        return with_overrides(whole, self.overrides, self.library)
 
     @cached_property
     def _read(self) -> Document:
@@ -139,15 +147,16 @@ class Recipe:
         """Whether other files are a part of the recipe."""
         return self._read.root is not None and ("extends" in self._read.root or "uses" in self._read.root)
 
-    def _beside(self, name: str) -> Source:
-        """The text of another recipe: of the zoo, or a file whose path leads on from this one's folder."""
-        return open_source(Path(self.source.name).parent / name) if is_path(name) else text_of(name)
+    def _open(self, file: RecipeFile, folder: PurePosixPath) -> Source:
+        """Return the text of a recipe that is named in a folder below this one's."""
+        own = Path(self.source.name).parent
+        return zoo_source(file.name, own / folder) if file.in_zoo else open_source(own / file.name)
 
     @property
     def text(self) -> str:
         """The recipe's text with everything that was set in it and all it is made of: what to keep beside a trained model."""
         root = self.document.root
-        data = data_of(root) if root is not None and (self.settings or self._composed) else None
+        data = data_of(root) if root is not None and (self.overrides or self._composed) else None
         return write(data) if isinstance(data, dict) else self.source.text
 
     @property
@@ -184,7 +193,15 @@ class Recipe:
         return state.typed, (*state.diagnostics, *rules)
 
     def check(self) -> list[Diagnostic]:
-        """Everything wrong or doubtful, in the order of the file."""
+        """Return every error and every warning, in the order of the file.
+
+        Examples:
+            >>> import composer
+            >>> composer.load("gpt2").check()
+            []
+            >>> [mistake.code for mistake in composer.load("gpt2", {"n_heads": 7}).check()]
+            ['indivisible']
+        """
         return in_order(self._outcome[1])
 
     @property
@@ -201,73 +218,153 @@ class Recipe:
         return typed
 
     def summary(self, lengths: Mapping[str, int] | None = None) -> Summary:
-        """What the model consists of and what it costs; `lengths` of its axes, such as `{"time": 512}`."""
+        """Return the tree of the model with its parameters, FLOPs and memory.
+
+        Args:
+            lengths: Lengths of the model's own axes, by name. By default the batch is 1, and every other axis is as long as the
+                recipe's param `context` says.
+
+        Raises:
+            RecipeError: The recipe has errors, or an axis is not one of the model's.
+
+        Examples:
+            >>> import composer
+            >>> summary = composer.load("gpt2").summary({"time": 512})
+            >>> summary.costs.parameters
+            124439808
+        """
         from composer.cost.summarize import summarize
 
         return summarize(self.program, lengths or {})
 
     def draw(self, level: Level = "block", **options: Unpack[Options]) -> Figure:
-        """The picture of the model: an `overview`, its layers opened once (`block`), or every linear map (`full`).
+        """Return a drawing of the model.
 
-        `expand` names nodes to be shown from inside, `highlight` those that stay bright while all else fades. `engine="dot"`
-        lets Graphviz lay it out; `composer.draw.figure.Options` lists all there is. The figure's `save` writes SVG, HTML, PNG,
-        PDF, DOT or Mermaid, by the name's ending.
+        Args:
+            level: How much is shown: `"overview"`, `"block"` with the layers opened once, or `"full"` with every linear map.
+            **options: See `composer.draw.figure.Options`; the most used are `expand`, nodes to be shown from inside, `highlight`,
+                nodes that stay bright while all else fades, and `engine="dot"`, which lets Graphviz lay the drawing out.
+
+        Raises:
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> figure = composer.load("gpt2").draw("overview", theme="dark")
+            >>> figure.save("gpt2.svg")
         """
         from composer.draw.figure import draw
 
         return draw(self.program, level, **options)
 
     def _repr_svg_(self) -> str | None:
-        """The picture in a notebook; none of a recipe with mistakes, which `check` tells."""
+        """Return the picture in a notebook; none of a recipe with mistakes, which `check` tells."""
         wrong = any(each.severity == "error" for each in self.check())
         return None if wrong else self.draw(theme="auto").svg()
 
     def expand(self) -> str:
-        """The recipe written out: no shorthands, every edge, every slot; repeats stay folded."""
+        """Return the recipe's text without shorthands: every edge and every slot is written out, repeats stay folded.
+
+        Raises:
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> text = composer.load("gpt2").expand()
+            >>> composer.load("gpt2").diff(composer.load(text)).equal
+            True
+        """
         from composer.graph.unparse.expanded_recipe import unparse
 
         return unparse(self.program)
 
     def diff(self, other: Recipe) -> Difference:
-        """What differs in another model: nothing where the two are one, whatever their parts are called and however they are
-        written.
+        """Return how another model differs from this one; nothing where the two are the same model, whatever their parts are
+        called and however they are written.
+
+        Args:
+            other: The recipe of the second model.
 
         Raises:
-            RecipeError: where one of the recipes is wrong.
+            RecipeError: One of the recipes has errors.
+
+        Examples:
+            >>> import composer
+            >>> gpt2 = composer.load("gpt2")
+            >>> gpt2.diff(composer.load("gpt2", {"d_model": 768})).equal
+            True
+            >>> gpt2.diff(composer.load("gpt2", {"n_layers": 6})).equal
+            False
         """
         from composer.diff.compare import compare
 
         return compare(self.program, other.program)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """The graph of the blocks, repeats folded; `composer.graph.networkx_view.view` says what it holds."""
+        """Return the graph of the blocks, repeats folded.
+
+        The attributes of nodes and edges are described at `composer.graph.networkx_view.view`.
+
+        Raises:
+            RecipeError: The recipe has errors.
+        """
         from composer.graph.networkx_view import view
 
         return view(self.program)
 
     def export(self) -> str:
-        """The model as one Python file that needs nothing but torch."""
+        """Return the model as the source of one Python file that needs nothing but torch.
+
+        Raises:
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> source = composer.load("gpt2").export()
+            >>> "import composer" in source
+            False
+        """
         from composer.lower import lower
 
         return lower(self.program).text
 
     def with_config(self, config: StrPath | Mapping[str, Any]) -> Recipe:
-        """The recipe at the sizes of a published model: its `config.json`, the folder around it, or what stands in it.
+        """Return the recipe with the sizes of a published model.
+
+        Args:
+            config: The path of a `config.json` as transformers writes it, the folder around it, or its contents.
 
         Raises:
-            RecipeError: where it is for another model, or says what the recipe does not know.
+            RecipeError: The configuration is of another kind of model, or has an option that the recipe cannot express.
         """
-        from composer.weights.config import settings
+        from composer.weights import config as published
 
         if self.checkpoints is None:
             raise RecipeError(
                 [Diagnostic("checkpoints-unknown-type", "this recipe maps to no published model", Span(self.source, 1, 1, 1, 1))]
             )
-        found = settings(self.checkpoints, config_of(config), lambda said: self._with(said).program.program.params)
-        return self._with(found)
+        return self._with(
+            published.overrides(self.checkpoints, config_of(config), lambda found: self._with(found).program.program.params)
+        )
 
-    def _with(self, settings: Iterable[str]) -> Recipe:
-        return replace(self, settings=(*self.settings, *settings))
+    def with_overrides(self, overrides: Overrides) -> Recipe:
+        """Return the recipe with more values set from outside, after those that are."""
+        return self._with(read_overrides(overrides))
+
+    def _with(self, overrides: Iterable[Override]) -> Recipe:
+        return replace(self, overrides=(*self.overrides, *overrides))
+
+    def overridden(self, param: str) -> bool:
+        """Return whether the value of a param was set from outside, and is not the recipe's own.
+
+        >>> import composer
+        >>> composer.load("gpt2", overrides={"n_layers": 2}).overridden("n_layers")
+        True
+        """
+        params = self.document.root.get("params") if self.document.root is not None else None
+        value = params.get(param) if isinstance(params, YamlMapping) else None
+        value = value.get("default") if isinstance(value, YamlMapping) else value
+        return value is not None and any(value.span.source is each.source for each in self.overrides)
 
     def compile(
         self,
@@ -277,11 +374,24 @@ class Recipe:
         *,
         allow_large: bool = False,
     ) -> Model:
-        """The model, a plain torch module with initial weights.
+        """Return the model as a plain torch module with initial weights.
+
+        Args:
+            device: Where the parameters are; `"meta"` allocates no memory.
+            dtype: The type of the parameters.
+            seed: Decides the initial weights; without one, torch's global generator does.
+            allow_large: Build even weights of more than 64 GiB in fp32.
 
         Raises:
-            RecipeError: where the recipe is wrong, or its weights are larger than 64 GiB in fp32 and neither `allow_large` is
-                set nor the device `meta`.
+            RecipeError: The recipe has errors, or its weights are larger than 64 GiB in fp32 and neither `allow_large` is set nor
+                the device is `meta`.
+
+        Examples:
+            >>> import composer, torch
+            >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+            >>> model = composer.load("gpt2", tiny).compile(seed=0)
+            >>> model(tokens=torch.tensor([[1, 2, 3]])).logits.shape
+            torch.Size([1, 3, 61])
         """
         from composer.lower import compile
 

@@ -16,8 +16,8 @@ from composer.decode import DecodeError
 from composer.train import TrainingError
 
 SIGNALS = {
-    "Ambient", "ExpressionError", "Mismatch", "Problem", "StopExpansion", "TooMuch",
-    "Unbalanced", "Unfit", "Unlike", "Unsettable",
+    "Ambient", "ExpressionError", "Mismatch", "OverrideError", "Problem", "StopExpansion", "TooMuch",
+    "Unbalanced", "Unfit", "Unlike",
 }  # fmt: skip
 """Those that one module raises for another to catch; no caller of ours ever sees them."""
 

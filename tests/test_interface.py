@@ -18,7 +18,7 @@ from blocks.core import Block
 
 TINY = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
 FUNCTIONS = {
-    "composer.load": "(source: str | Path, overrides: Settings = None, blocks: Blocks = ()) -> Recipe",
+    "composer.load": "(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe",
     "composer.loss": "(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss",
     "composer.param_groups": "(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]",
     "composer.train.train": (
@@ -55,6 +55,8 @@ FUNCTIONS = {
     "composer.Recipe.diff": "(self, other: Recipe) -> Difference",
     "composer.Recipe.to_networkx": "(self) -> nx.MultiDiGraph[str]",
     "composer.Recipe.export": "(self) -> str",
+    "composer.Recipe.overridden": "(self, param: str) -> bool",
+    "composer.Recipe.with_overrides": "(self, overrides: Overrides) -> Recipe",
     "composer.Recipe.with_config": "(self, config: StrPath | Mapping[str, Any]) -> Recipe",
     "composer.Recipe.compile": (
         "(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None, seed: int | None = None, *, "
@@ -125,10 +127,10 @@ def test_package_offers_these_names() -> None:
 def test_a_recipe_has_these_properties() -> None:
     """Beside what it can do: what it was given, and what it says of itself."""
     recipe = composer.load("gpt2", overrides=TINY)
-    properties = ("source", "settings", "blocks", "library", "document", "text", "name", "doc", "task", "program")
+    properties = ("source", "overrides", "blocks", "library", "document", "text", "name", "doc", "task", "program")
     assert {name for name in properties if not hasattr(recipe, name)} == set()
     assert (recipe.name, recipe.task) == ("gpt2", "causal_lm")
-    assert recipe.settings[:2] == ("n_layers=2", "d_model=32")
+    assert [str(each) for each in recipe.overrides[:2]] == ["n_layers=2", "d_model=32"]
     assert composer.load(recipe.text).program.program.params["d_model"] == 32
     for name in ("text", "name", "doc", "task", "program", "library", "document"):
         assert inspect.getdoc(inspect.getattr_static(composer.Recipe, name))
@@ -151,7 +153,8 @@ def test_a_recipe_is_found_by_name_path_and_text(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_values_are_set_as_they_are_written_on_the_command_line(value: object, written: str) -> None:
     """A setting in Python is one argument of `--set`."""
-    assert composer.load("gpt2", overrides={"some.path": value}).settings == (f"some.path={written}",)
+    (override,) = composer.load("gpt2", overrides={"some.path": value}).overrides
+    assert (str(override), override.source.name) == (f"some.path={written}", "overrides")
 
 
 def test_a_wrong_recipe_is_loaded_and_says_so_when_it_is_used() -> None:
@@ -174,11 +177,35 @@ def test_a_recipe_survives_pickling() -> None:
     recipe = composer.load("gpt2", overrides=TINY)
     recipe.check()
     for other in (pickle.loads(pickle.dumps(recipe)), copy.deepcopy(recipe)):
-        assert (other.text, other.settings, other.settings_name) == (recipe.text, recipe.settings, recipe.settings_name)
+        assert other.text == recipe.text
+        assert list(map(str, other.overrides)) == list(map(str, recipe.overrides))
+        assert other.overridden("n_layers") and not other.overridden("vocab_of_another")
         assert other.check() == []
         assert str(other.summary()) == str(recipe.summary())
         ours, theirs = recipe.compile(seed=5).state_dict(), other.compile(seed=5).state_dict()
         assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "set_by_hand"),
+    [
+        (None, False),
+        ({"n_layers": 2}, False),
+        ({"vocab": 99}, True),
+        (["vocab=99"], True),
+        (["params.vocab=99"], True),
+        (["vocab.default=99"], True),
+        (["vocab.doc=how many"], False),
+        (["vocab"], False),
+    ],
+)
+def test_a_recipe_knows_which_params_were_set_from_outside(
+    overrides: dict[str, int] | list[str] | None, set_by_hand: bool
+) -> None:
+    """However it was written, and whatever else of the param."""
+    recipe = composer.load("gpt2", overrides=overrides)
+    assert recipe.overridden("vocab") is set_by_hand
+    assert recipe.with_overrides({"vocab": 5}).overridden("vocab")
 
 
 class Halve(Block, kind="halve"):

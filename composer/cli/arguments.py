@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from composer.diagnostics import Diagnostic, RecipeError, concise, report
-from composer.diagnostics.render import Paint, plain
-from composer.language.suggestions import near
+from composer.diagnostics.render import Painter, plain
+from composer.language.suggestions import suggest
 
 if TYPE_CHECKING:
     from blocks.core import Library
@@ -25,7 +25,7 @@ class Problem(Exception):
         super().__init__(message)
         self.message, self.hint, self.found, self.code = message, hint, found, code
 
-    def shown(self, paint: Paint) -> str:
+    def shown(self, paint: Painter) -> str:
         """Return the message, the diagnostics below it, and the hint."""
         command, colon, rest = self.message.partition(":")
         said = [paint(command + colon, "error") + rest] if self.message else []
@@ -81,7 +81,7 @@ class Once(argparse.Action):
 
 def misspelled(word: str, known: Iterable[str]) -> str:
     """Return what a word may have meant, as a hint."""
-    offered = near(word, known)
+    offered = suggest(word, known)
     return f"did you mean {' or '.join(offered)}?" if offered else ""
 
 

@@ -14,12 +14,13 @@ from composer.cli.arguments import Parser, Problem, add_changes, load_recipe, so
 from composer.cli.color import painter
 from composer.cli.revision import at_revision
 from composer.diagnostics import Diagnostic, Label, Source, as_github, as_json, concise, report
-from composer.diagnostics.render import Paint, in_order
+from composer.diagnostics.render import Painter, in_order
+from composer.language.source_file import ENDINGS, form_of
 
 if TYPE_CHECKING:
     from composer.recipe import Recipe
 
-FORMATS: dict[str, Callable[[list[Diagnostic], Paint], str]] = {
+FORMATS: dict[str, Callable[[list[Diagnostic], Painter], str]] = {
     "full": lambda found, paint: report(found, paint=paint),
     "concise": lambda found, paint: report(found, concise, paint=paint),
     "json": lambda found, _: as_json(found),
@@ -86,9 +87,8 @@ def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[
         Problem: where there is nothing sound to compare with.
     """
     from composer.diff.edge_changes import changed_edges
-    from composer.recipe import is_recipe
 
-    if is_recipe(arguments.against):
+    if names_recipe(arguments.against):
         return changed_edges(_sound(arguments.against, arguments).program, recipe.program)
     file = Path(source)
     if not file.is_file():
@@ -100,6 +100,19 @@ def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[
     shown = f"{source} at {arguments.against}"
     return [replace(each, labels=tuple(map(partial(_called, shown), each.labels)), hint=each.hint.replace(str(earlier), shown))
             for each in found]  # fmt: skip
+
+
+def names_recipe(word: str) -> bool:
+    """Return whether a word names a recipe rather than a revision of git, which may have slashes in its name too."""
+    from composer.recipe import zoo_names
+
+    match form_of(word):
+        case "name":
+            return word in zoo_names()
+        case "path":
+            return word.endswith(ENDINGS) or Path(word).is_file()
+        case "text":
+            return False
 
 
 def _sound(source: str, arguments: argparse.Namespace) -> Recipe:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from composer.diagnostics.render import Paint, Role, plain
+from composer.diagnostics.render import Painter, TextRole, plain
 
-CODES: dict[Role, str] = {
+CODES: dict[TextRole, str] = {
     "error": "1;31", "warning": "1;33", "added": "32", "removed": "31", "strong": "1", "accent": "36", "dim": "2",
 }  # fmt: skip
 
 
-def painter(stream: TextIO) -> Paint:
+def painter(stream: TextIO) -> Painter:
     """Return what colors the text that is written to a stream, or leaves it alone."""
     return ansi if has_color(stream) else plain
 
 
-def ansi(text: str, role: Role) -> str:
+def ansi(text: str, role: TextRole) -> str:
     """Return the text between ANSI codes."""
     return f"\x1b[{CODES[role]}m{text}\x1b[0m" if text else ""
 

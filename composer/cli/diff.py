@@ -14,12 +14,12 @@ from composer.cli.color import painter
 from composer.cli.draw import LEVELS, THEMES
 from composer.cli.output import STANDARD, add_output, emit, keep_off_terminal, unwritable
 from composer.diagnostics import RecipeError
-from composer.diagnostics.render import Paint, Role
+from composer.diagnostics.render import Painter, TextRole
 
 if TYPE_CHECKING:
     from composer.draw.export.formats import Page
 
-SIGNS: dict[str, Role] = {"-": "removed", "+": "added", "~": "warning", "=": "accent"}
+SIGNS: dict[str, TextRole] = {"-": "removed", "+": "added", "~": "warning", "=": "accent"}
 
 
 def declare(parser: Parser, name: str) -> None:
@@ -83,7 +83,7 @@ def diff(arguments: argparse.Namespace) -> int:
     return int(not found.equal)
 
 
-def _colored(text: str, paint: Paint) -> str:
+def _colored(text: str, paint: Painter) -> str:
     """What differs, each line in the color of its sign."""
     return "\n".join(
         paint(line, SIGNS[line[0]]) if line[:1] in SIGNS and line[1:2] == " " else line for line in text.splitlines()

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
 from composer.cli.arguments import Parser
-from composer.diagnostics.render import Paint
+from composer.diagnostics.render import Painter
 
 WIDEST = 100
 """Columns beyond which a line of help is tiring to read."""
@@ -22,7 +22,7 @@ EXIT_CODES = {
 }
 
 
-def help_of(parser: Parser, paint: Paint) -> str:
+def help_of(parser: Parser, paint: Painter) -> str:
     """Return the help of one command."""
     sections = [
         _wrapped(parser.description or ""),
@@ -34,7 +34,7 @@ def help_of(parser: Parser, paint: Paint) -> str:
     return "\n\n".join(filter(None, sections)) + "\n"
 
 
-def overview(groups: Mapping[str, Mapping[str, str]], paint: Paint) -> str:
+def overview(groups: Mapping[str, Mapping[str, str]], paint: Painter) -> str:
     """Return the help of `arco` itself: every command, in groups, with what it does."""
     width = max(len(name) for commands in groups.values() for name in commands)
     sections = [
@@ -92,7 +92,7 @@ def _meaning(action: argparse.Action) -> str:
     return f"{action.help}{choices}" + (f" ({', '.join(facts)})" if facts else "")
 
 
-def _section(title: str, entries: Iterable[tuple[str, str]], paint: Paint, width: int = TERM_WIDTH) -> str:
+def _section(title: str, entries: Iterable[tuple[str, str]], paint: Painter, width: int = TERM_WIDTH) -> str:
     """A heading, and terms with their meanings in two columns."""
     lines = [paint(f"{title}:", "strong")]
     for term, meaning in entries:
@@ -106,14 +106,14 @@ def _section(title: str, entries: Iterable[tuple[str, str]], paint: Paint, width
     return "\n".join(lines)
 
 
-def _examples(parser: Parser, paint: Paint) -> str:
+def _examples(parser: Parser, paint: Painter) -> str:
     """Commands to copy, each below what it does."""
     if not parser.examples:
         return ""
     return "\n".join([paint("Examples:", "strong"), *_example_lines(parser, paint)])
 
 
-def _example_lines(parser: Parser, paint: Paint) -> Iterator[str]:
+def _example_lines(parser: Parser, paint: Painter) -> Iterator[str]:
     for does, command in parser.examples:
         yield f"  {paint(f'# {does}', 'dim')}"
         yield f"  {paint('$', 'dim')} {command}"

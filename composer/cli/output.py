@@ -10,7 +10,7 @@ from pathlib import Path
 
 from composer.atomic_files import save
 from composer.cli.arguments import Once, Problem
-from composer.diagnostics.render import Paint
+from composer.diagnostics.render import Painter
 
 WIDTH = 100
 """Columns of a list."""
@@ -26,7 +26,7 @@ def add_output(
     parser.add_argument("-o", "--output", metavar="FILE", action=Once, help=help)
 
 
-def rows(meanings: Mapping[str, str], paint: Paint, *, width: int = 0, indent: str = "") -> Iterator[str]:
+def rows(meanings: Mapping[str, str], paint: Painter, *, width: int = 0, indent: str = "") -> Iterator[str]:
     """Yield a line for each name, with the beginning of what it means."""
     width = width or max(map(len, meanings))
     for name, meaning in meanings.items():

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     except RecipeError as error:
         raise Problem(found=error.diagnostics, code=1) from None
     if arguments.format == "options":
-        words = [name, *(word for setting in recipe.settings for word in ("--set", setting))]
+        words = [name, *(word for override in recipe.overrides for word in ("--set", str(override)))]
         emit(shlex.join(words) + "\n", arguments.output)
     else:
         emit(recipe.text, arguments.output)

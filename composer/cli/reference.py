@@ -13,7 +13,7 @@ from blocks.core import Library, Part
 from composer.cli.arguments import Parser, Problem, add_blocks, library_of, misspelled
 from composer.cli.color import painter
 from composer.cli.output import add_output, emit, rows
-from composer.diagnostics.render import Paint
+from composer.diagnostics.render import Painter
 from composer.package_data import errors_page
 
 WIDTH = 100
@@ -102,7 +102,7 @@ def show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _list(library: Library, paint: Paint) -> Iterator[str]:
+def _list(library: Library, paint: Painter) -> Iterator[str]:
     widest = max(map(len, library))
     parts = sorted((library[name] for name in library), key=lambda part: (_package(part), part.kind))
     for package, members in groupby(parts, _package):
@@ -120,7 +120,7 @@ def _sentence(part: type[Part]) -> str:
     return " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()).partition(": `")[0]
 
 
-def _entry(part: type[Part], paint: Paint) -> Iterator[str]:
+def _entry(part: type[Part], paint: Painter) -> Iterator[str]:
     from composer.block_reference import docs_of, facts, field_rows
 
     yield paint(part.kind, "strong")

@@ -169,11 +169,11 @@ def resumed(arguments: argparse.Namespace) -> Result:
 
 def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
     """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was set by hand."""
-    by_hand = any(setting.partition("=")[0].strip() in ("vocab", "params.vocab") for setting in recipe.settings)
-    if by_hand or "vocab" not in recipe.program.program.params or recipe.program.program.params["vocab"] == tokenizer.size:
+    params = recipe.program.program.params
+    if recipe.overridden("vocab") or "vocab" not in params or params["vocab"] == tokenizer.size:
         return recipe
     print(f"vocab is set to the tokenizer's {tokenizer.size}")
-    return replace(recipe, settings=(*recipe.settings, f"vocab={tokenizer.size}"))
+    return recipe.with_overrides({"vocab": tokenizer.size})
 
 
 def context_of(recipe: Recipe, usual: int) -> int:

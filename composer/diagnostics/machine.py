@@ -14,7 +14,7 @@ MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 
 
 def as_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """A list of objects; lines and columns count from 1 in characters, and the end column is exclusive."""
+    """Return a list of objects; lines and columns count from 1 in characters, and the end column is exclusive."""
     return json.dumps([_plain(each) for each in diagnostics], indent=2, ensure_ascii=False)
 
 
@@ -35,7 +35,7 @@ def _place(span: Span) -> dict[str, str | int]:
 
 
 def as_github(diagnostic: Diagnostic) -> str:
-    """A workflow command: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands."""
+    """Return a workflow command: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands."""
     span = diagnostic.span
     last = span.end_column - 1 if span.end_line == span.line else span.end_column  # GitHub's end column is inclusive
     places = {"file": span.source.name, "line": span.line, "col": span.column, "endLine": span.end_line, "endColumn": last}

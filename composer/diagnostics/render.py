@@ -10,26 +10,26 @@ from typing import Literal, TypeAlias
 from composer.diagnostics.diagnostic import Diagnostic
 from composer.diagnostics.source import Span
 
-WIDEST = 140
+MAX_COLUMNS = 140
 """Columns of a quoted line; of a longer one the part around the caret is shown."""
 TAB = "    "
 CUT = "…"
-REACH = 4 * WIDEST
+MAX_REACH = 4 * MAX_COLUMNS
 """Characters on either side of a mark that are looked at, so that a line of megabytes costs no more than another."""
 
-Role: TypeAlias = Literal["error", "warning", "added", "removed", "strong", "accent", "dim"]
+TextRole: TypeAlias = Literal["error", "warning", "added", "removed", "strong", "accent", "dim"]
 """What a piece of text is to its reader; a terminal has a color for each."""
-Paint: TypeAlias = Callable[[str, Role], str]
+Painter: TypeAlias = Callable[[str, TextRole], str]
 """Gives a piece of text the color of its role."""
 
 
-def plain(text: str, role: Role) -> str:
+def plain(text: str, role: TextRole) -> str:
     """Return the text as it is, for files, pipes and terminals without color."""
     return text
 
 
-def concise(diagnostic: Diagnostic, paint: Paint = plain) -> str:
-    """One line: place, code and message."""
+def concise(diagnostic: Diagnostic, paint: Painter = plain) -> str:
+    """Return one line: place, code and message."""
     span = diagnostic.span
     place = _safe(f"{span.source.name}:{span.line}:{span.column}:")
     code = _safe(f"{diagnostic.severity}[{diagnostic.code}]")
@@ -41,8 +41,8 @@ def with_hint(diagnostic: Diagnostic) -> str:
     return "\n".join([concise(diagnostic), *_hint(diagnostic, "", plain)])
 
 
-def full(diagnostic: Diagnostic, paint: Paint = plain) -> str:
-    """The headline, the quoted lines with what is marked in them, and the hint."""
+def full(diagnostic: Diagnostic, paint: Painter = plain) -> str:
+    """Return the headline, the quoted lines with what is marked in them, and the hint."""
     marks = [(diagnostic.span, "^", diagnostic.note), *((label.span, "-", label.text) for label in diagnostic.labels)]
     digits = max(len(str(span.line)) for span, _, _ in marks)
     margin = " " * digits
@@ -66,12 +66,14 @@ def full(diagnostic: Diagnostic, paint: Paint = plain) -> str:
     return "\n".join([*lines, *_hint(diagnostic, margin, paint)])
 
 
-def _hint(diagnostic: Diagnostic, margin: str, paint: Paint) -> list[str]:
+def _hint(diagnostic: Diagnostic, margin: str, paint: Painter) -> list[str]:
     return [paint(f"{margin} = ", "dim") + _safe(diagnostic.hint)] if diagnostic.hint else []
 
 
-def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic, Paint], str] = full, *, paint: Paint = plain) -> str:
-    """All of them in the order of the files, each as `style` shows it, and how many there are."""
+def report(
+    diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic, Painter], str] = full, *, paint: Painter = plain
+) -> str:
+    """Return all diagnostics in the order of the files, each as `style` shows it, and how many there are."""
     ordered = in_order(diagnostics)
     if not ordered:
         return ""
@@ -84,16 +86,16 @@ def report(diagnostics: Iterable[Diagnostic], style: Callable[[Diagnostic, Paint
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """By file, line and column."""
+    """Return the diagnostics in the order of file, line and column."""
     return sorted(diagnostics, key=lambda each: (each.span.source.name, each.span.line, each.span.column))
 
 
 def _quote(span: Span) -> tuple[str, int, int]:
-    """A span's first line as it is shown, the columns before the mark, and the length of the mark."""
+    """Return a span's first line as it is shown, the columns before the mark, and the length of the mark."""
     text = span.source.lines[span.line - 1].removesuffix("\r")
     start = min(span.column - 1, len(text))
     end = max(start, min(span.end_column - 1, len(text)) if span.end_line == span.line else len(text))
-    before, after = max(0, start - REACH), max(0, len(text) - start - REACH)
+    before, after = max(0, start - MAX_REACH), max(0, len(text) - start - MAX_REACH)
     start, end, text = start - before, min(end, len(text) - after) - before, text[before : len(text) - after]
     shown = [_shown(character) for character in text]
     columns = [0, *accumulate(map(_width, shown))]
@@ -104,11 +106,11 @@ def _quote(span: Span) -> tuple[str, int, int]:
 
 
 def _window(columns: list[int], start: int, end: int) -> tuple[int, int]:
-    """The characters of a line that are shown: all of a short one, else those around the mark."""
+    """Return the characters of a line that are shown: all of a short one, else those around the mark."""
     characters = len(columns) - 1
-    if columns[-1] <= WIDEST:
+    if columns[-1] <= MAX_COLUMNS:
         return 0, characters
-    room = WIDEST - 2  # for the two signs that say where the line is cut
+    room = MAX_COLUMNS - 2  # for the two signs that say where the line is cut
     marked = min(columns[end] - columns[start], room)
     left = max(0, min(columns[start] - (room - marked) // 2, columns[-1] - room))
     first = next(place for place, column in enumerate(columns) if column >= left)
@@ -117,12 +119,12 @@ def _window(columns: list[int], start: int, end: int) -> tuple[int, int]:
 
 
 def _safe(text: str) -> str:
-    """The text without characters that a terminal would obey."""
+    """Return the text without characters that a terminal would obey."""
     return "".join(map(_shown, text))
 
 
 def _shown(character: str) -> str:
-    """A character as it may stand in a terminal: controls, bidi marks and the like as their escapes."""
+    """Return a character as it may stand in a terminal: controls, bidi marks and the like as their escapes."""
     if character == "\t":
         return TAB
     if character.isprintable() or unicodedata.category(character) == "Zs":
@@ -131,5 +133,5 @@ def _shown(character: str) -> str:
 
 
 def _width(shown: str) -> int:
-    """Columns in a terminal: two for a wide character, none for a combining one."""
+    """Return how many columns a character takes in a terminal: two for a wide character, none for a combining one."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)

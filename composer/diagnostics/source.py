@@ -35,7 +35,7 @@ class Span:
     end_column: int
 
     def part(self, start: int, end: int) -> Span:
-        """The characters `start` to `end` (from 0) of a span that stands on one line; the whole span if it does not."""
+        """Return the characters `start` to `end` (from 0) of a span that stands on one line; the whole span if it does not."""
         if self.line != self.end_line or self.column + end > self.end_column:
             return self
         return Span(self.source, self.line, self.column + start, self.line, self.column + end)

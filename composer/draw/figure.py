@@ -23,7 +23,7 @@ from composer.draw.style.themes import THEMES
 from composer.draw.style.typography import Typography
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram, as_written, folded
 from composer.graph.typed import TypedProgram
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 
 Engine: TypeAlias = Literal["structured", "dot"]
 """Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
@@ -135,7 +135,7 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     known = paths(outline(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
-            offered = near(path, known)
+            offered = suggest(path, known)
             raise NotDrawn(f"there is no node called `{path}`", f"did you mean {' or '.join(offered)}?" if offered else "")
     found: Options = {**chosen, "expand": opened, "highlight": chosen["highlight"] if chosen["unroll"] else bright}
     return figure(model, level, found)

@@ -9,9 +9,16 @@ from itertools import dropwhile, islice, takewhile
 from composer.diagnostics import Diagnostic, Span
 from composer.graph.anatomy import regions, slots
 from composer.graph.ir import Tie
-from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedParameter, TypedProgram, TypedRepeat
+from composer.graph.typed import (
+    TypedBlock,
+    TypedGraph,
+    TypedNode,
+    TypedParameter,
+    TypedProgram,
+    TypedRepeat,
+)
 from composer.graph.visit import Visit, present, walk
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +224,7 @@ def _target(placed: _PlacedTie) -> tuple[str, str]:
 
 
 def _missing(node: str, parameter: str, known: Mapping[str, str], *, own: bool = False) -> _Mistake:
-    offered = near(parameter, known)
+    offered = suggest(parameter, known)
     listed = f"it has {', '.join(list(known)[:8])}" if known else "it has no parameters"
     hint = f"did you mean {' or '.join(offered)}?" if offered else listed
     return _Mistake(f"`{node}` has no parameter called `{parameter}`", hint, "unknown-parameter", own=own)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TypeAlias
 
 TOKEN = re.compile(r"\*+|[()|]|[^*()|]+")
-Piece: TypeAlias = "str | Choice"
+PatternPiece: TypeAlias = "str | Choice"
 """`*`, a text in which `?` is any character, or a choice."""
 
 
@@ -24,7 +24,7 @@ class Unbalanced(ValueError):
 class Choice:
     """One of several sequences of pieces."""
 
-    ways: tuple[tuple[Piece, ...], ...]
+    ways: tuple[tuple[PatternPiece, ...], ...]
 
 
 @cache
@@ -34,8 +34,8 @@ def parsed(pattern: str) -> Choice:
     Raises:
         Unbalanced: where its brackets do not match.
     """
-    outer: list[list[Piece]] = [[]]
-    inner: list[list[Piece]] | None = None
+    outer: list[list[PatternPiece]] = [[]]
+    inner: list[list[PatternPiece]] | None = None
     for token in TOKEN.findall(pattern):
         ways = outer if inner is None else inner
         match token:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-LONGEST = 64
+MAX_LETTERS = 64
 """Letters beyond which a word is no misspelled name."""
 
 
-def near(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
-    """The names that few slips away, nearest first; capitals do not count, and a word like no name gets nothing."""
+def suggest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
+    """Return the names that few slips away, nearest first; capitals do not count, and a word like no name gets nothing."""
     word = name.lower()
     allowed = _allowed(len(word))
     found: list[tuple[tuple[int, bool, bool], str]] = []
     for candidate in dict.fromkeys(names):
         spelling = candidate.lower()
-        if len(word) > LONGEST or abs(len(spelling) - len(word)) > allowed:
+        if len(word) > MAX_LETTERS or abs(len(spelling) - len(word)) > allowed:
             continue
         slips = _slips(word, spelling)
         if slips <= allowed:
@@ -26,14 +26,16 @@ def near(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
 
 
 def _allowed(letters: int) -> int:
-    """Slips forgiven in a word: two in a short one would reach most of the alphabet's words."""
+    """Return how many slips are forgiven in a word: two in a short one would reach most of the alphabet's words."""
     if letters < 2:
         return 0
     return 1 if letters < 7 else 2
 
 
 def _slips(a: str, b: str) -> int:
-    """Letters inserted, deleted, replaced or swapped with their neighbor on the way from a to b (optimal string alignment)."""
+    """Count the letters inserted, deleted, replaced or swapped with their neighbor on the way from a to
+    b (optimal string alignment).
+    """
     before: list[int] = []
     above = list(range(len(b) + 1))
     for i, letter in enumerate(a, start=1):

@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from composer.diagnostics import Diagnostic, Label, Span
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 from composer.language.yaml.events import UNREADABLE
-from composer.language.yaml.nodes import Clashes
+from composer.language.yaml.nodes import AmbiguousBlocks
 
 
 def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:
-    """A name that nothing has; where little is known here and none of it is near, all that is."""
+    """Diagnose a name that nothing has; where little is known here and none of it is near, all that is."""
     names = list(known)
-    if offered := near(name, names):
+    if offered := suggest(name, names):
         hint = f"did you mean {' or '.join(offered)}?"
     else:
         hint = f"known here: {', '.join(names)}" if 0 < len(names) <= 12 else ""
     return Diagnostic(code, f"there is no {what} called {quoted(name)}", span, hint=hint)
 
 
-def unknown_block(span: Span, name: str, known: Iterable[str], clashes: Clashes) -> list[Diagnostic]:
-    """A block that does not exist, or one that two files define."""
+def unknown_block(span: Span, name: str, known: Iterable[str], ambiguous_blocks: AmbiguousBlocks) -> list[Diagnostic]:
+    """Return a block that does not exist, or one that two files define."""
     if UNREADABLE in name:
         return []
-    if name not in clashes:
+    if name not in ambiguous_blocks:
         return [unknown("unknown-block", span, "block", name, known)]
-    labels = tuple(Label(place, "one of them") for place in clashes[name])
+    labels = tuple(Label(place, "one of them") for place in ambiguous_blocks[name])
     message = f"two of the files that are used here define `{name}`, each in its own way"
     return [Diagnostic("ambiguous", message, span, labels=labels, hint="rename one of them")]
 
 
 def missing_field(span: Span, kind: str, missing: Sequence[str]) -> Diagnostic:
-    """A block without fields that it needs."""
+    """Diagnose a block without fields that it needs."""
     wanted = " and ".join(f"`{name}`" for name in missing)
     hint = f"{{type: {kind}, {', '.join(f'{name}: …' for name in missing)}}}"
     return Diagnostic("missing-field", f"{kind} needs {wanted}", span, hint=hint)
 
 
 def quoted(text: str) -> str:
-    """What an author wrote, cut where it is long."""
+    """Quote what an author wrote, cut where it is long."""
     return f"`{text}`" if len(text) <= 40 else f"`{text[:40]}…`"

@@ -9,16 +9,16 @@ from composer.language.expressions.ast import Expression, RefPath
 BOOLEANS = {"true": True, "false": False}
 
 
-def what_is(expression: Expression, value: object) -> str:
-    """What a value is, by the name that stands in the recipe where there is one."""
+def describe_operand(expression: Expression, value: object) -> str:
+    """Describe a value, by the name that stands in the recipe where there is one."""
     if isinstance(expression, RefPath) and not (isinstance(value, str) or expression.text in BOOLEANS):
         return f"`{expression.text}` is {_class(value)}"
-    return kind(value)
+    return describe_value(value)
 
 
-def kind(value: object) -> str:
-    """What a value is, beginning with the value itself."""
-    return f"{shown(value)} is {_class(value)}"
+def describe_value(value: object) -> str:
+    """Describe a value, beginning with the value itself."""
+    return f"{format_value(value)} is {_class(value)}"
 
 
 def _class(value: object) -> str:
@@ -32,8 +32,8 @@ def _class(value: object) -> str:
     return "a block"
 
 
-def shown(value: object) -> str:
-    """A value as a recipe would write it."""
+def format_value(value: object) -> str:
+    """Return a value as a recipe would write it."""
     match value:
         case bool():
             return f"`{str(value).lower()}`"

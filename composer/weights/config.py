@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span
+from composer.language.composition.override import Override, read_override
 from composer.language.expressions.errors import ExpressionError
 from composer.language.expressions.evaluator import evaluate, evaluate_word
 from composer.language.expressions.parser import parse_expression
@@ -21,10 +22,10 @@ DEEPEST = 16
 """Objects and lists inside one another."""
 
 
-def settings(
-    checkpoints: YamlMapping, source: Source, params: Callable[[Sequence[str]], abc.Mapping[str, Any]]
-) -> tuple[str, ...]:
-    """What a `config.json` sets, as `PATH=VALUE`; `params` gives the values that the recipe's params then have.
+def overrides(
+    checkpoints: YamlMapping, source: Source, params: Callable[[Sequence[Override]], abc.Mapping[str, Any]]
+) -> tuple[Override, ...]:
+    """Return what a `config.json` sets; `params` gives the values that the recipe's params then have.
 
     Raises:
         RecipeError: where it is for another model, or says what no one here knows.
@@ -40,12 +41,13 @@ def settings(
     if reader.diagnostics:
         raise RecipeError(reader.diagnostics)
     wrong: list[Diagnostic] = list(_unknown(config, published, source, value.key.span))
-    said = [f"{one.path}={text}" for one in config.settings if (text := _value(one, published, source, wrong)) is not None]
+    values = ((one.path, _value(one, published, source, wrong)) for one in config.settings)
+    found = tuple(read_override(f"{path}={value}") for path, value in values if value is not None)
     if wrong:
         raise RecipeError(wrong)
-    if wrong := list(_broken(config, published, source, params(said))):
+    if wrong := list(_broken(config, published, source, params(found))):
         raise RecipeError(wrong)
-    return tuple(said)
+    return found
 
 
 def parsed(source: Source) -> dict[str, Any]:

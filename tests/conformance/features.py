@@ -150,7 +150,7 @@ def _of_definition(definition: recipe.Definition) -> Iterator[str]:
 def _of_loss(loss: recipe.LossDecl, optional: set[str]) -> Iterator[str]:
     assert loss.what is not None
     yield "loss:of numbers" if loss.what.part.kind == "scalar" else "loss:by type"
-    edges = loss.what.settings.edges
+    edges = loss.what.options.edges
     yield from ["loss:of several"] * (len(edges[0].references or ()) > 1)
     yield from ["loss:by port"] * any(edge.port for edge in edges)
     yield from ["loss:of an optional input"] * any(item.text in optional for item in below(edges) if isinstance(item, RefPath))
@@ -255,7 +255,7 @@ def _of_region(region: recipe.GroupDecl | recipe.RepeatDecl | recipe.ScanDecl) -
         yield "node:group"
         yield from ["node:group in a group"] * any(isinstance(what, recipe.GroupDecl) for what in inner)
         yield from ["outputs:of a group"] * (len(region.body.outputs) > 1)
-        yield from ["edge:of a group"] * bool(region.settings.edges and region.settings.edges[0].port)
+        yield from ["edge:of a group"] * bool(region.options.edges and region.options.edges[0].port)
         return
     if isinstance(region, recipe.ScanDecl):
         return
@@ -290,11 +290,11 @@ def _of_nodes(body: recipe.GraphBody, around: set[str]) -> Iterator[str]:
                 yield "node:block"
             case None:
                 continue
-        settings = node.what.settings
-        for item in below(settings.edges):
+        options = node.what.options
+        for item in below(options.edges):
             if isinstance(item, RefPath) and item.steps[0].name in around - here - {"input"}:
                 yield "edge:from around"
-        if isinstance(settings.tie, RefPath) and settings.tie.steps[0].name in around:
+        if isinstance(options.tie, RefPath) and options.tie.steps[0].name in around:
             yield "tie:around"
         for what in [node.what, *(entry.value.what for entry in getattr(node.what, "fields", ()) if slot(entry.value))]:
             if isinstance(what, recipe.GroupDecl | recipe.RepeatDecl | recipe.ScanDecl):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from blocks.core import Look
-from blocks.core.look import Look
 from composer.draw.diagram import (
     Branches,
     DiagramEdge,

@@ -63,7 +63,7 @@ outputs: {b: b, c: c}
 
 
 def outputs(recipe: composer.Recipe, state: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-    """What the model gives for fixed inputs, with these weights."""
+    """Return what the model gives for fixed inputs, with these weights."""
     model = recipe.compile().double().eval()
     model.load_state_dict(state)
     torch.manual_seed(0)

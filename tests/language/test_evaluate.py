@@ -26,7 +26,7 @@ def value(text: str) -> object:
 
 
 def refusal(text: str) -> tuple[str, str]:
-    """The code, and the characters under the caret."""
+    """Return the code, and the characters under the caret."""
     with pytest.raises(ExpressionError) as refused:
         value(text)
     diagnostic = refused.value.diagnostic

@@ -18,13 +18,13 @@ PYTHON = {
 
 
 def scalar(text: str, column: int = 1, line: int = 1) -> YamlScalar:
-    """A plain scalar at a place of a file."""
+    """Return a plain scalar at a place of a file."""
     source = Source("r.yaml", "\n" * (line - 1) + " " * (column - 1) + text)
     return YamlScalar(text, Span(source, line, column, line, column + len(text)))
 
 
 def shape(tree: Expression | Slice | None) -> object:
-    """A tree as nested tuples."""
+    """Return a tree as nested tuples."""
     match tree:
         case Number(value=value):
             return value
@@ -42,7 +42,7 @@ def shape(tree: Expression | Slice | None) -> object:
 
 
 def python_shape(tree: ast.expr) -> object:
-    """The same tuples from Python's own parser."""
+    """Return the tree as nested tuples from Python's own parser."""
     match tree:
         case ast.Constant(value=value):
             return value
@@ -67,7 +67,7 @@ def python_shape(tree: ast.expr) -> object:
 
 
 def written(chance: random.Random, depth: int) -> str:
-    """A random expression that both grammars have, with few brackets, so that precedence decides."""
+    """Return a random expression that both grammars have, with few brackets, so that precedence decides."""
     if depth == 0:
         return chance.choice(["a", "b", "7", "0.5", "2e3", "f(a)", "g()"])
     parts = [written(chance, depth - 1) for _ in range(3)]

@@ -29,13 +29,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def load(folder: Path, text: str) -> composer.Recipe:
-    """A recipe of the folder."""
+    """Return a recipe of the folder."""
     (folder / "top.yaml").write_text(text, encoding="utf-8")
     return composer.load(folder / "top.yaml")
 
 
 def written_out(text: str) -> str:
-    """What the composer makes of a recipe that extends none."""
+    """Return what the composer makes of a recipe that extends none."""
     return composer.load(text).expand()
 
 
@@ -112,3 +112,73 @@ def test_a_long_chain_is_refused(folder: Path) -> None:
     (found,) = composer.load(folder / "r0.yaml").check()
     assert found.code == "too-deep"
     assert Path(found.span.source.name).name == "r19.yaml"
+
+
+def cycle(folder: Path, text: str, **files: str) -> list[tuple[str, str, str, list[str]]]:
+    """The circles that are reported, each with its file and the files of its labels."""
+    for name, content in files.items():
+        (folder / f"{name}.yaml").write_text(content, encoding="utf-8")
+    found = [each for each in load(folder, text).check() if each.code.endswith("-cycle")]
+    return [
+        (each.code, each.message, Path(each.span.source.name).name, [Path(label.span.source.name).name for label in each.labels])
+        for each in found
+    ]
+
+
+TAIL = "inputs: {x: 'float[batch, 8]'}\ngraph: {a: tanh}\n"
+
+
+def test_a_circle_is_the_same_in_whichever_order_its_files_are_named(folder: Path) -> None:
+    """Two files that use one another, where the recipe names both."""
+    files = {"a": f"recipe: a\nuses: b.yaml\n{TAIL}", "b": f"recipe: b\nuses: a.yaml\n{TAIL}"}
+    expected = [("uses-cycle", "a.yaml is used by what it uses itself", "b.yaml", ["top.yaml"])]
+    for order in ("a.yaml, b.yaml", "b.yaml, a.yaml"):
+        assert cycle(folder, f"recipe: top\nuses: [{order}]\n{TAIL}", **files) == expected
+
+
+def test_a_circle_is_told_by_what_its_files_do(folder: Path) -> None:
+    """One extends what uses it, whichever of the two the recipe names first."""
+    files = {"a": f"recipe: a\nuses: b.yaml\n{TAIL}", "b": "recipe: b\nextends: a.yaml\n"}
+    expected = [("extends-cycle", "a.yaml is extended by what it uses itself", "b.yaml", ["top.yaml"])]
+    for order in ("a.yaml, b.yaml", "b.yaml, a.yaml"):
+        assert cycle(folder, f"recipe: top\nuses: [{order}]\n{TAIL}", **files) == expected
+
+
+def test_a_mistake_in_a_file_that_two_others_use_is_reported_once(folder: Path) -> None:
+    """Since it is one."""
+    for name in "ab":
+        (folder / f"{name}.yaml").write_text(f"recipe: {name}\nuses: c.yaml\n{TAIL}", encoding="utf-8")
+    (folder / "c.yaml").write_text(f"recipe: c\nrecipe: c\n{TAIL}", encoding="utf-8")
+    found = load(folder, f"recipe: top\nuses: [a.yaml, b.yaml]\n{TAIL}").check()
+    assert [each.code for each in found if each.severity == "error"] == ["duplicate-key"]
+
+
+def test_a_file_beside_that_a_name_meant_is_offered(folder: Path) -> None:
+    """Beside the recipe that names it, wherever one is."""
+    for key in ("extends", "uses"):
+        (found, *_) = load(folder, f"recipe: top\n{key}: base\n{TAIL}").check()
+        assert (found.code, found.hint) == ("unknown-recipe", "did you mean base.yaml?")
+
+
+@pytest.mark.parametrize("name", ["./base.yaml", "below/../base.yaml", ".\\base.yaml", "below\\..\\base.yaml"])
+def test_a_path_may_be_written_in_any_way(folder: Path, name: str) -> None:
+    """Of any system."""
+    assert load(folder, f"recipe: base\nextends: {name}\n").expand() == written_out(BASE)
+
+
+def test_a_file_without_ending_is_no_recipe_of_the_zoo(folder: Path) -> None:
+    """With a folder before it, it is a path."""
+    (folder / "gpt2").write_text(BASE, encoding="utf-8")
+    assert load(folder, "recipe: base\nextends: ./gpt2\n").expand() == written_out(BASE)
+
+
+def test_a_chain_is_too_long_whatever_shorter_way_there_is(folder: Path) -> None:
+    """The last of a long chain is near as well."""
+    for number in range(25):
+        (folder / f"r{number}.yaml").write_text(f"recipe: r{number}\nuses: r{number + 1}.yaml\n{TAIL}", encoding="utf-8")
+    (folder / "r25.yaml").write_text(f"recipe: r25\n{TAIL}", encoding="utf-8")
+    places = set()
+    for order in ("r0.yaml, r24.yaml", "r24.yaml, r0.yaml"):
+        found = load(folder, f"recipe: top\nuses: [{order}]\n{TAIL}").check()
+        places |= {Path(each.span.source.name).name for each in found if each.code == "too-deep"}
+    assert places == {"r18.yaml"}

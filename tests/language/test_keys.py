@@ -14,8 +14,8 @@ import composer
 from blocks.core import standard
 from composer.graph.unparse.expanded_recipe import WRITERS
 from composer.json_schema import schema
-from composer.language.recipe.keys import KEYS, TABLE, Content, Key, Place, Writer
-from composer.language.recipe.parser import NEEDED
+from composer.language.recipe.keys import KEYS, TABLE, KeyContent, KeyPlace, KeyRow, KeyWriter
+from composer.language.recipe.parser import MISSING
 from composer.language.recipe.schema_fragments import TEXT
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
@@ -25,14 +25,14 @@ license: MIT
 inputs: {x: "float[batch, 8]"}
 graph: {a: {type: linear, out: 8}}
 """
-LICENSE = Key("license", ("recipe", "block"), "under which terms it may be used", "text", TEXT, "recipe.load", "verbatim")
+LICENSE = KeyRow("license", ("recipe", "block"), "under which terms it may be used", "text", TEXT, "recipe.load", "verbatim")
 
 
 @pytest.mark.parametrize("key", TABLE, ids=lambda key: f"{key.name} of {', '.join(key.places)}")
-def test_every_column_of_every_key_leads_somewhere(key: Key) -> None:
+def test_every_column_of_every_key_leads_somewhere(key: KeyRow) -> None:
     """To a place, a merge rule, a writer, a schema, a function and words."""
-    assert key.places and set(key.places) <= set(get_args(Place))
-    assert key.content in get_args(Content) and key.writer in get_args(Writer)
+    assert key.places and set(key.places) <= set(get_args(KeyPlace))
+    assert key.content in get_args(KeyContent) and key.writer in get_args(KeyWriter)
     assert key.doc and key.doc[-1] not in ".:,"
     assert callable(resolve_name(f"composer.{key.parser}"))
     Draft202012Validator.check_schema(key.schema)
@@ -46,7 +46,7 @@ def test_no_key_has_two_rows_for_one_place() -> None:
 def test_what_is_computed_has_a_writer_and_what_is_required_a_message() -> None:
     """Of the keys of a recipe."""
     assert {key.name for key in KEYS["recipe"].values() if key.writer == "computed"} == WRITERS.keys()
-    assert {key.name for key in KEYS["recipe"].values() if key.required} == NEEDED.keys()
+    assert {key.name for key in KEYS["recipe"].values() if key.required} == MISSING.keys()
 
 
 def test_the_page_says_of_each_key_what_the_table_says() -> None:

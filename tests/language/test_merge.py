@@ -5,7 +5,8 @@ import pytest
 from blocks.core import standard
 from composer.diagnostics import Source, full
 from composer.language.composition.merge import merge
-from composer.language.composition.overrides import assign
+from composer.language.composition.override import read_override
+from composer.language.composition.overrides import with_overrides
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
 from composer.language.yaml.writer import YamlData, data_of, write
@@ -37,14 +38,14 @@ init:
 
 
 def base() -> YamlMapping:
-    """The recipe above, read."""
+    """Return the recipe above, read."""
     root = read(Source("base.yaml", BASE)).root
     assert root is not None
     return root
 
 
 def merged(change: str) -> YamlData:
-    """What comes of a change written as YAML."""
+    """Return what comes of a change written as YAML."""
     root = read(Source("change.yaml", change)).root
     assert root is not None
     together, wrong = merge(base(), root, standard())
@@ -53,7 +54,7 @@ def merged(change: str) -> YamlData:
 
 
 def at(data: YamlData, path: str) -> YamlData:
-    """The value at a path of keys."""
+    """Return the value at a path of keys."""
     for step in path.split("/"):
         assert isinstance(data, dict)
         data = data[step]
@@ -61,12 +62,12 @@ def at(data: YamlData, path: str) -> YamlData:
 
 
 def with_set(*arguments: str) -> Document:
-    """The recipe with `--set` arguments."""
-    return assign(Document(Source("base.yaml", BASE), base(), ()), arguments, standard())
+    """Return the recipe with `--set` arguments."""
+    return with_overrides(Document(Source("base.yaml", BASE), base(), ()), map(read_override, arguments), standard())
 
 
 def after(*arguments: str) -> YamlData:
-    """Its data, where all of the arguments are right."""
+    """Return its data, where all of the arguments are right."""
     document = with_set(*arguments)
     assert not [each for each in document.diagnostics if each.severity == "error"], [*map(full, document.diagnostics)]
     assert document.root is not None
@@ -74,7 +75,7 @@ def after(*arguments: str) -> YamlData:
 
 
 def mistake(*arguments: str) -> tuple[str, int, str]:
-    """Code, column and message of the one mistake in the arguments."""
+    """Return the code, the column and the message of the one mistake in the arguments."""
     (found,) = with_set(*arguments).diagnostics
     assert found.span.source.name == "--set"
     return found.code, found.span.column, found.message
@@ -201,7 +202,9 @@ def test_unwritten_slot_takes_the_type_of_its_default() -> None:
     """`activation` of a gated_ffn is silu where nothing is written; a path into it says so."""
     text = "recipe: r\ngraph: {ffn: {type: gated_ffn, hidden: 4}}"
     root = read(Source("base.yaml", text)).root
-    document = assign(Document(Source("b", text), root, ()), ["ffn.activation.trainable=false"], standard())
+    document = with_overrides(
+        Document(Source("b", text), root, ()), map(read_override, ["ffn.activation.trainable=false"]), standard()
+    )
     assert document.root is not None
     assert at(data_of(document.root), "graph/ffn/activation") == {"type": "silu", "trainable": "false"}
 
@@ -255,9 +258,9 @@ def test_name_of_a_param_and_a_node_is_ambiguous() -> None:
     """It must be said which is meant; a longer path may tell."""
     text = BASE.replace("  norm: layernorm", "  curve: layernorm").replace("[norm", "[curve")
     document = Document(Source("base.yaml", text), read(Source("base.yaml", text)).root, ())
-    (wrong,) = assign(document, ["curve=relu"], standard()).diagnostics
+    (wrong,) = with_overrides(document, map(read_override, ["curve=relu"]), standard()).diagnostics
     assert (wrong.code, wrong.hint) == ("ambiguous", "write params.curve or graph.curve")
-    changed = assign(document, ["curve.eps=1e-3"], standard())
+    changed = with_overrides(document, map(read_override, ["curve.eps=1e-3"]), standard())
     assert changed.root is not None
     assert at(data_of(changed.root), "graph/curve") == {"type": "layernorm", "eps": "1e-3"}
 

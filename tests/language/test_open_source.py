@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from composer.diagnostics import RecipeError
-from composer.language.source_file import open_source
+from composer.language.source_file import MAX_FILE_BYTES, form_of, open_source
 
 
 def refusal(path: Path) -> tuple[str, int, int]:
@@ -43,7 +43,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_of_more_than_4_mb_is_refused(tmp_path: Path) -> None:
     """Before it is decoded."""
     path = tmp_path / "r.yaml"
-    path.write_bytes(b"#" * (4 * 2**20 + 1))
+    path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     assert refusal(path)[0] == "too-large"
 
 
@@ -53,3 +53,27 @@ def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert refusal(tmp_path / "pipe")[0] == "not-a-file"
     assert refusal(Path("/dev/zero"))[0] == "not-a-file"
+
+
+@pytest.mark.parametrize(
+    ("source", "form"),
+    [
+        ("gpt2", "name"),
+        ("mine", "name"),
+        ("mine.yaml", "path"),
+        ("mine.yml", "path"),
+        ("./mine", "path"),
+        ("../mine", "path"),
+        ("dir/mine", "path"),
+        ("/home/me/mine.yaml", "path"),
+        ("dir\\mine.yaml", "path"),
+        ("dir\\mine", "path"),
+        ("C:\\recipes\\mine.yaml", "path"),
+        ("C:mine", "path"),
+        ("recipe: mine\n", "text"),
+        ("recipe: mine\nextends: dir/mine.yaml\n", "text"),
+    ],
+)
+def test_a_recipe_is_a_name_a_path_or_a_text(source: str, form: str) -> None:
+    """By its form alone, so that no file that happens to be there changes what a word means."""
+    assert form_of(source) == form

@@ -55,7 +55,7 @@ def test_check_picture_diff_and_weights_agree_on_what_a_pattern_names(pattern: s
 
 
 def translated(pattern: str) -> re.Pattern[str]:
-    """The same as a regular expression, which says the meaning in four replacements and may take forever."""
+    """Return the pattern as a regular expression, which says the meaning in four replacements and may take forever."""
     special = {"*": ".*", "?": ".", "(": "(?:", ")": ")", "|": "|"}
     return re.compile("".join(special.get(character, re.escape(character)) for character in pattern))
 

@@ -12,12 +12,12 @@ import yaml
 import composer
 from composer.diagnostics import Source, Span
 from composer.language.composition.locator import Locator
-from composer.language.composition.override_syntax import Unsettable, read_assignment, written
+from composer.language.composition.override import read_override, to_text
 from composer.language.patterns import Unbalanced, matches
 from composer.language.recipe.free_names import identifiers
 from composer.language.recipe.parser import parse
 from composer.language.recipe.type_syntax import axes_of
-from composer.language.wording import kind, shown
+from composer.language.wording import describe_value, format_value
 from composer.language.yaml.flow_style import balance
 from composer.language.yaml.nodes import YamlMapping, YamlScalar
 from composer.language.yaml.reader import read
@@ -36,7 +36,7 @@ def root_of(text: str) -> YamlMapping:
 
 
 def as_regex(pattern: str) -> re.Pattern[str]:
-    """The same pattern for Python's own matcher."""
+    """Return the pattern for Python's own matcher."""
     return re.compile("".join({"*": ".*", "?": ".", ".": r"\."}.get(sign, sign) for sign in pattern))
 
 
@@ -89,8 +89,8 @@ def test_balance_counts_brackets_that_stay_open(text: str, open_: int) -> None:
 )
 def test_values_are_shown_as_a_recipe_writes_them(value: object, said: str) -> None:
     """With what they are behind."""
-    assert shown(value) == said
-    assert kind(value).startswith(f"{said} is a ")
+    assert format_value(value) == said
+    assert describe_value(value).startswith(f"{said} is a ")
 
 
 # -- settings
@@ -99,14 +99,13 @@ def test_values_are_shown_as_a_recipe_writes_them(value: object, said: str) -> N
 @pytest.mark.parametrize("value", [None, True, 6, 0.25, [1, 2], {"type": "relu"}, {"a": ["x, y", 'say "no"', "b\\c"]}])
 def test_python_value_comes_back_from_what_is_written(value: object) -> None:
     """Read by PyYAML, which knows types."""
-    assert yaml.safe_load(written(value)) == value
+    assert yaml.safe_load(to_text(value)) == value
 
 
 def test_setting_is_read_with_the_place_of_each_step() -> None:
     """And of its value, as it stands in the argument."""
     argument = "layers.attn.mask=window(4)"
-    found = read_assignment(Source("--set", argument), [])
-    assert found is not None
+    found = read_override(argument)
     assert isinstance(found.value, YamlScalar)
     for piece, text in zip([*found.path, found.value], ["layers", "attn", "mask", "window(4)"], strict=True):
         assert argument[piece.span.column - 1 : piece.span.end_column - 1] == text == piece.text
@@ -115,9 +114,9 @@ def test_setting_is_read_with_the_place_of_each_step() -> None:
 @pytest.mark.parametrize(("argument", "code"), [("n_layers", "assignment"), ("=6", "assignment"), ("n_layers=", "empty-value")])
 def test_what_sets_nothing_is_refused(argument: str, code: str) -> None:
     """Before any recipe is looked at."""
-    with pytest.raises(Unsettable) as refused:
-        read_assignment(Source("--set", argument), [])
-    assert refused.value.diagnostic.code == code
+    override = read_override(argument)
+    assert override.value is None
+    assert [each.code for each in override.diagnostics] == [code]
 
 
 @pytest.mark.parametrize(
@@ -130,9 +129,9 @@ def test_what_sets_nothing_is_refused(argument: str, code: str) -> None:
 )
 def test_setting_is_found_in_the_recipe(setting: str, change: dict[str, object]) -> None:
     """By the name of a param, by a full path, or by a path from a node on."""
-    one = read_assignment(Source("--set", setting), [])
-    assert one is not None and GPT2.document.root is not None
-    assert data_of(Locator(GPT2.document.root, GPT2.library).change(one)) == change
+    override = read_override(setting)
+    assert override.value is not None and GPT2.document.root is not None
+    assert data_of(Locator(GPT2.document.root, GPT2.library).change(override.path, override.value)) == change
 
 
 # -- parsing

@@ -47,7 +47,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def data(node: YamlNode | None) -> object:
-    """A node as plain Python data."""
+    """Return a node as plain Python data."""
     match node:
         case YamlMapping():
             return {entry.key.text: data(entry.value) for entry in node}
@@ -59,7 +59,7 @@ def data(node: YamlNode | None) -> object:
 
 
 def scalars(node: YamlNode) -> Iterator[YamlScalar]:
-    """Every key and value below a node."""
+    """Yield every key and value below a node."""
     match node:
         case YamlMapping():
             for entry in node:
@@ -73,7 +73,7 @@ def scalars(node: YamlNode) -> Iterator[YamlScalar]:
 
 
 def refused(text: str) -> tuple[str, int, int]:
-    """Code, line and column of the one thing wrong with a text."""
+    """Return the code, the line and the column of the one thing wrong with a text."""
     (diagnostic,) = read(Source("r.yaml", text)).diagnostics
     return diagnostic.code, diagnostic.span.line, diagnostic.span.column
 

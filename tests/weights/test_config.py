@@ -97,7 +97,7 @@ def with_config(recipe: str, config: Any) -> composer.Recipe:
 
 def set_in(recipe: str, config: dict[str, Any]) -> dict[str, str]:
     """What a `config.json` sets, by path."""
-    pairs = (setting.partition("=") for setting in with_config(recipe, config).settings)
+    pairs = (str(override).partition("=") for override in with_config(recipe, config).overrides)
     return {path: value for path, _, value in pairs}
 
 

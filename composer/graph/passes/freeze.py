@@ -79,7 +79,7 @@ class _Freezer:
         """A group that never reads the input it was implicitly given is not wired to it. Of a recipe used as a block, what
         only its losses read stays behind.
         """
-        if builder.lent:
+        if builder.in_used_recipe:
             builder.nodes = _read(builder)
         for node in builder.nodes.values():
             wire = node.wires.get("input")

@@ -15,7 +15,7 @@ from composer.graph.passes.expand.error_report import labels
 from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram
 from composer.graph.visit import Visit, every_node, every_pass, walk
 from composer.language.patterns import matches
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 
 LARGE = 1000
 """Words of a vocabulary from which on its matrix is a large part of the work."""
@@ -90,7 +90,7 @@ def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
     """A pattern of `init` that no parameter's name matches."""
     for pattern, _, _, span in typed.program.init:
         if not any(matches(pattern, name) for name in _names(typed)):
-            offered = near(pattern, _names(typed))
+            offered = suggest(pattern, _names(typed))
             hint = f"did you mean {' or '.join(offered)}?" if offered else ""
             yield Diagnostic("unused-init", "no parameter matches this pattern", span, "warning", hint=hint)
 

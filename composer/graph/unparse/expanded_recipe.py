@@ -18,7 +18,7 @@ from composer.graph.unparse.checkpoint_rules import published
 from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, edges, reference, references
 from composer.graph.unparse.fold_passes import Unlike, fold
 from composer.language.recipe.ast import InputDecl
-from composer.language.recipe.keys import KEYS, LANGUAGE, Key, Place
+from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
 from composer.language.yaml.nodes import YamlScalar
 from composer.language.yaml.writer import Remark, YamlData, write
 from composer.memo import Memo
@@ -32,7 +32,7 @@ def unparse(typed: TypedProgram) -> str:
     return write({name: value for name, value in values.items() if value is not None})
 
 
-def _written(key: Key, typed: TypedProgram) -> YamlData | None:
+def _written(key: KeyRow, typed: TypedProgram) -> YamlData | None:
     """Return what is written under a key of the recipe; None where the key is left out."""
     match key.writer:
         case "verbatim":
@@ -115,7 +115,7 @@ def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
             assert_never(node)
 
 
-def _in_order(place: Place, text: dict[str, YamlData]) -> dict[str, YamlData]:
+def _in_order(place: KeyPlace, text: dict[str, YamlData]) -> dict[str, YamlData]:
     """What is written for a node, in the order of the keys of its place."""
     return {name: text[name] for name in KEYS[place] if name in text}
 

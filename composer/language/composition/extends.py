@@ -2,157 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from functools import partial
 
 from blocks.core import Library
-from composer.diagnostics import Diagnostic, Label, RecipeError, Source
+from composer.diagnostics import Diagnostic
 from composer.language.composition.merge import merge
-from composer.language.composition.uses import Used, blocks_of, taken_in
-from composer.language.yaml.nodes import Document, YamlEntry, YamlList, YamlMapping, YamlScalar
-from composer.language.yaml.reader import read
-
-CHAIN = 20
-"""Recipes that may stand over one another."""
-FILES = 100
-"""Files that one recipe may be made of."""
-
-Opener = Callable[[str], Source]
-"""The text of a recipe, by its name in the zoo or by its path from the folder of the outermost recipe."""
+from composer.language.composition.named_files import NamedFiles, Opener, RecipeFile, read_files
+from composer.language.composition.uses import UsedBlock, used_blocks, with_used_blocks
+from composer.language.yaml.nodes import Document, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.memo import Memo
 
 
-def extend(document: Document, library: Library, opener: Opener) -> Document:
-    """The document with what it extends below it, and with the blocks that it uses among its own; every key and value keeps the
-    place where it was written.
+def compose(document: Document, library: Library, opener: Opener) -> Document:
+    """Return a document with what it extends below it, and with the blocks that it uses among its own.
 
-    Paths lead from the recipe that they stand in, to files below the folder of the outermost one.
+    Every key and value keeps the place where it was written. Paths lead on from the recipe that they stand in, to files below
+    the folder of the outermost one.
     """
-    return _Composition(library, opener, document.source).document(document, PurePosixPath())
+    files = read_files(document, opener)
+    return _Composition(files, library, Memo()).of(files.outermost)
 
 
 class _Composition:
-    """One run of `extend`: the files on the way to the one that is being read."""
+    """Each of some files, composed once, as often as it is named."""
 
-    def __init__(self, library: Library, opener: Opener, outermost: Source) -> None:
-        self.library, self.opener = library, opener
-        self.way: dict[str, YamlScalar | None] = {}
-        """What is being read, the outermost first, each with the place that names it."""
-        self.done: dict[str, Document] = {}
-        """What has been read, with all that is below it."""
-        if is_path(outermost.name):
-            self.way[PurePath(outermost.name).name] = None
+    def __init__(self, files: NamedFiles, library: Library, composed: Memo[RecipeFile, Document]) -> None:
+        self.files, self.library, self.composed = files, library, composed
 
-    def document(self, document: Document, folder: PurePosixPath) -> Document:
-        """A recipe of the folder, with all that is below it and the blocks that it uses."""
-        document = self._with_blocks(document, folder)
+    def of(self, file: RecipeFile) -> Document:
+        """Return one of the files with all that is below it, and the blocks that it uses."""
+        return self.composed.get(file, partial(self._of, file))
+
+    def _of(self, file: RecipeFile) -> Document:
+        document = self._with_used_blocks(file, self.files.documents[file])
         root = document.root
         entry = root.entry("extends") if root is not None else None
         if root is None or entry is None:
             return document
         own = YamlMapping(tuple(each for each in root if each is not entry), root.span)
-        try:
-            base = self._base(entry, own, folder)
-        except _Refused as refused:
-            return Document(document.source, None, (*document.diagnostics, refused.diagnostic))
+        base = self._base(file, entry, own)
+        if isinstance(base, Diagnostic):
+            return Document(document.source, None, (*document.diagnostics, base))
         diagnostics = (*document.diagnostics, *base.diagnostics)
         if base.root is None:
             return Document(document.source, None, diagnostics)
         below = YamlMapping(tuple(each for each in base.root if each.key.text != "recipe"), root.span)
         merged, wrong = merge(below, own, self.library)
-        first = [each for each in merged if each.key.text == "recipe"]
-        entries = (*first, *(each for each in merged if each.key.text != "recipe"))
-        clashes = {**base.clashes, **document.clashes}
-        return Document(document.source, YamlMapping(entries, root.span), (*diagnostics, *wrong), clashes)
+        name = [each for each in merged if each.key.text == "recipe"]
+        entries = (*name, *(each for each in merged if each.key.text != "recipe"))
+        ambiguous_blocks = {**base.ambiguous_blocks, **document.ambiguous_blocks}
+        return Document(document.source, YamlMapping(entries, root.span), (*diagnostics, *wrong), ambiguous_blocks)
 
-    def _base(self, entry: YamlEntry, own: YamlMapping, folder: PurePosixPath) -> Document:
-        """What a recipe extends."""
+    def _base(self, file: RecipeFile, entry: YamlEntry, own: YamlMapping) -> Document | Diagnostic:
+        """Return what a recipe extends, or why it extends nothing."""
         if "recipe" not in own:
             message = "a recipe begins with its name, even if it extends another"
-            hint = "write `recipe: my_model` as the first line"
-            raise _Refused(Diagnostic("missing-key", message, entry.key.span, hint=hint))
+            return Diagnostic("missing-key", message, entry.key.span, hint="write `recipe: my_model` as the first line")
         if not isinstance(entry.value, YamlScalar):
-            hint = "such as `extends: gpt2`"
-            raise _Refused(Diagnostic("value-form", "`extends` names one recipe", entry.value.span, hint=hint))
-        return self._opened(entry.value, folder, "extend")
+            return Diagnostic("value-form", "`extends` names one recipe", entry.value.span, hint="such as `extends: gpt2`")
+        return self._named(file, entry.value)
 
-    def _with_blocks(self, document: Document, folder: PurePosixPath) -> Document:
-        """A recipe with the blocks of the files that it uses among its own."""
+    def _with_used_blocks(self, file: RecipeFile, document: Document) -> Document:
+        """Return a recipe with the blocks of the files that it uses among its own."""
         root = document.root
         entry = root.entry("uses") if root is not None else None
         if root is None or entry is None:
             return document
-        diagnostics, used = list(document.diagnostics), list[Used]()
-        for name in entry.value.items if isinstance(entry.value, YamlList) else (entry.value,):
-            try:
-                if not isinstance(name, YamlScalar):
-                    message = "`uses` lists files, or recipes of the zoo"
-                    raise _Refused(Diagnostic("value-form", message, name.span, hint="such as `uses: [blocks.yaml, vit]`"))
-                other = self._opened(name, folder, "use")
-                diagnostics.extend(other.diagnostics)
-                if other.root is not None:
-                    found, wrong = blocks_of(name, other.root)
-                    used.extend(found)
-                    diagnostics.extend(wrong)
-            except _Refused as refused:
-                diagnostics.append(refused.diagnostic)
-        blocks, clashes, wrong = taken_in(root.entry("blocks"), used, entry.key.span)
+        diagnostics, used = list(document.diagnostics), list[UsedBlock]()
+        for item in entry.value.items if isinstance(entry.value, YamlList) else (entry.value,):
+            other = self._used(file, item)
+            if isinstance(other, Diagnostic):
+                diagnostics.append(other)
+                continue
+            diagnostics.extend(other.diagnostics)
+            if other.root is not None and isinstance(item, YamlScalar):
+                found, wrong = used_blocks(item, other.root)
+                used.extend(found)
+                diagnostics.extend(wrong)
+        blocks, ambiguous_blocks, wrong = with_used_blocks(root.entry("blocks"), used, entry.key.span)
         diagnostics.extend(wrong)
         entries = (each for each in root if each is not entry and each.key.text != "blocks")
-        return Document(document.source, YamlMapping((*entries, blocks), root.span), tuple(diagnostics), clashes)
+        return Document(document.source, YamlMapping((*entries, blocks), root.span), tuple(diagnostics), ambiguous_blocks)
 
-    def _opened(self, value: YamlScalar, folder: PurePosixPath, verb: str) -> Document:
-        """Another recipe, with all that is below it."""
-        text = value.text.replace("\\", "/")
-        name, below = text, folder
-        if is_path(text):
-            path = _inside(value, folder / text)
-            name, below = str(path), path.parent
-        if name in self.way:
-            place = self.way[name]
-            past = "extended" if verb == "extend" else "used"
-            labels = (Label(place.span, f"{past} here first"),) if place is not None else ()
-            message = f"{value.text} is {past} by what it {verb}s itself"
-            if verb == "extend":
-                raise _Refused(Diagnostic("extends-cycle", message, value.span, labels=labels))
-            raise _Refused(Diagnostic("uses-cycle", message, value.span, labels=labels))
-        if len(self.way) == CHAIN:
-            raise _Refused(Diagnostic("too-deep", f"more than {CHAIN} recipes {verb} one another", value.span))
-        if name not in self.done:
-            if len(self.done) == FILES:
-                raise _Refused(Diagnostic("too-deep", f"a recipe is made of at most {FILES} files", value.span))
-            try:
-                source = self.opener(name)
-            except RecipeError as error:
-                found = error.diagnostics[0]
-                raise _Refused(Diagnostic(found.code, f"{value.text}: {found.message}", value.span, hint=found.hint)) from None
-            self.way[name] = value
-            self.done[name] = self.document(read(source), below)
-            del self.way[name]
-        return self.done[name]
+    def _used(self, file: RecipeFile, item: YamlNode) -> Document | Diagnostic:
+        if isinstance(item, YamlScalar):
+            return self._named(file, item)
+        message, hint = "`uses` lists files, or recipes of the zoo", "such as `uses: [blocks.yaml, vit]`"
+        return Diagnostic("value-form", message, item.span, hint=hint)
 
-
-class _Refused(Exception):
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        self.diagnostic = diagnostic
-
-
-def is_path(text: str) -> bool:
-    """Whether a recipe is named by where it lies, and not by its name in the zoo."""
-    return text.endswith((".yaml", ".yml")) or "/" in text
-
-
-def _inside(value: YamlScalar, path: PurePath) -> PurePosixPath:
-    """The path without `.` and `..`, which must not leave the folder of the outermost recipe."""
-    steps: list[str] = []
-    whole = PurePosixPath(path).is_absolute() or PureWindowsPath(value.text).drive
-    for step in PurePosixPath(path).parts:
-        if step == ".." and steps:
-            steps.pop()
-        elif step == ".." or whole:
-            message = f"{value.text} is outside the folder of the recipe"
-            raise _Refused(
-                Diagnostic("outside-folder", message, value.span, hint="use a file in the folder of the recipe or below it")
-            )
-        else:
-            steps.append(step)
-    return PurePosixPath(*steps)
+    def _named(self, file: RecipeFile, name: YamlScalar) -> Document | Diagnostic:
+        """Return another recipe with all that is below it, or why it is none."""
+        link = self.files.links[file].get(name)
+        return self.of(link.target) if link is not None else self.files.refused[name]

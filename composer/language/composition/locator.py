@@ -8,7 +8,7 @@ from blocks.core import Library, Part, fields
 from blocks.core.fields import SlotOf
 from composer.diagnostics import Diagnostic, Source, Span
 from composer.language.composition.merge import Merger, is_deleted
-from composer.language.composition.override_syntax import Assignment, Unsettable
+from composer.language.composition.override import OverrideError
 from composer.language.expressions.ast import Number, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.definitions import with_definitions
@@ -26,12 +26,15 @@ class Locator:
         self.kinds: dict[YamlScalar, str] = {}
         """Steps into a slot where nothing is written, each with the block that the slot holds of its own."""
 
-    def change(self, one: Assignment) -> YamlMapping:
-        """The recipe of one entry."""
-        steps = list(self._top(one.path))
+    def change(self, path: tuple[YamlScalar, ...], value: YamlNode) -> YamlMapping:
+        """Return the recipe of one entry that sets a value.
+
+        Raises:
+            OverrideError: where the path leads nowhere, or the value is not of the param's type.
+        """
+        steps = list(self._top(path))
         if steps[0].text == "params" and len(steps) == 2:
-            self._hold_type(steps[1], one.value)
-        value = one.value
+            self._hold_type(steps[1], value)
         for step in reversed(steps):
             kind = self.kinds.get(step)
             entries = (YamlEntry(YamlScalar("type", step.span), YamlScalar(kind, step.span)),) if kind else ()
@@ -51,21 +54,23 @@ class Locator:
             return
         if len(meanings) > 1 and not (rest and self._reaches(rest[0], graph.get(first.text))):
             both = f"`{first.text}` is a param and a node"
-            raise Unsettable(Diagnostic("ambiguous", both, first.span, hint=f"write params.{first.text} or graph.{first.text}"))
+            raise OverrideError(
+                Diagnostic("ambiguous", both, first.span, hint=f"write params.{first.text} or graph.{first.text}")
+            )
         if not meanings:
             known = [*(entry.key.text for entry in (*params, *graph)), *keys_of("recipe")]
-            raise Unsettable(unknown("unknown-path", first.span, "param or node", first.text, known))
+            raise OverrideError(unknown("unknown-path", first.span, "param or node", first.text, known))
         yield YamlScalar(meanings[-1], first.span)
         yield from self._under(YamlScalar(meanings[-1], first.span), list(path))
 
     def _reaches(self, step: YamlScalar, node: YamlNode | None) -> bool:
         try:
             return bool(list(self._in_node([step], node, None)))
-        except Unsettable:
+        except OverrideError:
             return False
 
     def _under(self, key: YamlScalar, rest: list[YamlScalar], root: YamlMapping | None = None) -> Iterator[YamlScalar]:
-        """The rest of a path under a key at the top of the recipe, or of a block that it defines."""
+        """Yield the rest of a path under a key at the top of the recipe, or of a block that it defines."""
         value = (root or self.root).get(key.text)
         if not rest:
             return
@@ -105,7 +110,7 @@ class Locator:
             yield YamlScalar("default", more[0].span)
             yield from self._in_node(more, param.get("default"), None)
         else:
-            raise Unsettable(
+            raise OverrideError(
                 unknown("unknown-path", more[0].span, f"key of the param {name.text}", more[0].text, keys_of("param"))
             )
 
@@ -124,7 +129,7 @@ class Locator:
         yield from self._in_node(more, mapping(graph).get(name.text), None)
 
     def _in_node(self, rest: list[YamlScalar], node: YamlNode | None, default: Part | None) -> Iterator[YamlScalar]:
-        """The rest of a path in a node or a slot; `default` is what the slot holds where nothing is written."""
+        """Yield the rest of a path in a node or a slot; `default` is what the slot holds where nothing is written."""
         if not rest:
             return
         key, *more = rest
@@ -157,7 +162,7 @@ class Locator:
             yield YamlScalar("graph", key.span)
             yield from self._in_graph(rest, inside.get("graph"))
         else:
-            raise Unsettable(self._unknown_in_node(key, inside, part))
+            raise OverrideError(self._unknown_in_node(key, inside, part))
 
     def _unknown_in_node(self, key: YamlScalar, node: YamlMapping, part: type[Part] | None) -> Diagnostic:
         if part is not None:
@@ -174,12 +179,12 @@ class Locator:
 
     def _must_know(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
         if name.text not in known:
-            raise Unsettable(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
+            raise OverrideError(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
 
     # -- the value
 
     def _hold_type(self, name: YamlScalar, value: YamlNode) -> None:
-        """A number stays a number: a plain word in its place is no expression, and is said to be none."""
+        """Keep a number a number: report a plain word in its place, which is no expression."""
         declared = mapping(self.root.get("params")).get(name.text)
         kind = (
             _text(declared.get("type"))
@@ -194,21 +199,21 @@ class Locator:
             expression = parse_expression(value)
         except ExpressionError as error:
             if kind in ("int", "float", "bool"):
-                raise Unsettable(error.diagnostic) from None
+                raise OverrideError(error.diagnostic) from None
             return
         word = isinstance(expression, RefPath) and expression.text not in self.merger.params and not _calls(expression)
         flag = word and value.text in ("true", "false")
         number = isinstance(expression, Number)
         if kind in ("int", "float") and word:
-            raise Unsettable(Diagnostic("not-a-number", f"{name.text} is a number, and {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, and {value.text} is not", value.span))
         if kind == "bool" and ((word and not flag) or number):
-            raise Unsettable(
+            raise OverrideError(
                 Diagnostic(
                     "not-a-boolean", f"{name.text} is a boolean, and {value.text} is not", value.span, hint="true or false"
                 )
             )
         if kind == "str" and (number or flag):
-            raise Unsettable(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is not", value.span))
 
 
 def _calls(path: RefPath) -> bool:
@@ -221,7 +226,7 @@ def _joined(steps: list[YamlScalar]) -> Span:
 
 
 def mapping(node: YamlNode | None) -> YamlMapping:
-    """A node as a mapping, an empty one where it is none."""
+    """Return a node as a mapping, an empty one where it is none."""
     return node if isinstance(node, YamlMapping) else YamlMapping((), Span(Source("", ""), 1, 1, 1, 1))
 
 

@@ -12,8 +12,8 @@ from composer.language.expressions.ast import Binary, If, RefPath, Unary
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.ast import ParamType
 from composer.language.recipe.definitions import with_definitions
-from composer.language.recipe.keys import KEYS, NODE_KINDS, Content, Place, kind_of_node
-from composer.language.suggestions import near
+from composer.language.recipe.keys import KEYS, NODE_KINDS, KeyContent, KeyPlace, kind_of_node
+from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 DELETED = "null"
@@ -26,7 +26,7 @@ MergeStep: TypeAlias = Callable[[YamlNode, YamlNode], YamlNode]
 
 
 def merge(base: YamlMapping, change: YamlMapping, library: Library) -> tuple[YamlMapping, tuple[Diagnostic, ...]]:
-    """The recipe `base` with `change` laid over it, and what of the change has nothing to change.
+    """Return the recipe `base` with `change` laid over it, and what of the change has nothing to change.
 
     Every key and value keeps the place where it was written. Mappings merge key by key, once their shorthands are
     expanded; a different `type` replaces a node; scalars and lists replace; `null` deletes. A new key goes right after the
@@ -46,11 +46,11 @@ class Merger:
         self.params = {entry.key.text for entry in params} if isinstance(params, YamlMapping) else set()
 
     def top(self, base: YamlMapping, change: YamlMapping) -> YamlMapping:
-        """Two whole recipes."""
+        """Merge two whole recipes."""
         return self._mapping(base, change, lambda key: self._by_content(_content("recipe", key)))
 
-    def _by_content(self, content: Content) -> MergeStep:
-        """How what a key holds is merged, wherever it stands."""
+    def _by_content(self, content: KeyContent) -> MergeStep:
+        """Return how what a key holds is merged, wherever it stands."""
         match content:
             case "params":
                 return self._named(self.param)
@@ -70,11 +70,11 @@ class Merger:
                 assert_never(content)
 
     def graph(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Two graphs, node by node."""
+        """Merge two graphs, node by node."""
         return self._named(self.node)(base, change)
 
     def node(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Two nodes, or what fills a slot twice."""
+        """Merge two nodes, or what fills a slot twice."""
         if isinstance(change, YamlList) or isinstance(base, YamlList):
             return change
         if isinstance(change, YamlScalar):
@@ -88,11 +88,11 @@ class Merger:
         return self._mapping(base, change, lambda key: self._in_node(part, place, key))
 
     def part(self, node: YamlMapping) -> type[Part] | None:
-        """The block that a node names, where it names one."""
+        """Return the block that a node names, where it names one."""
         kind = _kind(node)
         return self.library[kind] if kind in self.library else None  # noqa: SIM401  # a library is no dict
 
-    def _in_node(self, part: type[Part] | None, place: Place, key: str) -> MergeStep:
+    def _in_node(self, part: type[Part] | None, place: KeyPlace, key: str) -> MergeStep:
         content = _content(place, key)
         if content == "edges":
             return lambda base, change: self._edges(base, change, part)
@@ -101,13 +101,13 @@ class Merger:
         return self._by_content(content)
 
     def field(self, form: FieldForm) -> MergeStep:
-        """How a field of this form is merged."""
+        """Return how a field of this form is merged."""
         if isinstance(form, SlotOf):
             return self.node
         return _bools(form.names) if isinstance(form, BooleanMap) else self.plain
 
     def _edges(self, base: YamlNode, change: YamlNode, part: type[Part] | None) -> YamlNode:
-        """One reference under `in` is that of the first port."""
+        """Read one reference under `in` as that of the first port."""
         if not isinstance(change, YamlMapping):
             return change
         if not isinstance(base, YamlMapping):
@@ -116,7 +116,7 @@ class Merger:
         return self.plain(base, change)
 
     def param(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Two declarations of one param: a short one is its default, and keeps the type of what it was."""
+        """Merge two declarations of one param: a short one is its default, and keeps the type of what it was."""
         if not isinstance(base, YamlMapping):
             kind = self.type_of(base)
             typed = (YamlEntry(YamlScalar("type", base.span), YamlScalar(kind, base.span)),) if kind else ()
@@ -129,7 +129,7 @@ class Merger:
         )
 
     def type_of(self, default: YamlNode) -> str:
-        """The type of a short param: that of its default; nothing where another param decides it."""
+        """Return the type of a short param: that of its default; nothing where another param decides it."""
         if not isinstance(default, YamlScalar):
             return ""
         if default.text in BOOLEANS:
@@ -150,11 +150,11 @@ class Merger:
         return "float"
 
     def block(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Two definitions of one block, which are recipes but for their names."""
+        """Merge two definitions of one block, which are recipes but for their names."""
         return self.top(base, change) if isinstance(base, YamlMapping) and isinstance(change, YamlMapping) else change
 
     def input(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Two declarations of one input: a short one is its type."""
+        """Merge two declarations of one input: a short one is its type."""
         if not isinstance(change, YamlMapping):
             return change
         if isinstance(base, YamlScalar):
@@ -162,13 +162,13 @@ class Merger:
         return self.plain(base, change)
 
     def plain(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Two values without a form of their own."""
+        """Merge two values without a form of their own."""
         if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
             return self._mapping(base, change, lambda key: self.plain)
         return change
 
     def _named(self, each: MergeStep) -> MergeStep:
-        """Two mappings from names of people's own choice."""
+        """Merge two mappings from names of people's own choice."""
 
         def merge_named(base: YamlNode, change: YamlNode) -> YamlNode:
             if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
@@ -195,24 +195,24 @@ class Merger:
         return YamlMapping(tuple(entries.values()), base.span)
 
     def _nothing_to_delete(self, entry: YamlEntry, known: Iterable[str]) -> None:
-        offered = near(entry.key.text, known)
+        offered = suggest(entry.key.text, known)
         hint = f"did you mean {' or '.join(offered)}?" if offered else ""
         message = f"there is no `{entry.key.text}` to delete"
         self.diagnostics.append(Diagnostic("nothing-to-delete", message, entry.key.span, hint=hint))
 
 
 def is_deleted(node: YamlNode) -> bool:
-    """Whether a value says that its key goes."""
+    """Return whether a value says that its key goes."""
     return isinstance(node, YamlScalar) and node.plain and node.text == DELETED
 
 
-def _content(place: Place, key: str) -> Content:
+def _content(place: KeyPlace, key: str) -> KeyContent:
     known = KEYS[place].get(key)
     return known.content if known is not None else "value"
 
 
 def _replaced(_: YamlNode, change: YamlNode) -> YamlNode:
-    """One initializer takes the place of another."""
+    """Replace one initializer by another."""
     return change
 
 
@@ -224,7 +224,7 @@ def _inserted(entries: dict[str, YamlEntry], entry: YamlEntry, *, after: str) ->
 
 
 def _bools(names: Sequence[str]) -> MergeStep:
-    """Booleans set one by one: a single one is that of all names."""
+    """Merge booleans set one by one: a single one is that of all names."""
 
     def merge_bools(base: YamlNode, change: YamlNode) -> YamlNode:
         if not isinstance(change, YamlMapping):
@@ -241,7 +241,7 @@ def _bools(names: Sequence[str]) -> MergeStep:
 
 
 def _differ(base: YamlMapping, change: YamlMapping) -> bool:
-    """Whether a change makes a node of another kind."""
+    """Return whether a change makes a node of another kind."""
     kind = _kind(change)
     if kind:
         return kind != _kind(base)
@@ -249,7 +249,7 @@ def _differ(base: YamlMapping, change: YamlMapping) -> bool:
 
 
 def _is_block(change: YamlMapping) -> bool:
-    """Whether the mapping for a param is the block that it holds, and not the param's long form."""
+    """Return whether the mapping for a param is the block that it holds, and not the param's long form."""
     kind = _kind(change)
     return bool(kind) and kind not in get_args(ParamType) and "default" not in change
 

@@ -1,37 +1,37 @@
-"""Settings merged into a recipe, one after the other: each a recipe of one entry."""
+"""Overrides merged into a recipe, one after the other: each a recipe of one entry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from blocks.core import Library
-from composer.diagnostics import Diagnostic, Source
+from composer.diagnostics import Diagnostic
 from composer.language.composition.locator import Locator, mapping
 from composer.language.composition.merge import merge
-from composer.language.composition.override_syntax import Unsettable, read_assignment
+from composer.language.composition.override import Override, OverrideError
 from composer.language.recipe.free_names import names_read
 from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping
 
 
-def assign(document: Document, arguments: Iterable[str], library: Library, *, name: str = "--set") -> Document:
-    """The document with each `PATH=VALUE` merged into it, one after the other; what is wrong is in its diagnostics."""
+def with_overrides(document: Document, overrides: Iterable[Override], library: Library) -> Document:
+    """Return the document with each override merged into it, one after the other; what is wrong is in its diagnostics."""
     root, diagnostics = document.root, list(document.diagnostics)
-    for argument in arguments:
+    for override in overrides:
+        diagnostics.extend(override.diagnostics)
+        if root is None or override.value is None:
+            continue
         try:
-            one = read_assignment(Source(name, argument), diagnostics)
-            if root is not None and one is not None:
-                change = Locator(root, library).change(one)
-                root, wrong = merge(root, change, library)
-                diagnostics.extend(wrong)
-        except Unsettable as error:
+            root, wrong = merge(root, Locator(root, library).change(override.path, override.value), library)
+            diagnostics.extend(wrong)
+        except OverrideError as error:
             diagnostics.append(error.diagnostic)
     if root is not None and document.root is not None:
         root = _without_unused(root, names_read(document.root), diagnostics)
-    return Document(document.source, root, tuple(diagnostics), document.clashes)
+    return Document(document.source, root, tuple(diagnostics), document.ambiguous_blocks)
 
 
 def _without_unused(root: YamlMapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> YamlMapping:
-    """The recipe without the params that only what was replaced made use of."""
+    """Return the recipe without the params that only what was replaced made use of."""
     params, now = mapping(root.get("params")), names_read(root)
     idle = [entry.key for entry in params if entry.key.text in before and entry.key.text not in now]
     if not idle:

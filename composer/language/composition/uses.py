@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from composer.diagnostics import Diagnostic, Label, Source, Span
 from composer.language.recipe.free_names import identifiers
 from composer.language.recipe.keys import KEYS, is_text
-from composer.language.yaml.nodes import Clashes, YamlEntry, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlMapping, YamlNode, YamlScalar
 
 _NOWHERE = Source("", "")
 
 
-class Lent(YamlMapping):
+class RecipeAsBlock(YamlMapping):
     """A whole recipe as a block, in which what only its losses read stays behind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedBlock:
     """A block of another file."""
 
     entry: YamlEntry
@@ -26,28 +26,32 @@ class Used:
     """Where the file is named."""
 
 
-def blocks_of(file: YamlScalar, root: YamlMapping) -> tuple[list[Used], list[Diagnostic]]:
-    """The blocks that a file lends, and what keeps it from lending any."""
+def used_blocks(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], list[Diagnostic]]:
+    """Return the blocks that a file lends, and what keeps it from lending any."""
     strange = next((entry.key for entry in root if not _may_be_used(entry.key.text)), None)
     if strange is not None:
         message = f"{file.text} has `{strange.text}`, which no block has"
         return [], [Diagnostic("not-used", message, file.span, labels=(Label(strange.span, "here"),))]
     params = _mapping(root.get("params"))
-    lent = [Used(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
+    found = [UsedBlock(_with_params(entry, params), file) for entry in _mapping(root.get("blocks"))]
     name = root.get("recipe")
     if "graph" in root and isinstance(name, YamlScalar):
         entries = tuple(_kept(entry, root) for entry in root if entry.key.text in KEYS["block"])
-        lent.append(Used(YamlEntry(name, Lent(entries, root.span)), file))
-    if not lent:
+        found.append(UsedBlock(YamlEntry(name, RecipeAsBlock(entries, root.span)), file))
+    if not found:
         hint = "a file of blocks has `blocks:`; a recipe has `recipe:` and `graph:`"
         return [], [Diagnostic("not-used", f"{file.text} is not a recipe and defines no blocks", file.span, hint=hint)]
-    return lent, []
+    return found, []
 
 
-def taken_in(own: YamlEntry | None, used: Sequence[Used], place: Span) -> tuple[YamlEntry, Clashes, list[Diagnostic]]:
-    """The blocks of a recipe and of the files that it uses; a name that two files give to different blocks means neither."""
-    kept: dict[str, Used] = {}
-    clashes: dict[str, tuple[Span, Span]] = {}
+def with_used_blocks(
+    own: YamlEntry | None, used: Sequence[UsedBlock], place: Span
+) -> tuple[YamlEntry, AmbiguousBlocks, list[Diagnostic]]:
+    """Return the blocks of a recipe and of the files that it uses; a name that two files give to
+    different blocks means neither.
+    """
+    kept: dict[str, UsedBlock] = {}
+    ambiguous_blocks: dict[str, tuple[Span, Span]] = {}
     wrong: list[Diagnostic] = []
     mine = {entry.key.text: entry for entry in _mapping(own.value if own else None)}
     for one in used:
@@ -58,22 +62,23 @@ def taken_in(own: YamlEntry | None, used: Sequence[Used], place: Span) -> tuple[
             found = Diagnostic("name-taken", message, mine[name].key.span, labels=labels, hint="choose another name")
             wrong.append(found)
         elif name in kept and kept[name].entry.key.span != span:
-            clashes[name] = (kept[name].entry.key.span, span)
+            ambiguous_blocks[name] = (kept[name].entry.key.span, span)
         else:
             kept[name] = one
-    entries = (*(one.entry for name, one in kept.items() if name not in clashes), *mine.values())
+    entries = (*(one.entry for name, one in kept.items() if name not in ambiguous_blocks), *mine.values())
     key = own.key if own is not None else YamlScalar("blocks", place)
-    return YamlEntry(key, YamlMapping(entries, own.value.span if own is not None else place)), clashes, wrong
+    return YamlEntry(key, YamlMapping(entries, own.value.span if own is not None else place)), ambiguous_blocks, wrong
 
 
 def _may_be_used(key: str) -> bool:
-    """Whether a file that others use may have a key; what no block has, such as a task, is the file's own."""
+    """Return whether a file that others use may have a key; what no block has, such as a task, is the file's own."""
     return key in KEYS["recipe"] and not KEYS["recipe"][key].whole_model
 
 
 def _kept(entry: YamlEntry, root: YamlMapping) -> YamlEntry:
-    """A part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs, which
-    only the inputs of a whole model have."""
+    """Return a part of a recipe as a part of a block: without params that nothing in it reads, and without defaults of inputs,
+    which only the inputs of a whole model have.
+    """
     if entry.key.text == "params":
         others = [each.value for each in root if each.key.text in KEYS["block"] and not is_text(each.key.text)]
         return _only(entry, identifiers(others))
@@ -90,7 +95,7 @@ def _without_default(value: YamlNode) -> YamlNode:
 
 
 def _with_params(entry: YamlEntry, params: YamlMapping) -> YamlEntry:
-    """A block with those of its file's params that it reads, as params of its own."""
+    """Return a block with those of its file's params that it reads, as params of its own."""
     root = entry.value
     if not isinstance(root, YamlMapping) or not params.entries:
         return entry
@@ -108,7 +113,7 @@ def _with_params(entry: YamlEntry, params: YamlMapping) -> YamlEntry:
 
 
 def _only(entry: YamlEntry, read: frozenset[str]) -> YamlEntry:
-    """Params without those that nothing reads."""
+    """Return the params without those that nothing reads."""
     params = _mapping(entry.value)
     return YamlEntry(entry.key, YamlMapping(tuple(each for each in params if each.key.text in read), params.span))
 

@@ -12,11 +12,11 @@ from composer.diagnostics import Span
 from composer.language.expressions.ast import Binary
 from composer.language.expressions.errors import refuse
 from composer.language.expressions.functions import RealNumber
-from composer.language.wording import shown
+from composer.language.wording import format_value
 
-BITS = 64
+MAX_BITS = 64
 """Integers, and both halves of a fraction, stay below 2 ** 64."""
-WHAT_IS_SMALL = f"integers, and both halves of a fraction, stay below 2 ** {BITS}"
+SIZE_HINT = f"integers, and both halves of a fraction, stay below 2 ** {MAX_BITS}"
 
 OPERATORS: dict[str, Callable[[RealNumber, RealNumber], RealNumber]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
@@ -24,12 +24,12 @@ OPERATORS: dict[str, Callable[[RealNumber, RealNumber], RealNumber]] = {
 
 
 def compute(expression: Binary, left: RealNumber, right: RealNumber) -> RealNumber:
-    """What an operator makes of its operands."""
+    """Apply an operator to its operands."""
     sign = expression.operator
     if sign == "**":
         return _power(expression, left, right)
     if sign in {"/", "//", "%"} and right == 0:
-        refuse("division-by-zero", f"{shown(left)} {sign} 0 has no value", expression.right.span)
+        refuse("division-by-zero", f"{format_value(left)} {sign} 0 has no value", expression.right.span)
     if sign == "/" and isinstance(left, int) and isinstance(right, int):
         return bounded(Fraction(left, right), expression.span)
     try:
@@ -39,17 +39,17 @@ def compute(expression: Binary, left: RealNumber, right: RealNumber) -> RealNumb
 
 
 def _power(expression: Binary, base: RealNumber, exponent: RealNumber) -> RealNumber:
-    """A power, refused before it is computed where its size is already known to be too large."""
+    """Return a power, refused before it is computed where its size is already known to be too large."""
     if base == 0 and exponent < 0:
-        refuse("division-by-zero", f"0 ** {shown(exponent)} has no value", expression.span)
+        refuse("division-by-zero", f"0 ** {format_value(exponent)} has no value", expression.span)
     if isinstance(exponent, int) and not isinstance(base, float):
         exact = Fraction(base)
         bits = max(abs(exact.numerator), exact.denominator).bit_length() - 1
-        if bits * abs(exponent) > BITS:
-            refuse("number-too-large", f"{shown(base)} ** {exponent} is too large", expression.span, hint=WHAT_IS_SMALL)
+        if bits * abs(exponent) > MAX_BITS:
+            refuse("number-too-large", f"{format_value(base)} ** {exponent} is too large", expression.span, hint=SIZE_HINT)
         return bounded(exact**exponent, expression.span) if bits else _unit_power(exact, exponent)
     if base < 0 and not float(exponent).is_integer():
-        refuse("no-real-value", f"a negative number has no real power of {shown(exponent)}", expression.span)
+        refuse("no-real-value", f"a negative number has no real power of {format_value(exponent)}", expression.span)
     try:
         return bounded(math.pow(base, exponent), expression.span)
     except OverflowError:
@@ -57,20 +57,20 @@ def _power(expression: Binary, base: RealNumber, exponent: RealNumber) -> RealNu
 
 
 def _unit_power(base: Fraction, exponent: int) -> int:
-    """A power of 0, 1 or -1, whatever the exponent."""
+    """Return a power of 0, 1 or -1, whatever the exponent."""
     return int(base) ** (exponent % 2 if exponent else 0) if base == -1 else int(base if exponent else 1)
 
 
 def bounded(value: RealNumber, span: Span) -> RealNumber:
-    """The value in its simplest type, if it is of a size that a model can have."""
+    """Return the value in its simplest type, if it is of a size that a model can have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else refuse_large(span)
     size = max(abs(value.numerator), value.denominator)
-    if size.bit_length() > BITS:
-        refuse_large(span, WHAT_IS_SMALL)
+    if size.bit_length() > MAX_BITS:
+        refuse_large(span, SIZE_HINT)
     return value if isinstance(value, int) or value.denominator != 1 else value.numerator
 
 
 def refuse_large(span: Span, hint: str = "") -> NoReturn:
-    """Raises the diagnostic of a result that is out of all bounds."""
+    """Raise the diagnostic of a result that is out of all bounds."""
     refuse("number-too-large", "the result is too large for a number", span, hint=hint)

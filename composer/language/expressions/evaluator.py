@@ -12,12 +12,12 @@ from composer.language.expressions.arithmetic import bounded, compute, refuse_la
 from composer.language.expressions.ast import Binary, Expression, If, Number, PathStep, RefPath, Slice, Unary, Value
 from composer.language.expressions.errors import refuse
 from composer.language.expressions.functions import ARGUMENTS, DOMAINS, FUNCTIONS, USAGE, RealNumber
-from composer.language.suggestions import near
-from composer.language.wording import BOOLEANS, kind, shown, what_is
+from composer.language.suggestions import suggest
+from composer.language.wording import BOOLEANS, describe_operand, describe_value, format_value
 
 NONE = "none"
 QUOTES = "\"'"
-WHAT_IS_A_BOOLEAN = "booleans are `true`, `false` and comparisons"
+BOOLEAN_HINT = "booleans are `true`, `false` and comparisons"
 
 ORDER: dict[str, Callable[[RealNumber, RealNumber], bool]] = {
     "<": operator.lt,
@@ -28,7 +28,7 @@ ORDER: dict[str, Callable[[RealNumber, RealNumber], bool]] = {
 
 
 def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
-    """The value of an expression: integers and their quotients exact, only the branch that is taken looked at.
+    """Return the value of an expression: integers and their quotients exact, only the branch that is taken looked at.
 
     Raises:
         ExpressionError: with the operand or the name at fault.
@@ -57,7 +57,7 @@ def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
 
 
 def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Sequence[str]) -> str:
-    """The word that a field with a choice of words is given; a name in scope wins over a word of the same spelling."""
+    """Return the word that a field with a choice of words is given; a name in scope wins over a word of the same spelling."""
     match expression:
         case If():
             return evaluate_word(_taken(expression, scope), scope, words)
@@ -65,14 +65,14 @@ def evaluate_word(expression: Expression, scope: Mapping[str, Value], words: Seq
             value = scope.get(name, name)
             if isinstance(value, str) and value in words:
                 return value
-            called = f"`{name}` is {shown(value)}, which" if name in scope else f"`{name}`"
-            meant = _meant(near(value, words)) if isinstance(value, str) else ""
+            called = f"`{name}` is {format_value(value)}, which" if name in scope else f"`{name}`"
+            meant = _meant(suggest(value, words)) if isinstance(value, str) else ""
             refuse("unknown-choice", f"{called} is none of {_listed(words)}", expression.span, hint=meant)
     refuse("unknown-choice", f"one of {_listed(words)} is wanted here", expression.span)
 
 
 def as_int(value: Value, span: Span) -> int:
-    """A whole number, however it was written: 1e4 is 10000."""
+    """Return a whole number, however it was written: 1e4 is 10000."""
     number = as_real(value, span)
     if isinstance(number, Fraction) and number.denominator != 1:
         line = span.source.lines[span.line - 1]
@@ -85,26 +85,26 @@ def as_int(value: Value, span: Span) -> int:
 
 
 def as_float(value: Value, span: Span) -> float:
-    """A number as a float."""
+    """Return a number as a float."""
     return float(as_real(value, span))
 
 
 def as_real(value: Value, span: Span) -> RealNumber:
-    """A number, exact where it is."""
+    """Return a number, exact where it is."""
     if _is_real(value):
         return value
-    refuse("not-a-number", f"{kind(value)}, not a number", span)
+    refuse("not-a-number", f"{describe_value(value)}, not a number", span)
 
 
 def as_bool(value: Value, span: Span) -> bool:
-    """`true` or `false`."""
+    """Return the value as `true` or `false`."""
     if isinstance(value, bool):
         return value
-    refuse("not-a-boolean", f"{kind(value)}, not a boolean", span, hint=WHAT_IS_A_BOOLEAN)
+    refuse("not-a-boolean", f"{describe_value(value)}, not a boolean", span, hint=BOOLEAN_HINT)
 
 
 def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
-    """A name's value, or a function of its arguments."""
+    """Return a name's value, or a function of its arguments."""
     if len(path.steps) > 1:
         refuse("not-a-value", f"`{path.text}` refers to a node, whose value is known only when the model runs", path.span)
     step = path.steps[0]
@@ -118,7 +118,7 @@ def _path(path: RefPath, scope: Mapping[str, Value]) -> Value:
         refuse("not-a-value", f"`{step.name}` is a function", path.span, hint=f"call it: `{USAGE[step.name]}`")
     if step.name == NONE:
         refuse("not-a-value", "`none` leaves a port, a slot or a tie empty; it cannot be computed with", path.span)
-    refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(near(step.name, [*scope, *BOOLEANS])))
+    refuse("unknown-name", f"`{step.name}` is not known here", path.span, hint=_meant(suggest(step.name, [*scope, *BOOLEANS])))
 
 
 def _taken(choice: If, scope: Mapping[str, Value]) -> Expression:
@@ -129,18 +129,18 @@ def _boolean(expression: Expression, scope: Mapping[str, Value]) -> bool:
     value = evaluate(expression, scope)
     if isinstance(value, bool):
         return value
-    refuse("not-a-boolean", f"{what_is(expression, value)}, not a boolean", expression.span, hint=WHAT_IS_A_BOOLEAN)
+    refuse("not-a-boolean", f"{describe_operand(expression, value)}, not a boolean", expression.span, hint=BOOLEAN_HINT)
 
 
 def _real(expression: Expression, scope: Mapping[str, Value]) -> RealNumber:
     value = evaluate(expression, scope)
     if _is_real(value):
         return value
-    refuse("not-a-number", f"{what_is(expression, value)}, not a number", expression.span)
+    refuse("not-a-number", f"{describe_operand(expression, value)}, not a number", expression.span)
 
 
 def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
-    """Whether both sides are equal; beside a word, a name that is not in scope is a word too."""
+    """Return whether both sides are equal; beside a word, a name that is not in scope is a word too."""
     left, right = comparison.left, comparison.right
     left_word, right_word = _bare(left, scope), _bare(right, scope)
     if NONE in (left_word, right_word):  # whether an optional setting is empty
@@ -153,16 +153,16 @@ def _same(comparison: Binary, scope: Mapping[str, Value]) -> bool:
     b = right_word if right_word and isinstance(a, str) else evaluate(right, scope)
     for expression, value in ((left, a), (right, b)):
         if not (_is_real(value) or isinstance(value, bool | str)):
-            refuse("not-a-number", f"{what_is(expression, value)}, not a number or a string", expression.span)
+            refuse("not-a-number", f"{describe_operand(expression, value)}, not a number or a string", expression.span)
     if _is_real(a) and _is_real(b):
         return a == b
     if type(a) is not type(b):
-        refuse("unlike-values", f"{kind(a)} and {kind(b)}: they are never equal", comparison.span)
+        refuse("unlike-values", f"{describe_value(a)} and {describe_value(b)}: they are never equal", comparison.span)
     return a == b
 
 
 def _bare(expression: Expression, scope: Mapping[str, Value]) -> str:
-    """The name that an expression consists of, if nothing has given it a value."""
+    """Return the name that an expression consists of, if nothing has given it a value."""
     match expression:
         case RefPath(steps=[PathStep(name=name, arguments=None)]) if name not in scope and name not in BOOLEANS:
             return name
@@ -175,7 +175,7 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
         if step.name in scope:
             refuse("not-a-value", f"`{step.name}` is a value, not a function", step.name_span)
         refuse("unknown-name", f"there is no function `{step.name}`", step.name_span,
-               hint=_meant(near(step.name, FUNCTIONS)) or f"there are {_listed(list(FUNCTIONS))}")  # fmt: skip
+               hint=_meant(suggest(step.name, FUNCTIONS)) or f"there are {_listed(list(FUNCTIONS))}")  # fmt: skip
     arguments = step.arguments or ()
     least, most = ARGUMENTS[step.name]
     if not least <= len(arguments) <= most:
@@ -191,7 +191,7 @@ def _call(step: PathStep, span: Span, scope: Mapping[str, Value]) -> RealNumber:
     except OverflowError:
         refuse_large(span)
     except ValueError:
-        message = f"{step.name}({', '.join(map(shown, values))}) has no real value"
+        message = f"{step.name}({', '.join(map(format_value, values))}) has no real value"
         refuse("no-real-value", message, span, hint=DOMAINS[step.name])
     return bounded(value, span)
 

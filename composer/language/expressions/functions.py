@@ -11,7 +11,7 @@ RealNumber: TypeAlias = int | float | Fraction
 
 
 def _ceil_to(value: RealNumber, multiple: RealNumber) -> int:
-    """The least multiple that is no smaller than the value."""
+    """Return the least multiple that is no smaller than the value."""
     if multiple <= 0 or multiple != int(multiple):
         raise ValueError
     return math.ceil(Fraction(value) / int(multiple)) * int(multiple)

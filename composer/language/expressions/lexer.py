@@ -10,11 +10,11 @@ from composer.diagnostics import Span
 from composer.language.expressions.errors import refuse
 from composer.language.yaml.nodes import YamlScalar
 
-LONGEST = 200
+MAX_CHARACTERS = 200
 """Characters of one expression."""
-DIGITS = 19
+MAX_DIGITS = 19
 """Digits of one number: those of the largest 64-bit integer."""
-BRACKETS = 32
+MAX_BRACKETS = 32
 """Brackets inside one another."""
 
 KEYWORDS = frozenset({"if", "else", "and", "or", "not"})
@@ -64,7 +64,7 @@ class Token:
 
 
 def tokenize(scalar: YamlScalar) -> list[Token]:
-    """The tokens of a scalar, once it is sure that they are few and their brackets match."""
+    """Return the tokens of a scalar, once it is sure that they are few and their brackets match."""
     _check_text(scalar)
     tokens: list[Token] = []
     for match in TOKEN.finditer(scalar.text):
@@ -85,8 +85,8 @@ def tokenize(scalar: YamlScalar) -> list[Token]:
 
 def _check_text(scalar: YamlScalar) -> None:
     """Refuse what is too long or not ASCII before anything reads it."""
-    if len(scalar.text) > LONGEST:
-        message = f"an expression has at most {LONGEST} characters; this one has {len(scalar.text)}"
+    if len(scalar.text) > MAX_CHARACTERS:
+        message = f"an expression has at most {MAX_CHARACTERS} characters; this one has {len(scalar.text)}"
         refuse("expression-too-long", message, scalar.span, hint="name a part of it under `params`")
     for place, character in enumerate(scalar.text):
         if not character.isascii():
@@ -95,13 +95,13 @@ def _check_text(scalar: YamlScalar) -> None:
 
 
 def _check_brackets(tokens: list[Token]) -> None:
-    """Every bracket has its partner, and few stand inside one another."""
+    """Check that every bracket has its partner, and that few stand inside one another."""
     open_: list[Token] = []
     for token in tokens:
         if token.text == "(":
             open_.append(token)
-            if len(open_) > BRACKETS:
-                refuse("expression-too-deep", f"more than {BRACKETS} brackets are nested", token.span)
+            if len(open_) > MAX_BRACKETS:
+                refuse("expression-too-deep", f"more than {MAX_BRACKETS} brackets are nested", token.span)
         elif token.text == ")":
             if not open_:
                 refuse("unopened-bracket", "this closing bracket has no opening one", token.span)
@@ -111,13 +111,13 @@ def _check_brackets(tokens: list[Token]) -> None:
 
 
 def number(token: Token) -> int | float:
-    """The value of a number: an int, or a float where a point or an exponent is written."""
+    """Return the value of a number: an int, or a float where a point or an exponent is written."""
     text = token.text
     match = NUMBER.fullmatch(text)
     if match is None or text == ".":
         refuse("number-format", f"`{text}` is not a number", token.span, hint=_number_hint(text))
-    if sum(map(str.isdigit, text)) > DIGITS:
-        refuse("number-too-long", f"a number has at most {DIGITS} digits", token.span)
+    if sum(map(str.isdigit, text)) > MAX_DIGITS:
+        refuse("number-too-long", f"a number has at most {MAX_DIGITS} digits", token.span)
     whole = match["whole"] or ""
     if len(whole) > 1 and whole.startswith("0"):
         refuse("number-format", f"`{text}` begins with a zero", token.span, hint=f"write `{text.lstrip('0') or '0'}`")
@@ -129,7 +129,7 @@ def number(token: Token) -> int | float:
 
 
 def _number_hint(text: str) -> str:
-    """What was probably meant by something that begins with a digit."""
+    """Guess what was meant by something that begins with a digit."""
     if re.fullmatch(r"0[xXbBoO]\w+", text, re.ASCII):
         return "numbers are written in decimal digits"
     if re.fullmatch(r"[\d_]+", text, re.ASCII):

@@ -12,7 +12,7 @@ from composer.language.yaml.nodes import YamlScalar
 
 __all__ = ["ExpressionError", "names", "parse_expression"]
 
-NESTING = 80
+MAX_DEPTH = 80
 """Operators and brackets inside one another, so that no walk over the tree runs out of stack."""
 
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -23,7 +23,7 @@ RANGE = "`:` makes a range, which is only allowed in the parentheses of a path"
 
 
 def parse_expression(scalar: YamlScalar) -> Expression:
-    """The tree of what a scalar says.
+    """Return the tree of what a scalar says.
 
     Raises:
         ExpressionError: with the place inside the scalar.
@@ -35,7 +35,7 @@ def parse_expression(scalar: YamlScalar) -> Expression:
 
 
 def names(expression: Expression | Slice | None) -> frozenset[str]:
-    """The first name of every path in an expression, those in brackets included."""
+    """Return the first name of every path in an expression, those in brackets included."""
     match expression:
         case RefPath(steps=steps):
             arguments = [argument for step in steps for argument in step.arguments or ()]
@@ -58,47 +58,44 @@ class _Parser:
         self.scalar = scalar
         self.tokens = tokens
         self.place = 0
-        self.depth = 0
 
     def whole(self) -> Expression:
-        expression = self.expression()
+        expression = self.expression(0)
         if self.place < len(self.tokens):
             self.refuse_rest()
         return expression
 
-    def expression(self) -> Expression:
-        """`A if C else B`, or what binds tighter."""
+    def expression(self, depth: int) -> Expression:
+        """Parse `A if C else B`, or what binds tighter."""
         start = self.place
-        then = self.binary(1)
+        then = self.binary(1, depth)
         if not self.at("if"):
             return then
         word = self.take()
-        condition = self.binary(1)
+        condition = self.binary(1, depth)
         if not self.at("else"):
             refuse("expression-syntax", "this `if` has no `else`", word.span, hint="write `A if CONDITION else B`")
         self.take()
-        otherwise = self.expression()
+        otherwise = self.expression(depth)
         return If(condition, then, otherwise, self.span(start))
 
-    def binary(self, tightest: int) -> Expression:
-        """An operand and the operators behind it that hold at least as tightly."""
+    def binary(self, tightest: int, depth: int) -> Expression:
+        """Parse an operand and the operators behind it that hold at least as tightly; `depth` others stand around it."""
         start = self.place
-        self.depth += 1
-        if self.depth > NESTING:
-            refuse("expression-too-deep", f"more than {NESTING} operators are nested", self.tokens[start - 1].span)
-        left = self.operand(tightest)
+        if depth == MAX_DEPTH:
+            refuse("expression-too-deep", f"more than {MAX_DEPTH} operators are nested", self.tokens[start - 1].span)
+        left = self.operand(tightest, depth + 1)
         while (binding := BINDING.get(self.peek, 0)) >= tightest:
             operator = self.take().text
             # A power takes its right side first, 2 ** 3 ** 2 = 2 ** 9; everything else its left.
-            right = self.binary(binding if operator == "**" else binding + 1)
+            right = self.binary(binding if operator == "**" else binding + 1, depth + 1)
             if operator in COMPARISONS and self.peek in COMPARISONS:
                 self.refuse_chain(start)
             left = Binary(cast("Literal['+']", operator), left, right, self.span(start))
-        self.depth -= 1
         return left
 
-    def operand(self, tightest: int) -> Expression:
-        """A number, a path, brackets, or a sign before one of them."""
+    def operand(self, tightest: int, depth: int) -> Expression:
+        """Parse a number, a path, brackets, or a sign before one of them."""
         start = self.place
         if self.place == len(self.tokens):
             refuse("expression-syntax", f"a value is missing after `{self.tokens[-1].text}`", self.tokens[-1].span)
@@ -107,60 +104,60 @@ class _Parser:
             case Token(kind="number"):
                 return Number(number(token), token.span)
             case Token(kind="name"):
-                return self.path(start)
+                return self.path(start, depth)
             case Token(text="("):
-                inner = self.expression()
+                inner = self.expression(depth)
                 self.close()
                 return inner
             case Token(text="-"):
-                return Unary("-", self.binary(POWER), self.span(start))
+                return Unary("-", self.binary(POWER, depth), self.span(start))
             case Token(text="not"):
                 if tightest > NOT:
                     refuse("expression-syntax", "`not` binds less tightly than the operator before it", token.span,
                            hint="put it in parentheses: `(not …)`")  # fmt: skip
-                return Unary("not", self.binary(NOT), self.span(start))
+                return Unary("not", self.binary(NOT, depth), self.span(start))
         self.refuse_missing(token)
 
-    def path(self, start: int) -> RefPath:
-        """Names with dots between them, each perhaps with brackets; the first name has been taken."""
-        steps = [self.step(start)]
+    def path(self, start: int, depth: int) -> RefPath:
+        """Parse names with dots between them, each perhaps with brackets; the first name has been taken."""
+        steps = [self.step(start, depth)]
         while self.at("."):
             dot = self.take()
             if self.place == len(self.tokens) or self.tokens[self.place].kind != "name":
                 refuse("expression-syntax", "a name is missing after the dot", dot.span)
             self.take()
-            steps.append(self.step(self.place - 1))
+            steps.append(self.step(self.place - 1, depth))
         return RefPath(tuple(steps), self.span(start))
 
-    def step(self, start: int) -> PathStep:
+    def step(self, start: int, depth: int) -> PathStep:
         name = self.tokens[start]
         arguments = None
         if self.at("("):
             self.take()
-            arguments = self.arguments()
+            arguments = self.arguments(depth)
         return PathStep(name.text, arguments, self.span(start), name.span)
 
-    def arguments(self) -> tuple[Expression | Slice, ...]:
-        """What stands between the brackets; the opening one has been taken."""
+    def arguments(self, depth: int) -> tuple[Expression | Slice, ...]:
+        """Parse what stands between the brackets; the opening one has been taken."""
         if self.at(")"):
             self.take()
             return ()
-        arguments = [self.argument()]
+        arguments = [self.argument(depth)]
         while self.at(","):
             comma = self.take()
             if self.at(")"):
                 refuse("expression-syntax", "an argument is missing after the comma", comma.span)
-            arguments.append(self.argument())
+            arguments.append(self.argument(depth))
         self.close()
         return tuple(arguments)
 
-    def argument(self) -> Expression | Slice:
+    def argument(self, depth: int) -> Expression | Slice:
         start = self.place
-        lower = None if self.at(":") else self.expression()
+        lower = None if self.at(":") else self.expression(depth)
         if not self.at(":"):
             return cast("Expression", lower)
         self.take()
-        upper = None if self.peek in {")", ","} else self.expression()
+        upper = None if self.peek in {")", ","} else self.expression(depth)
         return Slice(lower, upper, self.span(start))
 
     @property
@@ -183,7 +180,7 @@ class _Parser:
         self.take()
 
     def span(self, start: int) -> Span:
-        """From the token `start` to the last one taken."""
+        """Return the span from the token `start` to the last one taken."""
         return self.scalar.part(self.tokens[start].start, self.tokens[self.place - 1].end)
 
     def refuse_chain(self, start: int) -> NoReturn:
@@ -192,7 +189,7 @@ class _Parser:
         refuse("comparison-chain", message, self.scalar.part(self.tokens[start].start, end), hint="write `a < b and b < c`")
 
     def refuse_missing(self, token: Token) -> NoReturn:
-        """A sign stands where a value should."""
+        """Raise for a sign that stands where a value should."""
         before = self.tokens[self.place - 2].text if self.place > 1 else ""
         if token.text == ":":
             refuse("expression-syntax", RANGE, token.span, hint="as in `layers(2:5)`")
@@ -201,7 +198,7 @@ class _Parser:
         refuse("expression-syntax", f"a value is missing between `{before}` and `{token.text}`", token.span)
 
     def refuse_rest(self) -> NoReturn:
-        """The expression is complete and something follows."""
+        """Raise for what follows a complete expression."""
         token = self.tokens[self.place]
         last = self.tokens[self.place - 1]
         match token.text:

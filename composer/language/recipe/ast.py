@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from blocks.core import Library, Part
 from composer.diagnostics import Diagnostic, Span
 from composer.language.expressions.ast import Expression
-from composer.language.yaml.nodes import Clashes, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import AmbiguousBlocks, YamlMapping, YamlNode, YamlScalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +113,7 @@ class UseDecl:
     part: type[Part]
     type_span: Span
     fields: tuple[FieldEntry, ...]
-    settings: NodeOptions
+    options: NodeOptions
     span: Span
 
 
@@ -123,7 +123,7 @@ class BlockChoice:
 
     expression: Expression
     span: Span
-    settings: NodeOptions = NodeOptions()
+    options: NodeOptions = NodeOptions()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +131,7 @@ class GroupDecl:
     """A part of the model with a graph of its own."""
 
     body: GraphBody
-    settings: NodeOptions
+    options: NodeOptions
     span: Span
 
 
@@ -144,7 +144,7 @@ class RepeatDecl:
     index_span: Span
     each: tuple[tuple[str, Span, YamlNode], ...]
     body: GraphBody
-    settings: NodeOptions
+    options: NodeOptions
     span: Span
     share: ExpressionValue | None = None
     """Whether all passes have one set of weights."""
@@ -157,7 +157,7 @@ class ScanDecl:
     axis: str
     axis_span: Span
     body: GraphBody
-    settings: NodeOptions
+    options: NodeOptions
     span: Span
 
 
@@ -285,7 +285,7 @@ class ParsedRecipe:
     """The blocks that its graph may name."""
     definitions: TypingMapping[type[Part], Definition] = field(default_factory=dict)
     """Every block that it defines, and those that these define for themselves."""
-    clashes: Clashes = field(default_factory=dict)
+    ambiguous_blocks: AmbiguousBlocks = field(default_factory=dict)
     """Names of blocks that two of the files it uses give to different ones, each with the two places."""
     readable: bool = True
     """Whether params, inputs and graph are what they should be; else every name of one that is not would be missed."""

@@ -11,7 +11,7 @@ from composer.language.expressions.parser import ExpressionError, parse_expressi
 from composer.language.recipe.ast import ExpressionValue
 from composer.language.recipe.keys import WORDS
 from composer.language.recipe.schema_fragments import NAME_PATTERN
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 from composer.language.unknown_names import quoted, unknown
 from composer.language.yaml.events import UNREADABLE
 from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
@@ -29,19 +29,19 @@ class BaseParser:
         """What was no YAML, so that it is not missed as well."""
 
     def scalar(self, node: YamlNode | None, wanted: str) -> YamlScalar | None:
-        """One word or number; `wanted` says so in a sentence."""
+        """Parse one word or number; `wanted` says so in a sentence."""
         if node is None or isinstance(node, YamlScalar):
             return node
         self.error("value-form", node.span, f"{wanted}, not a {_form(node)}")
         return None
 
     def text(self, node: YamlNode | None) -> str:
-        """Words for people, on one line."""
+        """Return the words for people, on one line."""
         scalar = self.scalar(node, "this is text")
         return " ".join(scalar.text.split()) if scalar else ""
 
     def expression(self, node: YamlNode | None, name: str = "") -> ExpressionValue | None:
-        """An expression, which stands under the key `name`."""
+        """Return an expression, which stands under the key `name`."""
         scalar = self.scalar(node, f"`{name}` is one value" if name else "a single value is expected here")
         if scalar is None:
             return None
@@ -52,13 +52,13 @@ class BaseParser:
             return None
 
     def references(self, node: YamlNode) -> tuple[Expression, ...] | None:
-        """One reference, or a list of them."""
+        """Parse one reference, or a list of them."""
         items = node.items if isinstance(node, YamlList) else (node,)
         found = [reference for item in items if (reference := self.reference(item, "in"))]
         return tuple(found) if len(found) == len(items) else None
 
     def reference(self, node: YamlNode, name: str) -> Expression | None:
-        """What names a node or an input, or chooses between such names."""
+        """Return what names a node or an input, or chooses between such names."""
         written = self.expression(node, name)
         return written.expression if written is not None and self._is_reference(written.expression) else None
 
@@ -75,7 +75,7 @@ class BaseParser:
     # -- mappings
 
     def entries(self, node: YamlNode | None, key: str) -> Sequence[YamlEntry]:
-        """What stands under a key that holds names; nothing where it is not there."""
+        """Return what stands under a key that holds names; nothing where it is not there."""
         if node is None:
             return ()
         if isinstance(node, YamlMapping):
@@ -84,14 +84,14 @@ class BaseParser:
         return ()
 
     def keys(self, entries: Iterable[YamlEntry], known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
-        """Reports the keys that are not known; `also` are those that a misspelled one may have meant."""
+        """Report the keys that are not known; `also` are those that a misspelled one may have meant."""
         for entry in entries:
             if entry.key.text not in known:
-                offered = known if not near(entry.key.text, also) else (*known, *also)
+                offered = known if not suggest(entry.key.text, also) else (*known, *also)
                 self.unknown("unknown-key", entry.key.span, f"key of {what}", entry.key.text, offered)
 
     def declares(self, key: YamlScalar, what: str, reserved: Set[str] = WORDS) -> bool:
-        """Whether a key can be the name of something new; what stands in its way is reported."""
+        """Return whether a key can be the name of something new; what stands in its way is reported."""
         if UNREADABLE in key.text:
             return False
         if not NAME.fullmatch(key.text):
@@ -106,7 +106,7 @@ class BaseParser:
         return True
 
     def holds_refused(self, node: YamlMapping) -> bool:
-        """Whether a key or a value of a mapping could not be read, which has been reported."""
+        """Return whether a key or a value of a mapping could not be read, which has been reported."""
         span = node.span
         start, end = (span.line, span.column), (span.end_line, span.end_column)
         return any(start <= (each.line, each.column) < end for each in self.refused if each.source is span.source)
@@ -114,17 +114,17 @@ class BaseParser:
     # -- what is wrong
 
     def unknown(self, code: str, span: Span, what: str, name: str, known: Iterable[str]) -> None:
-        """Reports a name that does not exist, unless it could not be read."""
+        """Report a name that does not exist, unless it could not be read."""
         if UNREADABLE not in name:
             self.diagnostics.append(unknown(code, span, what, name, known))
 
     def error(self, code: str, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()) -> None:
-        """Reports a mistake."""
+        """Report a mistake."""
         self.diagnostics.append(Diagnostic(code, message, span, hint=hint, labels=labels))
 
 
-def start(node: YamlMapping) -> Span:
-    """The first key of a mapping: where it is said what is missing in it."""
+def first_key(node: YamlMapping) -> Span:
+    """Return the first key of a mapping: where it is said what is missing in it."""
     return node.entries[0].key.span if node.entries else node.span
 
 

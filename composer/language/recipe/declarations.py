@@ -19,7 +19,7 @@ INITIALIZERS = ("normal", "uniform", "constant")
 
 
 def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Iterator[Param]:
-    """The params under a key."""
+    """Yield the params under a key."""
     for entry in reader.entries(node, "params"):
         if not reader.declares(entry.key, "a param", VALUE_WORDS):
             continue
@@ -38,7 +38,7 @@ def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Itera
 
 
 def _is_block(node: YamlMapping, library: Library) -> bool:
-    """Whether a block stands where a param says how it is read."""
+    """Return whether a block stands where a param says how it is read."""
     kind = node.get("type")
     named = isinstance(kind, YamlScalar) and kind.text in library and kind.text not in TYPES
     return named and node.get("default") is None and "required" not in node
@@ -80,7 +80,7 @@ def _long_param(reader: BaseParser, name: YamlScalar, node: YamlMapping) -> Para
 
 
 def inputs(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
-    """The inputs of a recipe: all their axes are known, and one may have a default."""
+    """Yield the inputs of a recipe: all their axes are known, and one may have a default."""
     for entry in reader.entries(node, "inputs"):
         declared = _input(reader, entry)
         if declared is None:
@@ -93,7 +93,7 @@ def inputs(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
 
 
 def ports(reader: BaseParser, node: YamlNode | None) -> Iterator[InputDecl]:
-    """The inputs of a block that a recipe defines."""
+    """Yield the inputs of a block that a recipe defines."""
     for entry in reader.entries(node, "inputs"):
         if isinstance(entry.value, YamlMapping) and "default" in entry.value:
             message = "only inputs of the whole model can have a default, not those of a block"
@@ -131,7 +131,7 @@ def _input(reader: BaseParser, entry: YamlEntry) -> InputDecl | None:
 
 
 def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
-    """How parameters start: pattern by pattern, the initializer with its number."""
+    """Yield how parameters start: pattern by pattern, the initializer with its number."""
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
         try:
             parsed(pattern.text)

@@ -14,17 +14,19 @@ from composer.language.expressions.parser import names
 from composer.language.recipe.ast import ExpressionValue, InputDecl, Param
 
 
-class Defined(Block):
+class DefinedBlock(Block):
     """A block whose graph stands in a recipe."""
 
-    lent: ClassVar[bool] = False
+    whole_recipe: ClassVar[bool] = False
     """Whether it is a whole recipe, in which what only its losses read stays behind."""
 
 
-def defined(name: str, doc: str, params: Sequence[Param], inputs: Sequence[InputDecl], outputs: Sequence[str]) -> type[Defined]:
-    """The part that a definition is: its params are fields, its inputs are ports."""
-    part = types.new_class(name, (Defined,), exec_body=lambda body: body.update(__doc__=doc, __module__=__name__))
-    assert issubclass(part, Defined)
+def define_block(
+    name: str, doc: str, params: Sequence[Param], inputs: Sequence[InputDecl], outputs: Sequence[str]
+) -> type[DefinedBlock]:
+    """Return the part that a definition is: its params are fields, its inputs are ports."""
+    part = types.new_class(name, (DefinedBlock,), exec_body=lambda body: body.update(__doc__=doc, __module__=__name__))
+    assert issubclass(part, DefinedBlock)
     part.kind = name
     part.declared = {
         param.name: Field(param.name, _form(param), param.required, None, "", nullable=not param.required) for param in params
@@ -35,7 +37,7 @@ def defined(name: str, doc: str, params: Sequence[Param], inputs: Sequence[Input
 
 
 def _form(param: Param) -> FieldForm:
-    """What may be written for a param; bounds that are more than numbers hold where the block stands."""
+    """Return what a param accepts; bounds that are more than numbers hold where the block stands."""
     least, most = _number(param.minimum), _number(param.maximum)
     match param.type:
         case "block":
@@ -58,5 +60,5 @@ def _number(value: ExpressionValue | None) -> Any:
 
 
 def is_defined(part: type[Part] | None) -> bool:
-    """Whether a part is one that a recipe defines."""
-    return part is not None and issubclass(part, Defined)
+    """Return whether a part is one that a recipe defines."""
+    return part is not None and issubclass(part, DefinedBlock)

@@ -14,7 +14,7 @@ IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def identifiers(pieces: Iterable[object]) -> frozenset[str]:
-    """The identifiers in nodes of a document, and the names in what is parsed already."""
+    """Return the identifiers in nodes of a document, and the names in what is parsed already."""
     found: set[str] = set()
     waiting, seen = list(pieces), set[int]()
     while waiting:

@@ -26,13 +26,13 @@ from composer.language.recipe.ast import (
     UseDecl,
     WrittenValue,
 )
-from composer.language.recipe.base_parser import BaseParser, start
+from composer.language.recipe.base_parser import BaseParser, first_key
 from composer.language.recipe.defined_block import is_defined
 from composer.language.recipe.keys import KEYS, NODE_KINDS, VALUE_WORDS, keys_of, kind_of_node
 from composer.language.recipe.node_options import node_options, outputs
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 from composer.language.unknown_names import missing_field, unknown_block
-from composer.language.yaml.nodes import Clashes, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
+from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 OPTIONS = tuple(key for key in keys_of("node") if key != "type")
 """What a block may say beside its own fields."""
@@ -41,11 +41,11 @@ OPTIONS = tuple(key for key in keys_of("node") if key != "type")
 class GraphParser:
     """Reads graphs in which the blocks of one library may be named."""
 
-    def __init__(self, reader: BaseParser, library: Library, clashes: Clashes | None = None) -> None:
-        self.reader, self.library, self.clashes = reader, library, clashes or {}
+    def __init__(self, reader: BaseParser, library: Library, ambiguous_blocks: AmbiguousBlocks | None = None) -> None:
+        self.reader, self.library, self.ambiguous_blocks = reader, library, ambiguous_blocks or {}
 
     def body(self, node: YamlNode, returned: YamlEntry | None = None) -> GraphBody:
-        """The nodes of a graph, and what it returns."""
+        """Return the nodes of a graph, and what it returns."""
         nodes = [
             NodeDecl(entry.key.text, entry.key.span, self.content(entry.value))
             for entry in self.reader.entries(node, "graph")
@@ -56,7 +56,7 @@ class GraphParser:
         return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
     def content(self, node: YamlNode) -> NodeContent | None:
-        """What a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
+        """Return what a node or a slot holds: a block by name, a block with fields, a group, a repeat or a scan."""
         match node:
             case YamlScalar():
                 written = self.reader.expression(node)
@@ -79,8 +79,8 @@ class GraphParser:
                 return None
 
     def _no_type(self, node: YamlMapping) -> None:
-        place, hint = start(node), "write {type: …}, {graph: …} or {repeat: …, graph: …}"
-        misspelled = ((entry.key, near(entry.key.text, NODE_KINDS)) for entry in node)
+        place, hint = first_key(node), "write {type: …}, {graph: …} or {repeat: …, graph: …}"
+        misspelled = ((entry.key, suggest(entry.key.text, NODE_KINDS)) for entry in node)
         if found := next(((key, meant) for key, meant in misspelled if meant), None):
             place, hint = found[0].span, f"did you mean {found[1][0]}?"
         elif node.entries and (first := node.entries[0].key.text) in self.library:
@@ -99,7 +99,7 @@ class GraphParser:
         self.reader.keys(node, keys_of("repeat"), "a repeat")
         count, graph = self.reader.expression(node.get("repeat")), node.get("graph")
         if graph is None:
-            self.reader.error("missing-key", start(node), "a repeat needs a graph", hint="graph: with what each pass does")
+            self.reader.error("missing-key", first_key(node), "a repeat needs a graph", hint="graph: with what each pass does")
         if count is None or graph is None:
             return None
         index = self.reader.scalar(node.get("as"), "the index of a repeat is one name")
@@ -125,7 +125,7 @@ class GraphParser:
         self.reader.keys(node, keys_of("scan"), "a scan")
         axis, graph = self.reader.scalar(node.get("scan"), "the axis of a scan is one name"), node.get("graph")
         if graph is None:
-            self.reader.error("missing-key", start(node), "a scan needs a graph", hint="graph: with what each step does")
+            self.reader.error("missing-key", first_key(node), "a scan needs a graph", hint="graph: with what each step does")
         if axis is None or graph is None:
             return None
         body = self.body(graph, node.entry("outputs"))
@@ -134,12 +134,12 @@ class GraphParser:
     # -- blocks
 
     def use(self, node: YamlMapping) -> UseDecl | None:
-        """A block with its fields."""
+        """Return a block with its fields."""
         kind = self.reader.scalar(node.get("type"), "a block's type is one word")
         if kind is None:
             return None
         if kind.text not in self.library:
-            self.reader.diagnostics.extend(unknown_block(kind.span, kind.text, self.library, self.clashes))
+            self.reader.diagnostics.extend(unknown_block(kind.span, kind.text, self.library, self.ambiguous_blocks))
             return None
         part = self.library[kind.text]
         written = tuple(self._fields(node, part))
@@ -156,10 +156,10 @@ class GraphParser:
                 self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, offered)
 
     def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
-        """Reports the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
+        """Report the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
-        meant = {offered[0] for name in strange if (offered := near(name, [*known, *OPTIONS]))}
+        meant = {offered[0] for name in strange if (offered := suggest(name, [*known, *OPTIONS]))}
         missing = [name for name, field in known.items() if field.required and name not in node and name not in meant]
         if missing and not self.reader.holds_refused(node):
             self.reader.diagnostics.append(missing_field(kind.span, kind.text, missing))
@@ -172,7 +172,7 @@ class GraphParser:
         return self._read_as(fields(part)[name].form, node, name)
 
     def _read_as(self, form: Any, node: YamlNode, name: str) -> WrittenValue | None:
-        """What is written for the field `name`, by its form."""
+        """Return what is written for the field `name`, by its form."""
         match form:
             case String() | AxisName():
                 scalar = self.reader.scalar(node, f"`{name}` is text")

@@ -39,160 +39,164 @@ from composer.language.wording import BOOLEANS
 LANGUAGE = 1
 """The version of the language."""
 
-Place: TypeAlias = Literal[
+KeyPlace: TypeAlias = Literal[
     "composition", "recipe", "block", "node", "group", "repeat", "scan", "loss", "param", "input",
     "checkpoint", "config", "config param", "config constant", "rule", "rotary permutation",
 ]  # fmt: skip
 """Where keys stand; those of `composition` stand beside a recipe's own, and are worked out before the others are read."""
-Content: TypeAlias = Literal[
+KeyContent: TypeAlias = Literal[
     "text", "value", "params", "blocks", "inputs", "graph", "losses", "initializers", "checkpoints", "edges", "default", "size"
 ]
 """What a key holds, which decides how two values of it are merged and where a path leads on below it: `text` names nothing of
 the recipe, `value` is merged as far as it consists of mappings, and the others have forms of their own."""
-Writer: TypeAlias = Literal["verbatim", "computed", "resolved"]
+KeyWriter: TypeAlias = Literal["verbatim", "computed", "resolved"]
 """What of a key is written out by `expand`: its text as it stands, what its own function computes, or nothing, since what it says
 has been carried out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Key:
+class KeyRow:
     """A key of the language, in every place where it means the same."""
 
     name: str
-    places: tuple[Place, ...]
+    places: tuple[KeyPlace, ...]
     doc: str
     """What it means, in the words of the language page."""
-    content: Content
+    content: KeyContent
     schema: Schema
     """What may be written for it, as JSON Schema."""
     parser: str
     """The function that reads it, by its path inside the package."""
-    writer: Writer
+    writer: KeyWriter
     required: bool = False
     """Whether it must be there; a recipe over another one, and a file of blocks, need less."""
     whole_model: bool = False
     """Whether it says what only a whole model can have, so that no recipe with it can be used as a block."""
 
 
-_RECIPE: tuple[Place, ...] = ("recipe",)
-_DEFINED: tuple[Place, ...] = ("recipe", "block")
-_REGION: tuple[Place, ...] = ("group", "repeat", "scan")
-_NODE: tuple[Place, ...] = ("node", "group", "repeat", "scan")
+_RECIPE: tuple[KeyPlace, ...] = ("recipe",)
+_DEFINED: tuple[KeyPlace, ...] = ("recipe", "block")
+_REGION: tuple[KeyPlace, ...] = ("group", "repeat", "scan")
+_NODE: tuple[KeyPlace, ...] = ("node", "group", "repeat", "scan")
 _PARSER, _DECLARED, _GRAPHS = "language.recipe.parser.parse", "language.recipe.declarations", "language.recipe.graphs.GraphParser"
-_OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.extend"
+_OPTIONS, _COMPOSED = "language.recipe.node_options", "language.composition.extends.compose"
 _RULES, _CONFIG = "weights.rules.RuleReader.rules", "weights.config_syntax.ConfigReader.config"
 
 # fmt: off
-TABLE: tuple[Key, ...] = (
+TABLE: tuple[KeyRow, ...] = (
     # a recipe, and a block that one defines
-    Key("recipe", _RECIPE, "the name: letters, digits and underscores, a letter first", "text", NAME, _PARSER, "verbatim",
+    KeyRow("recipe", _RECIPE, "the name: letters, digits and underscores, a letter first", "text", NAME, _PARSER, "verbatim",
         required=True),
-    Key("language", _RECIPE, "the version of the language, `1`", "text", one_of([LANGUAGE, str(LANGUAGE)]), _PARSER, "computed"),
-    Key("doc", _DEFINED, "a paragraph for people", "text", TEXT, _PARSER, "verbatim"),
-    Key("paper", _DEFINED, "where the architecture was published", "text", TEXT, _PARSER, "verbatim"),
-    Key("task", _RECIPE, "what the model is for: the names of its inputs and outputs, and its loss", "text",
-        one_of(sorted(TASKS)), _PARSER, "verbatim"),
-    Key("extends", ("composition",), "another recipe that this one changes", "text", STRING, _COMPOSED, "resolved"),
-    Key("uses", ("composition",), "files, or recipes of the zoo, whose blocks become block types here", "text",
-        STRING_OR_LIST, _COMPOSED, "resolved"),
-    Key("params", _DEFINED, "hyperparameters and their defaults", "params", mapping(ref("param")), f"{_DECLARED}.params",
+    KeyRow("language", _RECIPE, "the version of the language, `1`", "text", one_of([LANGUAGE, str(LANGUAGE)]), _PARSER,
         "computed"),
-    Key("blocks", _DEFINED, "blocks made of other blocks", "blocks", ref("blocks"),
+    KeyRow("doc", _DEFINED, "a description", "text", TEXT, _PARSER, "verbatim"),
+    KeyRow("paper", _DEFINED, "where the architecture was published", "text", TEXT, _PARSER, "verbatim"),
+    KeyRow("task", _RECIPE, "what the model is for: the names of its inputs and outputs, and its loss", "text",
+        one_of(sorted(TASKS)), _PARSER, "verbatim"),
+    KeyRow("extends", ("composition",), "another recipe that this one changes", "text", STRING, _COMPOSED, "resolved"),
+    KeyRow("uses", ("composition",), "files, or recipes of the zoo, whose blocks become block types here", "text",
+        STRING_OR_LIST, _COMPOSED, "resolved"),
+    KeyRow("params", _DEFINED, "hyperparameters and their defaults", "params", mapping(ref("param")), f"{_DECLARED}.params",
+        "computed"),
+    KeyRow("blocks", _DEFINED, "block definitions, composed of other blocks", "blocks", ref("blocks"),
         "language.recipe.definitions.DefinitionParser.under", "resolved"),
-    Key("inputs", _RECIPE, "the model's typed inputs, in the order in which they are passed", "inputs",
+    KeyRow("inputs", _RECIPE, "the model's typed inputs, in the order in which they are passed", "inputs",
         mapping(either(STRING, ref("input"))), f"{_DECLARED}.inputs", "computed", required=True),
-    Key("inputs", ("block",), "its ports, each with its type", "inputs", mapping(either(STRING, ref("input"))),
+    KeyRow("inputs", ("block",), "its ports, each with its type", "inputs", mapping(either(STRING, ref("input"))),
         f"{_DECLARED}.ports", "resolved"),
-    Key("graph", _RECIPE, "the nodes, by name", "graph", OBJECT, f"{_GRAPHS}.body", "computed", required=True),
-    Key("graph", ("block",), "the nodes, by name", "graph", ref("open_graph"), f"{_GRAPHS}.body", "resolved", required=True),
-    Key("outputs", _DEFINED, "name → reference; without it, the last node under its own name", "value", mapping(STRING),
+    KeyRow("graph", _RECIPE, "the nodes, by name", "graph", OBJECT, f"{_GRAPHS}.body", "computed", required=True),
+    KeyRow("graph", ("block",), "the nodes, by name", "graph", ref("open_graph"), f"{_GRAPHS}.body", "resolved", required=True),
+    KeyRow("outputs", _DEFINED, "name → reference; by default, the last node under its own name", "value", mapping(STRING),
         f"{_OPTIONS}.outputs", "computed"),
-    Key("positions", _RECIPE, "axis → an int node that holds its positions, where they are not simply counted", "value",
+    KeyRow("positions", _RECIPE, "axis → an int node with its positions, if they do not count from 0", "value",
         mapping(STRING), f"{_OPTIONS}.named_references", "computed", whole_model=True),
-    Key("losses", _RECIPE, "what is trained beside the task's loss, by name", "losses", mapping(ref("loss")),
+    KeyRow("losses", _RECIPE, "losses besides the task's, by name", "losses", mapping(ref("loss")),
         "language.recipe.losses.losses", "computed"),
-    Key("init", _DEFINED, "pattern over the names of parameters → initializer", "initializers", mapping(ref("initializer")),
+    KeyRow("init", _DEFINED, "pattern over parameter names → initializer", "initializers", mapping(ref("initializer")),
         f"{_DECLARED}.init", "computed"),
-    Key("checkpoints", _RECIPE, "how the parameters map to published checkpoints", "checkpoints",
+    KeyRow("checkpoints", _RECIPE, "how parameters map to published checkpoints", "checkpoints",
         {"type": ["object", "null"]}, _RULES, "computed"),
 
     # what a recipe declares by name
-    Key("default", ("param",), "the value unless another is set", "default", either(EXPRESSION, OBJECT), f"{_DECLARED}.params",
+    KeyRow("default", ("param",), "the value unless another is set", "default", either(EXPRESSION, OBJECT), f"{_DECLARED}.params",
         "resolved"),
-    Key("type", ("param",), "what it holds", "value", one_of(get_args(ParamType)), f"{_DECLARED}.params", "resolved"),
-    Key("required", ("param",), "whether it has no default and must be set", "value", BOOLEAN, f"{_DECLARED}.params", "resolved"),
-    Key("min", ("param",), "the least value", "value", EXPRESSION, f"{_DECLARED}.params", "resolved"),
-    Key("max", ("param",), "the largest value", "value", EXPRESSION, f"{_DECLARED}.params", "resolved"),
-    Key("of", ("param",), "what a choice is among", "value", list_of(TEXT), f"{_DECLARED}.params", "resolved"),
-    Key("doc", ("param",), "a line for people", "text", TEXT, f"{_DECLARED}.params", "resolved"),
-    Key("type", ("input",), "such as `int[batch, time]`", "value", STRING, f"{_DECLARED}.inputs", "computed", required=True),
-    Key("default", ("input",), "the value where none is passed", "value", EXPRESSION, f"{_DECLARED}.inputs", "computed"),
-    Key("doc", ("input",), "a line for people", "text", TEXT, f"{_DECLARED}.inputs", "resolved"),
+    KeyRow("type", ("param",), "what it holds", "value", one_of(get_args(ParamType)), f"{_DECLARED}.params", "resolved"),
+    KeyRow("required", ("param",), "whether it has no default and must be set", "value", BOOLEAN, f"{_DECLARED}.params",
+        "resolved"),
+    KeyRow("min", ("param",), "the least value", "value", EXPRESSION, f"{_DECLARED}.params", "resolved"),
+    KeyRow("max", ("param",), "the largest value", "value", EXPRESSION, f"{_DECLARED}.params", "resolved"),
+    KeyRow("of", ("param",), "what a choice is among", "value", list_of(TEXT), f"{_DECLARED}.params", "resolved"),
+    KeyRow("doc", ("param",), "a line for people", "text", TEXT, f"{_DECLARED}.params", "resolved"),
+    KeyRow("type", ("input",), "such as `int[batch, time]`", "value", STRING, f"{_DECLARED}.inputs", "computed", required=True),
+    KeyRow("default", ("input",), "the value where none is passed", "value", EXPRESSION, f"{_DECLARED}.inputs", "computed"),
+    KeyRow("doc", ("input",), "a line for people", "text", TEXT, f"{_DECLARED}.inputs", "resolved"),
 
     # nodes
-    Key("type", ("node",), "the block", "value", STRING, f"{_GRAPHS}.use", "computed", required=True),
-    Key("repeat", ("repeat",), "how many times the graph is passed through", "value", EXPRESSION, f"{_GRAPHS}.content",
+    KeyRow("type", ("node",), "the block", "value", STRING, f"{_GRAPHS}.use", "computed", required=True),
+    KeyRow("repeat", ("repeat",), "how many times the graph is passed through", "value", EXPRESSION, f"{_GRAPHS}.content",
         "computed", required=True),
-    Key("as", ("repeat",), "the name of the index, `layer` unless written", "value", STRING, f"{_GRAPHS}.content", "resolved"),
-    Key("each", ("repeat",), "values that change from pass to pass", "value", OBJECT, f"{_GRAPHS}.content", "computed"),
-    Key("share", ("repeat",), "whether all passes have one set of weights", "value", EXPRESSION, f"{_GRAPHS}.content",
+    KeyRow("as", ("repeat",), "the name of the index, `layer` unless written", "value", STRING, f"{_GRAPHS}.content", "resolved"),
+    KeyRow("each", ("repeat",), "values that change from pass to pass", "value", OBJECT, f"{_GRAPHS}.content", "computed"),
+    KeyRow("share", ("repeat",), "whether all passes have one set of weights", "value", EXPRESSION, f"{_GRAPHS}.content",
         "computed"),
-    Key("scan", ("scan",), "the axis along which it goes, step by step", "value", TEXT, f"{_GRAPHS}.content", "computed",
+    KeyRow("scan", ("scan",), "the axis along which it goes, step by step", "value", TEXT, f"{_GRAPHS}.content", "computed",
         required=True),
-    Key("in", _NODE, "what flows in: one reference for the first port, a list, or a mapping from port to reference", "edges",
+    KeyRow("in", _NODE, "what flows in: one reference for the first port, a list, or a mapping from port to reference", "edges",
         EDGES, f"{_OPTIONS}.node_options", "computed"),
-    Key("graph", _REGION, "the nodes inside, by name", "graph", ref("graph"), f"{_GRAPHS}.body", "computed", required=True),
-    Key("outputs", _REGION, "what it returns; without it, its last node", "value", OBJECT, f"{_OPTIONS}.outputs", "computed"),
-    Key("when", _NODE, "the node is there only where this holds", "value", EXPRESSION, f"{_OPTIONS}.node_options", "computed"),
-    Key("tie", _NODE, "another node whose parameters these are, or own names, each with another parameter", "value",
+    KeyRow("graph", _REGION, "the nodes inside, by name", "graph", ref("graph"), f"{_GRAPHS}.body", "computed", required=True),
+    KeyRow("outputs", _REGION, "what it returns; without it, its last node", "value", OBJECT, f"{_OPTIONS}.outputs", "computed"),
+    KeyRow("when", _NODE, "the node is there only where this holds", "value", EXPRESSION, f"{_OPTIONS}.node_options", "computed"),
+    KeyRow("tie", _NODE, "another node whose parameters these are, or own names, each with another parameter", "value",
         either(STRING, mapping(STRING)), f"{_OPTIONS}.node_options", "computed"),
-    Key("trainable", _NODE, "whether training changes it", "value", EXPRESSION, f"{_OPTIONS}.node_options", "computed"),
-    Key("type", ("loss",), "the loss; without it, it is of the numbers that it reads", "value", STRING,
+    KeyRow("trainable", _NODE, "whether training changes it", "value", EXPRESSION, f"{_OPTIONS}.node_options", "computed"),
+    KeyRow("type", ("loss",), "the loss; without it, it is of the numbers that it reads", "value", STRING,
         "language.recipe.losses.losses", "computed"),
-    Key("in", ("loss",), "what is judged", "edges", EDGES, "language.recipe.losses.losses", "computed"),
+    KeyRow("in", ("loss",), "what is judged", "edges", EDGES, "language.recipe.losses.losses", "computed"),
 
     # a published model type under `checkpoints`
-    Key("strip_prefix", ("checkpoint",), "a prefix that some files have", "value", STRING, _RULES, "computed"),
-    Key("config", ("checkpoint",), "what each key of the published `config.json` means", "value", ref("config"), _CONFIG,
+    KeyRow("strip_prefix", ("checkpoint",), "a prefix that some files have", "value", STRING, _RULES, "computed"),
+    KeyRow("config", ("checkpoint",), "what each key of the published `config.json` means", "value", ref("config"), _CONFIG,
         "resolved"),
-    Key("rules", ("checkpoint",), "our names, each with the published one", "value", mapping(either(STRING, ref("rule"))),
+    KeyRow("rules", ("checkpoint",), "our names, each with the published one", "value", mapping(either(STRING, ref("rule"))),
         _RULES, "computed", required=True),
-    Key("legacy_names", ("checkpoint",), "the last words of names as older files have them, each with that of newer ones",
+    KeyRow("legacy_names", ("checkpoint",), "the last words of names as older files have them, each with that of newer ones",
         "value", mapping(STRING), _RULES, "computed"),
-    Key("ignore", ("checkpoint",), "published tensors that say nothing", "value", STRINGS, _RULES, "computed"),
-    Key("copies", ("checkpoint",), "published tensors that repeat another", "value", mapping(STRING), _RULES, "computed"),
-    Key("params", ("config",), "paths of the recipe, each with the key that sets it", "value",
+    KeyRow("ignore", ("checkpoint",), "published tensors that say nothing", "value", STRINGS, _RULES, "computed"),
+    KeyRow("copies", ("checkpoint",), "published tensors that repeat another", "value", mapping(STRING), _RULES, "computed"),
+    KeyRow("params", ("config",), "paths of the recipe, each with the key that sets it", "value",
         mapping(either(STRING_OR_LIST, ref("config_param"))), _CONFIG, "resolved"),
-    Key("constants", ("config",), "keys, each with what it must hold", "value",
+    KeyRow("constants", ("config",), "keys, each with what it must hold", "value",
         mapping(either(PUBLISHED_VALUE, list_of(PUBLISHED_VALUE), ref("config_constant"))), _CONFIG, "resolved"),
-    Key("ignore", ("config",), "keys that do not change what is computed", "value", STRINGS, _CONFIG, "resolved"),
-    Key("from", ("config param",), "the key, or several that agree", "value", STRING_OR_LIST, _CONFIG, "resolved"),
-    Key("count", ("config param",), "the key whose entries are counted", "value", STRING_OR_LIST, _CONFIG, "resolved"),
-    Key("values", ("config param",), "published words, each with ours", "value", mapping(PUBLISHED_VALUE), _CONFIG, "resolved"),
-    Key("default", ("config param",), "what holds without the key", "value", PUBLISHED_VALUE, _CONFIG, "resolved"),
-    Key("optional", ("config param",), "whether the recipe's own value holds without the key", "value", BOOLEAN, _CONFIG,
+    KeyRow("ignore", ("config",), "keys that do not change what is computed", "value", STRINGS, _CONFIG, "resolved"),
+    KeyRow("from", ("config param",), "the key, or several that agree", "value", STRING_OR_LIST, _CONFIG, "resolved"),
+    KeyRow("count", ("config param",), "the key whose entries are counted", "value", STRING_OR_LIST, _CONFIG, "resolved"),
+    KeyRow("values", ("config param",), "published words, each with ours", "value", mapping(PUBLISHED_VALUE), _CONFIG,
         "resolved"),
-    Key("each", ("config constant",), "what each item of the list is", "value", EXPRESSION, _CONFIG, "resolved", required=True),
-    Key("count", ("config constant",), "how many items the list has", "value", EXPRESSION, _CONFIG, "resolved", required=True),
-    Key("from", ("rule",), "the published name", "value", STRING, _RULES, "computed", required=True),
-    Key("reshape", ("rule",), "the axes of the published tensor", "size", list_of(SIZE), _RULES, "computed"),
-    Key("transpose", ("rule",), "whether it is stored as `[in, out]`", "value", BOOLEAN, _RULES, "computed"),
-    Key("split", ("rule",), "how many of ours it holds", "value", TEXT, _RULES, "computed"),
-    Key("concat", ("rule",), "of how many that are joined it is one", "value", TEXT, _RULES, "computed"),
-    Key("axis", ("rule",), "the axis of ours along which it is cut or joined", "value", TEXT, _RULES, "computed"),
-    Key("interleave", ("rule",), "in how many groups a part of each piece lies", "size", SIZE, _RULES, "computed"),
-    Key("stack", ("rule",), "the index of what stands along our first axis", "value", STRING, _RULES, "computed"),
-    Key("permute_rotary", ("rule",), "the rows of each head that stand in pairs, ours in halves", "size",
+    KeyRow("default", ("config param",), "what holds without the key", "value", PUBLISHED_VALUE, _CONFIG, "resolved"),
+    KeyRow("optional", ("config param",), "whether the recipe's own value holds without the key", "value", BOOLEAN, _CONFIG,
+        "resolved"),
+    KeyRow("each", ("config constant",), "what each item of the list is", "value", EXPRESSION, _CONFIG, "resolved",
+        required=True),
+    KeyRow("count", ("config constant",), "how many items the list has", "value", EXPRESSION, _CONFIG, "resolved", required=True),
+    KeyRow("from", ("rule",), "the published name", "value", STRING, _RULES, "computed", required=True),
+    KeyRow("reshape", ("rule",), "the axes of the published tensor", "size", list_of(SIZE), _RULES, "computed"),
+    KeyRow("transpose", ("rule",), "whether it is stored as `[in, out]`", "value", BOOLEAN, _RULES, "computed"),
+    KeyRow("split", ("rule",), "how many of ours it holds", "value", TEXT, _RULES, "computed"),
+    KeyRow("concat", ("rule",), "of how many that are joined it is one", "value", TEXT, _RULES, "computed"),
+    KeyRow("axis", ("rule",), "the axis of ours along which it is cut or joined", "value", TEXT, _RULES, "computed"),
+    KeyRow("interleave", ("rule",), "in how many groups a part of each piece lies", "size", SIZE, _RULES, "computed"),
+    KeyRow("stack", ("rule",), "the index of what stands along our first axis", "value", STRING, _RULES, "computed"),
+    KeyRow("permute_rotary", ("rule",), "the rows of each head that stand in pairs, ours in halves", "size",
         either(SIZE, ref("rotary_permutation")), _RULES, "computed"),
-    Key("offset", ("rule",), "what it is more than ours", "size", SIZE, _RULES, "computed"),
-    Key("head_dim", ("rotary permutation",), "the rows of a head", "size", SIZE, _RULES, "computed", required=True),
-    Key("rotary_dim", ("rotary permutation",), "those that turn", "size", SIZE, _RULES, "computed"),
-    Key("of", ("rotary permutation",), "the pieces that are permuted", "value", STRINGS, _RULES, "computed"),
-    Key("ours", ("rotary permutation",), "our layout", "value", STRING, _RULES, "computed"),
+    KeyRow("offset", ("rule",), "what it is more than ours", "size", SIZE, _RULES, "computed"),
+    KeyRow("head_dim", ("rotary permutation",), "the rows of a head", "size", SIZE, _RULES, "computed", required=True),
+    KeyRow("rotary_dim", ("rotary permutation",), "those that turn", "size", SIZE, _RULES, "computed"),
+    KeyRow("of", ("rotary permutation",), "the pieces that are permuted", "value", STRINGS, _RULES, "computed"),
+    KeyRow("ours", ("rotary permutation",), "our layout", "value", STRING, _RULES, "computed"),
 )
 # fmt: on
-KEYS: Mapping[Place, dict[str, Key]] = {
-    place: {key.name: key for key in TABLE if place in key.places} for place in get_args(Place)
+KEYS: Mapping[KeyPlace, dict[str, KeyRow]] = {
+    place: {key.name: key for key in TABLE if place in key.places} for place in get_args(KeyPlace)
 }
 """The keys of each place, in the order in which they are written."""
 NodeKind: TypeAlias = Literal["repeat", "scan", "node", "group"]
@@ -215,6 +219,6 @@ def kind_of_node(keys: Container[str]) -> NodeKind | None:
     return next((place for key, place in NODE_KINDS.items() if key in keys), None)
 
 
-def keys_of(place: Place) -> tuple[str, ...]:
+def keys_of(place: KeyPlace) -> tuple[str, ...]:
     """Return the keys of a place."""
     return tuple(KEYS[place])

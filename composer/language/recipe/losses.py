@@ -18,7 +18,7 @@ UNTYPED = "scalar"
 
 
 def losses(graphs: GraphParser, node: YamlNode | None, task: str) -> Iterator[LossDecl]:
-    """The losses under a key, of a model for some task."""
+    """Yield the losses under a key, of a model for some task."""
     reader = graphs.reader
     for name, value in ((entry.key, entry.value) for entry in reader.entries(node, "losses")):
         if name.text == task:
@@ -32,7 +32,7 @@ def losses(graphs: GraphParser, node: YamlNode | None, task: str) -> Iterator[Lo
 
 
 def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl | None:
-    """A loss as the use of its block that it stands for."""
+    """Return a loss as the use of its block that it stands for."""
     reader, library = graphs.reader, graphs.library
     kind = reader.scalar(node.get("type"), "the type of a loss is one word") if "type" in node else YamlScalar(UNTYPED, node.span)
     if kind is None:
@@ -57,11 +57,11 @@ def _loss(graphs: GraphParser, name: YamlScalar, node: YamlMapping) -> UseDecl |
     own = (each for each in node if each.key.text in fields(part))
     use = graphs.use(YamlMapping((YamlEntry(YamlScalar("type", kind.span), kind), given, *own), node.span))
     assert use is not None
-    return replace(use, settings=replace(use.settings, misread=use.settings.misread or bool(strange)))
+    return replace(use, options=replace(use.options, misread=use.options.misread or bool(strange)))
 
 
 def _edges(reader: BaseParser, node: YamlMapping, part: type[Part]) -> dict[str, YamlEntry]:
-    """The entries of a loss that name what flows in, port by port: those under `in`, and those beside it."""
+    """Return the entries of a loss that name what flows in, port by port: those under `in`, and those beside it."""
     found: dict[str, YamlEntry] = {}
     given = node.entry("in")
     if given is not None and isinstance(given.value, YamlMapping):

@@ -14,7 +14,7 @@ from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlS
 
 
 def node_options(reader: BaseParser, node: YamlMapping, part: type[Part] | None = None) -> NodeOptions:
-    """Those of a node of `part`; without one, of a node with a graph of its own."""
+    """Return the options of a node of `part`; without one, of a node with a graph of its own."""
     edges, before = node.entry("in"), len(reader.diagnostics)
     read = tuple(_edges(reader, edges.value, part)) if edges else ()
     misread = len(reader.diagnostics) > before
@@ -51,7 +51,7 @@ def _tie(reader: BaseParser, node: YamlNode | None) -> Expression | tuple[tuple[
 
 
 def named_references(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tuple[str, Span, Expression]]:
-    """References by name, as under `positions`."""
+    """Yield the references by name, as under `positions`."""
     if entry is None:
         return
     key = entry.key.text
@@ -65,7 +65,7 @@ def named_references(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tu
 
 
 def outputs(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tuple[str, Span, Expression]]:
-    """What a graph returns, by name; a reference alone is called after what it names."""
+    """Yield what a graph returns, by name; a reference alone is called after what it names."""
     if entry is not None and isinstance(entry.value, YamlScalar):
         written = reader.expression(entry.value)
         if written is not None and isinstance(written.expression, RefPath):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from blocks.core import Library
 from composer.language.recipe.ast import GraphBody, ParsedRecipe
-from composer.language.recipe.base_parser import LETTERS, NAME, BaseParser, start
+from composer.language.recipe.base_parser import LETTERS, NAME, BaseParser, first_key
 from composer.language.recipe.declarations import init, inputs, params
 from composer.language.recipe.definitions import DefinitionParser
 from composer.language.recipe.graphs import GraphParser
 from composer.language.recipe.keys import KEYS, LANGUAGE, keys_of
 from composer.language.recipe.losses import losses
 from composer.language.recipe.node_options import named_references
-from composer.language.recipe.recursion_check import mistakes
-from composer.language.suggestions import near
+from composer.language.recipe.recursion_check import check_recursion
+from composer.language.suggestions import suggest
 from composer.language.tasks import TASKS
 from composer.language.unknown_names import quoted
 from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 
-NEEDED = {
+MISSING = {
     "recipe": ("a recipe begins with its name", "write `recipe: my_model` as the first line"),
     "graph": ("a recipe needs a graph", "write `graph:` with the model's nodes below it"),
     "inputs": ("a recipe needs inputs", 'such as `inputs: {tokens: "int[batch, time]"}`'),
@@ -26,21 +26,27 @@ NEEDED = {
 
 
 def parse(document: Document, library: Library) -> ParsedRecipe | None:
-    """The recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds none, and says why."""
+    """Return the recipe that a document holds, with what is wrong in `diagnostics`; None where the document holds
+    none, and says why.
+    """
     root = document.root
     if root is None:
         return None
     reader = BaseParser(list(document.diagnostics))
     reader.keys(root, keys_of("recipe"), "a recipe", also=keys_of("composition"))
-    definer = DefinitionParser(reader, document.clashes)
+    definer = DefinitionParser(reader, document.ambiguous_blocks)
     definitions, library = definer.under(root.get("blocks"), library)
-    reader.diagnostics.extend(endless := mistakes(definitions))
-    for key, (message, hint) in NEEDED.items():
+    reader.diagnostics.extend(endless := check_recursion(definitions))
+    for key, (message, hint) in MISSING.items():
         if key not in root and not _misspelled(root, key):
-            reader.error("missing-key", start(root), message, hint=hint)
+            reader.error("missing-key", first_key(root), message, hint=hint)
     _language(reader, root.get("language"))
     name, task = _name(reader, root.get("recipe")), _task(reader, root.get("task"))
-    graphs, graph, checkpoints = GraphParser(reader, library, document.clashes), root.get("graph"), root.get("checkpoints")
+    graphs, graph, checkpoints = (
+        GraphParser(reader, library, document.ambiguous_blocks),
+        root.get("graph"),
+        root.get("checkpoints"),
+    )
     reader.entries(checkpoints, "checkpoints")  # each rule is read where it is used
     misformed = any(isinstance(root.get(key), YamlScalar | YamlList) for key in ("params", "inputs", "graph", "blocks"))
     return ParsedRecipe(
@@ -60,7 +66,7 @@ def parse(document: Document, library: Library) -> ParsedRecipe | None:
         name_scalar=name or YamlScalar("", root.span),
         library=library,
         definitions={each.part: each for each in definitions},
-        clashes=document.clashes,
+        ambiguous_blocks=document.ambiguous_blocks,
         readable=not (endless or definer.too_many or misformed),
         diagnostics=tuple(reader.diagnostics),
     )
@@ -92,5 +98,5 @@ def _task(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
 
 
 def _misspelled(root: YamlMapping, key: str) -> bool:
-    """Whether a key that is not there is meant by another, which has been reported."""
-    return any(near(entry.key.text, keys_of("recipe"))[:1] == [key] for entry in root if entry.key.text not in KEYS["recipe"])
+    """Return whether a key that is not there is meant by another, which has been reported."""
+    return any(suggest(entry.key.text, keys_of("recipe"))[:1] == [key] for entry in root if entry.key.text not in KEYS["recipe"])

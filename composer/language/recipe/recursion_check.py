@@ -25,12 +25,14 @@ from composer.language.recipe.ast import (
 from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
-NODES = 6_000
+MAX_NODES = 6_000
 """Nodes that one block may come to."""
 
 
-def mistakes(definitions: Sequence[Definition]) -> list[Diagnostic]:
-    """Blocks that hold themselves, by way of others perhaps, and the first that comes to too many nodes."""
+def check_recursion(definitions: Sequence[Definition]) -> list[Diagnostic]:
+    """Return the mistakes of blocks that hold themselves, by way of others perhaps, and the first that comes
+    to too many nodes.
+    """
     uses = {each.part: _first_uses(each) for each in definitions}
     found: list[Diagnostic] = []
     while True:
@@ -53,21 +55,21 @@ def _cycle(path: Sequence[type[Part]], uses: Mapping[type[Part], Mapping[type[Pa
 
 
 def _too_large(order: Iterable[type[Part]], of: Mapping[type[Part], Definition]) -> Iterator[Diagnostic]:
-    """The blocks that come to more nodes than can be written out, each after those that it holds."""
+    """Yield the blocks that come to more nodes than can be written out, each after those that it holds."""
     sizes: dict[type[Part], int] = {}
     for part in order:
         definition = of[part]
         names = (name for name, _ in _named(definition.body, {param.name for param in definition.params}))
         held = [definition.library[name] for name in names if name in definition.library]
         sizes[part] = len(definition.body.nodes) + sum(sizes.get(one, 0) for one in held)
-        if sizes[part] > NODES:
-            message = f"`{part.kind}` expands to {sizes[part]:,} nodes; at most {NODES:,} are supported"
+        if sizes[part] > MAX_NODES:
+            message = f"`{part.kind}` expands to {sizes[part]:,} nodes; at most {MAX_NODES:,} are supported"
             hint = "use a `repeat` for parts that occur many times"
             yield Diagnostic("too-many-nodes", message, definition.span, hint=hint)
 
 
 def _first_uses(definition: Definition) -> dict[type[Part], Span]:
-    """The definitions that one names, each with the first place."""
+    """Return the definitions that one names, each with the first place."""
     named = list(_named(definition.body, {param.name for param in definition.params}))
     for param in definition.params:
         if param.type == "block" and param.default is not None:
@@ -80,7 +82,7 @@ def _first_uses(definition: Definition) -> dict[type[Part], Span]:
 
 
 def _named(what: GraphBody | NodeContent | None, hidden: set[str]) -> Iterator[tuple[str, Span]]:
-    """Every block that a graph names; `hidden` are params, which stand for what they are given."""
+    """Yield every block that a graph names; `hidden` are params, which stand for what they are given."""
     match what:
         case GraphBody(nodes=nodes):
             for node in nodes:
@@ -117,7 +119,7 @@ def _choices(expression: Expression) -> Iterator[tuple[str, Span]]:
 
 
 def _kinds(node: YamlNode) -> Iterator[tuple[str, Span]]:
-    """What a value that may hold blocks names as types: all that stands under `type`, and words alone."""
+    """Yield what a value that may hold blocks names as types: all that stands under `type`, and words alone."""
     match node:
         case YamlScalar(text=text, span=span):
             yield text, span

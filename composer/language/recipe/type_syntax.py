@@ -15,7 +15,7 @@ TYPE = re.compile(r"\s*(int|float|bool)\s*\[(.*)\]\s*(\?)?\s*", re.DOTALL)
 
 
 def type_of(reader: BaseParser, scalar: YamlScalar) -> TypeDecl | None:
-    """A type from its text."""
+    """Return a type from its text."""
     match = TYPE.fullmatch(scalar.text)
     if match is None:
         hint = "a type is `int`, `float` or `bool` with its axes: int[batch, time]"
@@ -36,7 +36,7 @@ def type_of(reader: BaseParser, scalar: YamlScalar) -> TypeDecl | None:
 
 
 def axes_of(text: str) -> list[str]:
-    """What stands between the commas of a type's brackets; commas in round brackets are a function's."""
+    """Return what stands between the commas of a type's brackets; commas in round brackets are a function's."""
     pieces, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")

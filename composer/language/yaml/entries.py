@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
 from composer.diagnostics import Diagnostic, Label
-from composer.language.yaml.flow_style import LONGEST, cut_value, is_cut, rejoin
+from composer.language.yaml.flow_style import MAX_PIECES, cut_value, is_cut, rejoin
 from composer.language.yaml.nodes import YamlEntry, YamlNode, YamlScalar
 
 Note = Callable[[Diagnostic], None]
@@ -14,12 +14,12 @@ MERGE = "<<"
 
 
 def items(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterator[YamlNode]:
-    """A list's items; `note` takes what is wrong with them."""
+    """Yield a list's items; `note` takes what is wrong with them."""
     place = 0
     while place < len(nodes):
         item, taken = nodes[place], 1
         if flow and is_cut(item):
-            item, taken = rejoin(nodes[place : place + LONGEST])
+            item, taken = rejoin(nodes[place : place + MAX_PIECES])
             note(cut_value(item))
         place += taken
         if is_empty(item):
@@ -29,18 +29,18 @@ def items(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterat
 
 
 def entries(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterator[YamlEntry]:
-    """A mapping's entries, from keys and values in turn; `note` takes what is wrong with them."""
+    """Yield a mapping's entries, from keys and values in turn; `note` takes what is wrong with them."""
     kept: dict[str, YamlScalar] = {}
     place = 0
     while place < len(nodes):
         key, value = nodes[place : place + 2]
         place += 2
         if flow and is_cut(value):
-            value, taken = rejoin(nodes[place - 1 : place - 1 + LONGEST])
+            value, taken = rejoin(nodes[place - 1 : place - 1 + MAX_PIECES])
             note(cut_value(value))
             place = _behind(nodes, place - 1 + taken)
         elif flow and is_cut(key):
-            whole, taken = rejoin(nodes[place - 2 : place - 2 + LONGEST])
+            whole, taken = rejoin(nodes[place - 2 : place - 2 + MAX_PIECES])
             note(cut_value(whole))
             place = _behind(nodes, place - 2 + taken)
             continue
@@ -54,7 +54,7 @@ def entries(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iter
 
 
 def _behind(nodes: Sequence[YamlNode | None], place: int) -> int:
-    """The next key at or behind a place that is more than a piece of the value before it."""
+    """Return the next key at or behind a place that is more than a piece of the value before it."""
     place += place % 2
     while place < len(nodes) and is_empty(nodes[place + 1]) and not _has_colon(nodes[place]):
         place += 2
@@ -62,7 +62,7 @@ def _behind(nodes: Sequence[YamlNode | None], place: int) -> int:
 
 
 def _wrong(key: YamlNode, value: YamlNode | None, kept: dict[str, YamlScalar]) -> Diagnostic | None:
-    """Why a key cannot stand with its value."""
+    """Return why a key cannot stand with its value."""
     if not isinstance(key, YamlScalar):
         return Diagnostic("key-not-text", "a key is a string, not a list or a mapping", key.span)
     if is_empty(key):
@@ -89,12 +89,12 @@ def _wrong(key: YamlNode, value: YamlNode | None, kept: dict[str, YamlScalar]) -
 
 
 def is_empty(node: YamlNode | None) -> TypeGuard[YamlScalar]:
-    """Whether nothing is written where a node should be."""
+    """Return whether nothing is written where a node should be."""
     return isinstance(node, YamlScalar) and node.plain and not node.text
 
 
 def _has_colon(key: YamlNode | None) -> bool:
-    """Whether a colon follows a key, so that it is no mere piece of a value."""
+    """Return whether a colon follows a key, so that it is no mere piece of a value."""
     if not isinstance(key, YamlScalar):
         return True
     return key.span.source.lines[key.span.end_line - 1][key.span.end_column - 1 :].lstrip().startswith(":")

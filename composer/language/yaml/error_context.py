@@ -30,7 +30,7 @@ class ErrorContext:
     def __init__(self, source: Source, error: yaml.MarkedYAMLError, stop: ParseStop) -> None:
         self.source = source
         self.stop = stop
-        self.context, self.problem = error.context or "", error.problem or ""
+        self.during, self.problem = error.context or "", error.problem or ""
         mark = error.problem_mark or error.context_mark
         self.line, self.column = (mark.line, mark.column) if mark else (0, 0)
         self.at_end = (
@@ -54,7 +54,7 @@ class ErrorContext:
         return self.stretch(self.column, self.column + 1)
 
     def stretch(self, start: int, end: int) -> Span:
-        """A part of the line where reading stopped."""
+        """Return a part of the line where reading stopped."""
         return Span(self.source, self.line + 1, start + 1, self.line + 1, end + 1)
 
     @property

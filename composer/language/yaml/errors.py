@@ -12,13 +12,13 @@ from composer.language.yaml.error_context import ErrorContext, ParseStop
 
 
 def explain(error: Exception, source: Source, stop: ParseStop) -> Diagnostic:
-    """What a person did wrong where the parser gave up; the first rule that knows the case decides."""
+    """Diagnose what a person did wrong where the parser gave up; the first rule that knows the case decides."""
     if not isinstance(error, yaml.MarkedYAMLError):  # the Python parser, at a number that it cannot make a character of
         return _no_character(source, stop)
-    trouble = ErrorContext(source, error, stop)
-    found = (rule(trouble) for rule in RULES)
+    context = ErrorContext(source, error, stop)
+    found = (rule(context) for rule in RULES)
     return next(
-        (diagnostic for diagnostic in found if diagnostic), trouble.diagnose("yaml-syntax", "this cannot be read as YAML")
+        (diagnostic for diagnostic in found if diagnostic), context.diagnose("yaml-syntax", "this cannot be read as YAML")
     )
 
 
@@ -38,129 +38,129 @@ def _no_character(source: Source, stop: ParseStop) -> Diagnostic:
     return Diagnostic("unknown-escape", NO_CHARACTER, Span(source, line, column, line, column + 2), hint=SINGLE_QUOTES)
 
 
-def property_of_node(trouble: ErrorContext) -> Diagnostic | None:
-    """`*` of a pattern, `&`, `!` or `%` where they begin a value."""
+def property_of_node(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose `*` of a pattern, `&`, `!` or `%` where they begin a value."""
     for word in ("alias", "anchor", "tag", "directive"):
-        if word in trouble.context or f"{word} handle" in trouble.problem:
-            return refused_property(word, trouble.start)
+        if word in context.during or f"{word} handle" in context.problem:
+            return refused_property(word, context.start)
     return None
 
 
 def refused_property(word: str, place: Span) -> Diagnostic:
-    """The diagnostic of an alias, an anchor, a tag or a directive."""
+    """Return the diagnostic of an alias, an anchor, a tag or a directive."""
     sign = {"alias": "*", "anchor": "&", "tag": "!", "directive": "%"}[word]
     article = "an" if word[0] == "a" else "a"
     message = f"`{sign}` makes this {article} {word}, which recipes do not support"
     return Diagnostic(word, message, place, hint=f"quote a key or a value that begins with `{sign}`")
 
 
-def quotes(trouble: ErrorContext) -> Diagnostic | None:
-    """A quote that is never closed, or an escape that means nothing."""
-    if "quoted scalar" not in trouble.context:
+def quotes(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose a quote that is never closed, or an escape that means nothing."""
+    if "quoted scalar" not in context.during:
         return None
-    if "end of stream" in trouble.problem or "document" in trouble.problem:
-        return trouble.diagnose("unclosed-quote", "this quote is never closed", place=trouble.start)
-    start = max(0, trouble.text.rfind("\\", 0, trouble.column + 1))
-    place = trouble.stretch(start, start + 2)
-    return trouble.diagnose("unknown-escape", NO_CHARACTER, SINGLE_QUOTES, place=place)
+    if "end of stream" in context.problem or "document" in context.problem:
+        return context.diagnose("unclosed-quote", "this quote is never closed", place=context.start)
+    start = max(0, context.text.rfind("\\", 0, context.column + 1))
+    place = context.stretch(start, start + 2)
+    return context.diagnose("unknown-escape", NO_CHARACTER, SINGLE_QUOTES, place=place)
 
 
-def tab(trouble: ErrorContext) -> Diagnostic | None:
-    """A tab among the spaces before a line."""
-    tabbed = "\t" in trouble.text[: trouble.indent] and trouble.column <= trouble.indent
-    if not tabbed and "tab character" not in trouble.problem:
+def tab(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose a tab among the spaces before a line."""
+    tabbed = "\t" in context.text[: context.indent] and context.column <= context.indent
+    if not tabbed and "tab character" not in context.problem:
         return None
-    start = trouble.text.find("\t")
-    place = trouble.stretch(start, start + 1) if start >= 0 else trouble.place
-    return trouble.diagnose("tab-indentation", "a tab cannot indent a line", "indent with spaces", place=place)
+    start = context.text.find("\t")
+    place = context.stretch(start, start + 1) if start >= 0 else context.place
+    return context.diagnose("tab-indentation", "a tab cannot indent a line", "indent with spaces", place=place)
 
 
-def reserved(trouble: ErrorContext) -> Diagnostic | None:
-    """`@`, a backquote, `%` or, outside brackets, a comma at the start of a value."""
-    comma = trouble.character == "," and not trouble.stop.bracket and "node content" in trouble.problem
-    if not comma and "cannot start any token" not in trouble.problem:
+def reserved(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose `@`, a backquote, `%` or, outside brackets, a comma at the start of a value."""
+    comma = context.character == "," and not context.stop.bracket and "node content" in context.problem
+    if not comma and "cannot start any token" not in context.problem:
         return None
-    sign = "a backquote" if trouble.character == "`" else f"`{trouble.character}`"
-    return trouble.diagnose("reserved-character", f"a value cannot begin with {sign}", "quote the value")
+    sign = "a backquote" if context.character == "`" else f"`{context.character}`"
+    return context.diagnose("reserved-character", f"a value cannot begin with {sign}", "quote the value")
 
 
-def colon(trouble: ErrorContext) -> Diagnostic | None:
-    """A second colon on a line, or a key below a value."""
-    if "mapping values" not in trouble.problem:
+def colon(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose a second colon on a line, or a key below a value."""
+    if "mapping values" not in context.problem:
         return None
-    last = trouble.stop.last
-    if not (trouble.touches_last and last):
-        return trouble.diagnose("unquoted-value", "this `:` makes a second key on the line", "quote the value that it belongs to")
-    if last.span.line == trouble.line + 1:
-        text = re.split(r"\s#", trouble.text, maxsplit=1)[0].rstrip()
-        start, end = last.span.column - 1, max(len(text), trouble.column + 1)
-        value = trouble.text[start:end]
+    last = context.stop.last
+    if not (context.touches_last and last):
+        return context.diagnose("unquoted-value", "this `:` makes a second key on the line", "quote the value that it belongs to")
+    if last.span.line == context.line + 1:
+        text = re.split(r"\s#", context.text, maxsplit=1)[0].rstrip()
+        start, end = last.span.column - 1, max(len(text), context.column + 1)
+        value = context.text[start:end]
         hint = f'write "{value}"' if '"' not in value else ""
-        place = trouble.stretch(start, end)
-        return trouble.diagnose("unquoted-value", "quote this value: a colon followed by a space ends a key", hint, place=place)
-    if trouble.stop.is_key or last.span.column == trouble.indent + 1:
-        return _colon_missing(trouble, last.span)
+        place = context.stretch(start, end)
+        return context.diagnose("unquoted-value", "quote this value: a colon followed by a space ends a key", hint, place=place)
+    if context.stop.is_key or last.span.column == context.indent + 1:
+        return _colon_missing(context, last.span)
     labels = (
-        Label(Span(trouble.source, last.span.line, last.span.column, last.span.line, last.span.column + 1), "the value above"),
+        Label(Span(context.source, last.span.line, last.span.column, last.span.line, last.span.column + 1), "the value above"),
     )
-    place = trouble.stretch(trouble.indent, trouble.column)
+    place = context.stretch(context.indent, context.column)
     message = "this line is indented deeper than the one above it, which already has a value"
-    return trouble.diagnose("bad-indentation", message, "begin it where the key above begins", place=place, labels=labels)
+    return context.diagnose("bad-indentation", message, "begin it where the key above begins", place=place, labels=labels)
 
 
-def missing_colon(trouble: ErrorContext) -> Diagnostic | None:
-    """A line among keys that is none."""
-    return _colon_missing(trouble, trouble.start) if "expected ':'" in trouble.problem else None
+def missing_colon(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose a line among keys that is none."""
+    return _colon_missing(context, context.start) if "expected ':'" in context.problem else None
 
 
-def _colon_missing(trouble: ErrorContext, start: Span) -> Diagnostic:
-    line = trouble.source.lines[start.line - 1]
-    place = Span(trouble.source, start.line, start.column, start.line, max(start.column, len(line.rstrip())) + 1)
-    return trouble.diagnose("missing-colon", "a colon is missing: this line is not `key: value`", place=place)
+def _colon_missing(context: ErrorContext, start: Span) -> Diagnostic:
+    line = context.source.lines[start.line - 1]
+    place = Span(context.source, start.line, start.column, start.line, max(start.column, len(line.rstrip())) + 1)
+    return context.diagnose("missing-colon", "a colon is missing: this line is not `key: value`", place=place)
 
 
-def listing(trouble: ErrorContext) -> Diagnostic | None:
-    """A list behind its key, or a line among items that is none."""
-    if "sequence entries" in trouble.problem:
-        return trouble.diagnose(
+def listing(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose a list behind its key, or a line among items that is none."""
+    if "sequence entries" in context.problem:
+        return context.diagnose(
             "misplaced-list", "a list must begin on a line of its own", "write the items below the key, or in `[ ]`"
         )
-    if "block collection" not in trouble.context:
+    if "block collection" not in context.during:
         return None
-    return trouble.diagnose(
+    return context.diagnose(
         "bad-indentation", "this line is between list items and is not one", "begin it with `- `, or at the key's column"
     )
 
 
-def indentation(trouble: ErrorContext) -> Diagnostic | None:
-    """A line that is aligned with nothing, or words behind a complete value."""
-    if "block mapping" not in trouble.context:
+def indentation(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose a line that is aligned with nothing, or words behind a complete value."""
+    if "block mapping" not in context.during:
         return None
-    if trouble.character == ":":
-        return trouble.diagnose("empty-key", "a key is missing before this colon")
-    if (last := trouble.stop.last) and not last.plain and last.span.line < last.span.end_line:
+    if context.character == ":":
+        return context.diagnose("empty-key", "a key is missing before this colon")
+    if (last := context.stop.last) and not last.plain and last.span.line < last.span.end_line:
         place = Span(last.span.source, last.span.line, last.span.column, last.span.line, last.span.column + 1)
-        return trouble.diagnose("unclosed-quote", f"this quote is closed only on line {last.span.end_line}", place=place)
-    if trouble.column > trouble.indent:
-        return trouble.diagnose("trailing-text", "the value before this is complete", "quote the whole, or begin a new line")
-    return trouble.diagnose("bad-indentation", "this line is not aligned with any key above it", "indent it like its neighbors")
+        return context.diagnose("unclosed-quote", f"this quote is closed only on line {last.span.end_line}", place=place)
+    if context.column > context.indent:
+        return context.diagnose("trailing-text", "the value before this is complete", "quote the whole, or begin a new line")
+    return context.diagnose("bad-indentation", "this line is not aligned with any key above it", "indent it like its neighbors")
 
 
-def block_text(trouble: ErrorContext) -> Diagnostic | None:
-    """Words behind the `|` or `>` that begins a text of several lines."""
-    if "block scalar" not in trouble.context:
+def block_text(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose words behind the `|` or `>` that begins a text of several lines."""
+    if "block scalar" not in context.during:
         return None
-    return trouble.diagnose("block-text", "text after `|` or `>` must begin on the next line, indented", place=trouble.start)
+    return context.diagnose("block-text", "text after `|` or `>` must begin on the next line, indented", place=context.start)
 
 
-def after_the_end(trouble: ErrorContext) -> Diagnostic | None:
-    """Something behind `...`, or beside a top value that is complete."""
-    if "document start" not in trouble.problem:
+def after_the_end(context: ErrorContext) -> Diagnostic | None:
+    """Diagnose something behind `...`, or beside a top value that is complete."""
+    if "document start" not in context.problem:
         return None
-    if any(line.startswith("...") for line in trouble.source.lines[: trouble.line]):
-        return trouble.diagnose("several-documents", "the recipe already ended at `...`, above this line")
+    if any(line.startswith("...") for line in context.source.lines[: context.line]):
+        return context.diagnose("several-documents", "the recipe already ended at `...`, above this line")
     message = "this line is indented less than the first key"
-    return trouble.diagnose("bad-indentation", message, "all keys of the top level begin in the same column")
+    return context.diagnose("bad-indentation", message, "all keys of the top level begin in the same column")
 
 
 RULES = (

@@ -24,12 +24,12 @@ PROLOGUE = re.compile(r"(?:[ \t]*+(?:[#%][^\n]*+)?+\r?\n)*+")
 SEPARATING_TABS = re.compile(r"(?<=[^ \t\n])[ \t]*\t[ \t]*")
 UNREADABLE = "\ufffd"
 """What stands in their place."""
-MOST = 20
+MAX_REPORTED = 20
 """Invisible characters that are reported one by one."""
 
 
 def events(text: str) -> Iterator[yaml.Event]:
-    """The events of a text that `readable` has made readable.
+    """Yield the events of a text that `readable` has made readable.
 
     Raises:
         yaml.YAMLError: where it is no YAML; from the Python parser also ValueError and OverflowError.
@@ -43,8 +43,8 @@ def events(text: str) -> Iterator[yaml.Event]:
 
 
 def readable(source: Source) -> tuple[str, list[Diagnostic]]:
-    """The text with every character in its place that a YAML parser takes, and what had to be replaced."""
-    found = [_invisible(source, match) for match in islice(_first_of_each_line(source.text), MOST)]
+    """Return the text with every character in its place that a YAML parser takes, and what had to be replaced."""
+    found = [_invisible(source, match) for match in islice(_first_of_each_line(source.text), MAX_REPORTED)]
     text = INVISIBLE.sub(UNREADABLE, source.text)
     prologue = PROLOGUE.match(text)
     before = prologue.group() if prologue else ""
@@ -73,12 +73,12 @@ def _invisible(source: Source, match: re.Match[str]) -> Diagnostic:
 
 
 def character_name(character: str) -> str:
-    """An invisible character by its number."""
+    """Return an invisible character by its number."""
     return f"the invisible character U+{ord(character):04X}"
 
 
 def _character(source: Source, place: int) -> Span:
-    """The span of the character with this index."""
+    """Return the span of the character with this index."""
     line = source.text.count("\n", 0, place) + 1
     column = place - source.text.rfind("\n", 0, place)
     return Span(source, line, column, line, column + 1)

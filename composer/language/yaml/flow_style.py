@@ -7,29 +7,29 @@ from collections.abc import Sequence
 from composer.diagnostics import Diagnostic, Span
 from composer.language.yaml.nodes import YamlNode, YamlScalar
 
-LONGEST = 100
+MAX_PIECES = 100
 """Pieces that one value may have been cut into."""
 
 
 def balance(text: str) -> int:
-    """Round brackets opened and not closed; negative where more are closed than opened."""
+    """Return how many round brackets are opened and not closed; negative where more are closed than opened."""
     return text.count("(") - text.count(")")
 
 
 def is_cut(node: YamlNode | None) -> bool:
-    """Whether a node is a plain value whose brackets do not match."""
+    """Return whether a node is a plain value whose brackets do not match."""
     return isinstance(node, YamlScalar) and node.plain and balance(node.text) != 0
 
 
 def rejoin(pieces: Sequence[YamlNode | None]) -> tuple[YamlScalar, int]:
-    """The value that begins with the first piece, as its author meant it, and the number of pieces that it takes up.
+    """Return the value that begins with the first piece, as its author meant it, and the number of pieces that it takes up.
 
     Where no later piece closes the brackets, they are taken to close with the first.
     """
     first = pieces[0]
     assert isinstance(first, YamlScalar)
     depth = 0
-    for count, piece in enumerate(pieces[:LONGEST], start=1):
+    for count, piece in enumerate(pieces[:MAX_PIECES], start=1):
         if not isinstance(piece, YamlScalar) or not piece.plain:
             break
         depth += balance(piece.text)
@@ -43,7 +43,7 @@ def rejoin(pieces: Sequence[YamlNode | None]) -> tuple[YamlScalar, int]:
 
 
 def cut_value(value: YamlScalar) -> Diagnostic:
-    """The diagnostic of a value that YAML has cut, or would cut."""
+    """Return the diagnostic of a value that YAML has cut, or would cut."""
     whole = written(value.span)
     message = "quote this value, or give it a line of its own: inside `{ }` and `[ ]`, a comma or a bracket ends it"
     hint = f'write "{whole}"' if '"' not in whole and balance(whole) == 0 else ""
@@ -51,7 +51,7 @@ def cut_value(value: YamlScalar) -> Diagnostic:
 
 
 def written(span: Span) -> str:
-    """The words of a span, on one line."""
+    """Return the words of a span, on one line."""
     lines = span.source.lines[span.line - 1 : span.end_line]
     if not lines:
         return ""

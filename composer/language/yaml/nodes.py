@@ -20,7 +20,9 @@ class YamlScalar:
     """Whether it stands without quotes."""
 
     def part(self, start: int, end: int) -> Span:
-        """The span of the characters `start` to `end` of the text; the whole span where escapes or line ends hide the columns."""
+        """Return the span of the characters `start` to `end` of the text; the whole span where escapes or line
+        ends hide the columns.
+        """
         quote = 0 if self.plain else 1
         hidden = self.span.end_column - self.span.column != len(self.text) + 2 * quote
         return self.span if hidden else self.span.part(start + quote, end + quote)
@@ -56,16 +58,16 @@ class YamlMapping:
         return any(entry.key.text == key for entry in self.entries)
 
     def entry(self, key: str) -> YamlEntry | None:
-        """The entry with this key."""
+        """Return the entry with this key."""
         return next((entry for entry in self.entries if entry.key.text == key), None)
 
     def get(self, key: str) -> YamlNode | None:
-        """The value of this key."""
+        """Return the value of this key."""
         entry = self.entry(key)
         return entry.value if entry else None
 
 
-Clashes: TypeAlias = TypingMapping[str, tuple[Span, Span]]
+AmbiguousBlocks: TypeAlias = TypingMapping[str, tuple[Span, Span]]
 YamlNode: TypeAlias = YamlScalar | YamlList | YamlMapping
 
 
@@ -76,5 +78,5 @@ class Document:
     source: Source
     root: YamlMapping | None
     diagnostics: tuple[Diagnostic, ...]
-    clashes: Clashes = field(default_factory=dict)
+    ambiguous_blocks: AmbiguousBlocks = field(default_factory=dict)
     """Names of blocks that two of the files it uses give to different ones, each with the two places."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import yaml
 
 from composer.diagnostics import Diagnostic, Source, Span
+from composer.language.source_file import MAX_FILE_BYTES
 from composer.language.yaml.entries import MERGE, entries, items
 from composer.language.yaml.error_context import ParseStop
 from composer.language.yaml.errors import explain, refused_property
@@ -14,21 +15,19 @@ from composer.language.yaml.events import INVISIBLE, character_name, events, rea
 from composer.language.yaml.flow_style import is_cut
 from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 
-LARGEST = 4 * 2**20
-"""Characters of one recipe."""
-DEEPEST = 64
+MAX_DEPTH = 64
 """Lists and mappings inside one another."""
-NODES = 50_000
+MAX_NODES = 50_000
 """Keys, values, lists and mappings of one recipe."""
-MOST = 50
+MAX_DIAGNOSTICS = 50
 """Diagnostics of one reading; beyond them the text is no recipe."""
 
 
 def read(source: Source) -> Document:
-    """The document of a recipe text; what is wrong with it is in the document's diagnostics, and nothing is raised."""
+    """Return the document of a recipe text; what is wrong with it is in the document's diagnostics, and nothing is raised."""
     source = replace(source, text=source.text.removeprefix("\ufeff"))
-    if len(source.text) > LARGEST:
-        message = f"a recipe has at most {LARGEST} characters; this text has {len(source.text)}"
+    if len(source.text) > MAX_FILE_BYTES:
+        message = f"a recipe has at most {MAX_FILE_BYTES} characters; this text has {len(source.text)}"
         return Document(source, None, (Diagnostic("too-large", message, Span(source, 1, 1, 1, 1)),))
     text, diagnostics = readable(source)
     builder = _Builder(source, diagnostics)
@@ -104,8 +103,8 @@ class _Builder:
     def start(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
         span = self.span(event)
         first = Span(self.source, span.line, span.column, span.line, span.column + 1)
-        if len(self.open) == DEEPEST:
-            self.note(Diagnostic("too-deep", f"more than {DEEPEST} lists and mappings are nested", first))
+        if len(self.open) == MAX_DEPTH:
+            self.note(Diagnostic("too-deep", f"more than {MAX_DEPTH} lists and mappings are nested", first))
             raise _Refused
         self.open.append(_Open(isinstance(event, yaml.SequenceStartEvent), bool(event.flow_style), first))
 
@@ -123,9 +122,9 @@ class _Builder:
     def put(self, node: YamlNode | None) -> None:
         """Hand a finished node to the list or mapping that it stands in."""
         self.nodes += 1
-        if self.nodes > NODES:
+        if self.nodes > MAX_NODES:
             place = self.last.span if self.last else Span(self.source, 1, 1, 1, 1)
-            self.note(Diagnostic("too-many-nodes", f"a recipe has at most {NODES} keys and values", place))
+            self.note(Diagnostic("too-many-nodes", f"a recipe has at most {MAX_NODES} keys and values", place))
             raise _Refused
         if self.open:
             self.open[-1].nodes.append(node)
@@ -150,13 +149,13 @@ class _Builder:
                 self.note(refused_property(word, Span(self.source, place.line, place.column, place.line, place.column + 1)))
 
     def check_escapes(self, scalar: YamlScalar) -> None:
-        """An escape may not bring in what may not be written."""
+        """Check that no escape brings in what may not be written."""
         if found := INVISIBLE.search(scalar.text):
             self.note(Diagnostic("invisible-character", f"this value contains {character_name(found.group())}", scalar.span))
 
     def note(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
-        if len(self.diagnostics) >= MOST:
+        if len(self.diagnostics) >= MAX_DIAGNOSTICS:
             message = "too many errors to continue"
             self.diagnostics.append(Diagnostic("too-many-errors", message, diagnostic.span))
             raise _Refused
@@ -167,7 +166,7 @@ class _Builder:
         return Span(self.source, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
     def stop(self) -> ParseStop:
-        """What is open where the parser gave up."""
+        """Return the brackets and quotes that are open where the parser gave up."""
         top = self.open[-1] if self.open else None
         is_key = top is None or (not top.listing and len(top.nodes) % 2 == 1)
         bracket = next((each.first for each in reversed(self.open) if each.flow and self.at(each.first) in {"[", "{"}), None)

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
-WIDTH = 120
+MAX_COLUMNS = 120
 """Columns of a line that holds a whole mapping or list."""
-STRUCTURE = frozenset({"graph", "repeat", "scan", "rules"})
+NEVER_INLINE = frozenset({"graph", "repeat", "scan", "rules"})
 """Keys whose mapping is never put on one line."""
 _SPECIAL = re.compile(r"^[\s,\[\]{}#&*!|>'\"%@`]|^[-?:](\s|$)|:(\s|$)|\s#|[\t\n\r]|\s$|^$|^(---|\.\.\.)")
 _IN_FLOW = re.compile(r"[,\[\]{}]|^[-?]")
@@ -31,12 +31,12 @@ YamlData: TypeAlias = "YamlValue | Remark"
 
 
 def write(data: Mapping[str, YamlData]) -> str:
-    """The data as YAML text."""
+    """Return the data as YAML text."""
     return "\n".join(_mapping(data, 0)) + "\n"
 
 
 def data_of(node: YamlNode) -> YamlValue:
-    """A document's node as plain data."""
+    """Return a document's node as plain data."""
     match node:
         case YamlScalar(text=text):
             return text
@@ -64,7 +64,7 @@ def _entry(head: str, value: YamlData, depth: int) -> Iterator[str]:
             yield f"{head} {_scalar(value, flow=False)}{comment}"
         return
     line = f"{head} {_flow(value)}"
-    if not value or (depth > 0 and not _structured(value) and len(line) <= WIDTH):
+    if not value or (depth > 0 and not _structured(value) and len(line) <= MAX_COLUMNS):
         remarks = "; ".join(dict.fromkeys(_remarks(value)))
         yield line + comment + (f"  # {remarks}" if remarks else "")
         return
@@ -81,7 +81,7 @@ def _structured(value: YamlData) -> bool:
     if isinstance(value, Remark):
         return _structured(value.data)
     if isinstance(value, Mapping):
-        return bool(STRUCTURE & value.keys()) or any(_structured(inner) for inner in value.values())
+        return bool(NEVER_INLINE & value.keys()) or any(_structured(inner) for inner in value.values())
     return not isinstance(value, str) and any(_structured(item) for item in value)
 
 
@@ -110,5 +110,5 @@ def _scalar(text: str, *, flow: bool) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Whether a text of several lines can stand as it is, indented, under `|`."""
+    """Return whether a text of several lines can stand as it is, indented, under `|`."""
     return not text.startswith((" ", "\n")) and not text.endswith("\n\n") and not re.search(r"[ \t]\n|[ \t]$|\t|\r", text)

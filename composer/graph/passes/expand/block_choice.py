@@ -45,14 +45,14 @@ class Choices:
         library = scope.library or self.recipe.library
         if name not in library:
             known = [*library, *(key for key, value in scope.values.items() if isinstance(value, Deferred))]
-            self.report.diagnostics.extend(unknown_block(expression.span, name, known, self.recipe.clashes))
+            self.report.diagnostics.extend(unknown_block(expression.span, name, known, self.recipe.ambiguous_blocks))
             raise StopExpansion
         part = library[name]
         missing = [field.name for field in fields(part).values() if field.required]
         if missing:
             self.report.diagnostics.append(missing_field(expression.span, name, missing))
             raise StopExpansion
-        return UseDecl(part, expression.span, (), what.settings, what.span), scope
+        return UseDecl(part, expression.span, (), what.options, what.span), scope
 
     def _held(self, binding: Deferred, name: str, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
         """What a name holds that is no plain value."""

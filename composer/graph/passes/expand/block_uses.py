@@ -38,7 +38,7 @@ class Uses:
             raise StopExpansion
         node = self.expansion.new(site, what.span)
         node.part = part
-        settle(node, what.settings, scope, site, self.expansion.values)
+        settle(node, what.options, scope, site, self.expansion.values)
         if part.position_inputs and site.home.shut:
             message = f"{part.kind} needs positions, which a block in this slot is not passed"
             hint = "move it to a node of its own, before or after this block"

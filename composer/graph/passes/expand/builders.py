@@ -217,10 +217,10 @@ class GraphBuilder:
         return self.sealed or (self.parent is not None and self.parent.shut)
 
     @property
-    def lent(self) -> bool:
+    def in_used_recipe(self) -> bool:
         """Whether it belongs to a whole recipe that is used as a block."""
         around = self.holder
-        return around is not None and (getattr(around.part, "lent", False) or around.home.lent)
+        return around is not None and (getattr(around.part, "whole_recipe", False) or around.home.in_used_recipe)
 
     def fresh(self, wanted: str) -> str:
         """A name that no node and no input has."""

@@ -21,7 +21,7 @@ from composer.language.recipe.ast import (
 )
 from composer.language.recipe.free_names import IDENTIFIER
 from composer.language.recipe.keys import VALUE_WORDS
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 from composer.language.yaml.nodes import YamlScalar
 from composer.memo import Memo
 
@@ -150,7 +150,7 @@ class Evaluator:
                 "none",
             ):
                 meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(name.lower()) or next(
-                    iter(near(name, [*scope.values, "true", "false"])), ""
+                    iter(suggest(name, [*scope.values, "true", "false"])), ""
                 )
                 hint = f"did you mean {meant}?" if meant else "booleans are `true`, `false` and comparisons"
                 raise ExpressionError(Diagnostic("not-a-boolean", f"`{name}` is a string, not a boolean", span, hint=hint))

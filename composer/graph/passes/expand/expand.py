@@ -173,7 +173,7 @@ class Expander:
 
     def _group(self, what: GroupDecl | ScanDecl, scope: Scope, site: Site) -> NodeBuilder:
         node = self.expansion.new(site, what.span)
-        settle(node, what.settings, scope, site, self.values)
+        settle(node, what.options, scope, site, self.values)
         if isinstance(what, ScanDecl):
             node.axis = (what.axis, what.axis_span)
         inner = self.expansion.inside(node, node.edges)

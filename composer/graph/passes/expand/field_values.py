@@ -112,8 +112,8 @@ class Fields:
             inside = Scope(place.graph, place.values, place.outer, scope.inside, place.library)
             return self.writer.node(target, inside, Site(field.name, sealed, span, "input", fed=True))
         assert isinstance(target, UseDecl)
-        settings = target.settings
-        if settings.edges or settings.when or settings.tie:
+        options = target.options
+        if options.edges or options.when or options.tie:
             self.report.error(
                 "slot-form", target.span, f"{part.kind} takes only its own fields in a slot", hint="remove `in`, `when` and `tie`"
             )

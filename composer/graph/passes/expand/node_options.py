@@ -11,24 +11,24 @@ FIRST = "input"
 """The first port of a node with a graph of its own."""
 
 
-def settle(node: NodeBuilder, settings: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
+def settle(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
     """Takes down in the node what is written in `scope`, and what is implied where nothing is."""
     if node.part is None:
-        _edges_of_graph(node, settings, scope, site, values)
+        _edges_of_graph(node, options, scope, site, values)
     else:
-        _edges_of_block(node, settings, scope, site, values)
-    if settings.when is not None:
-        node.dropped = not values.boolean(settings.when, scope, settings.when.span)
-    if settings.trainable is not None:
-        node.trainable = values.boolean(settings.trainable, scope, settings.trainable.span)
-    if isinstance(settings.tie, tuple):
-        node.ties_pending = [PendingTie(name, reference, scope, span) for name, span, reference in settings.tie]
-    elif settings.tie is not None:
-        node.ties_pending = [PendingTie("", settings.tie, scope, settings.tie.span)]
+        _edges_of_block(node, options, scope, site, values)
+    if options.when is not None:
+        node.dropped = not values.boolean(options.when, scope, options.when.span)
+    if options.trainable is not None:
+        node.trainable = values.boolean(options.trainable, scope, options.trainable.span)
+    if isinstance(options.tie, tuple):
+        node.ties_pending = [PendingTie(name, reference, scope, span) for name, span, reference in options.tie]
+    elif options.tie is not None:
+        node.ties_pending = [PendingTie("", options.tie, scope, options.tie.span)]
 
 
-def _edges_of_graph(node: NodeBuilder, settings: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
-    for edge in settings.edges:
+def _edges_of_graph(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
+    for edge in options.edges:
         port = edge.port or FIRST
         if site.fed and port == FIRST:
             _already_fed(edge, values)
@@ -38,11 +38,11 @@ def _edges_of_graph(node: NodeBuilder, settings: NodeOptions, scope: Scope, site
         node.edges = {FIRST: site.implied(FIRST), **node.edges}
 
 
-def _edges_of_block(node: NodeBuilder, settings: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
+def _edges_of_block(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
     assert node.part is not None
     known = ports(node.part)
     first = next(iter(known), "")
-    for edge in settings.edges:
+    for edge in options.edges:
         port = edge.port or first
         if site.fed and port in (FIRST, first):
             _already_fed(edge, values)
@@ -57,7 +57,7 @@ def _edges_of_block(node: NodeBuilder, settings: NodeOptions, scope: Scope, site
             node.edges[port] = site.implied(port)
             continue
         node.broken = True
-        if not settings.misread:
+        if not options.misread:
             hint = f"in: {{{port}: …}}" if mark == "" else "in: [first, second]"
             message = f"port {port} of {node.part.kind} is not connected"
             values.report.error("missing-port", node.name_span, message, hint=hint)

@@ -58,7 +58,7 @@ class Repeats:
     def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
         """The node of a repeat."""
         node = self.expansion.new(site, what.span)
-        settle(node, what.settings, scope, site, self.values)
+        settle(node, what.options, scope, site, self.values)
         if node.dropped:
             return self._dropped_repeat(node, what, scope)
         count = self._count(what, scope)

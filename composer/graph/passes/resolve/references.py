@@ -12,7 +12,7 @@ from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.captures import fetch
 from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
 
 REFERENCES = 100_000
@@ -94,7 +94,7 @@ class References:
             if step.name in graph.failed:
                 raise StopExpansion
         known = [name for graph in graphs for name in [*graph.nodes, *graph.inputs] if "." not in name]
-        elsewhere = None if near(step.name, known) else self._elsewhere(step.name)
+        elsewhere = None if suggest(step.name, known) else self._elsewhere(step.name)
         if elsewhere is None:
             others = [name for name in known if name != scope.inside]
             self.report.diagnostics.append(unknown("unknown-node", step.name_span, "node", step.name, others))

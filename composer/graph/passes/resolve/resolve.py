@@ -131,7 +131,7 @@ class Wiring:
             return
         by_place: dict[tuple[str, int, int], list[NodeBuilder]] = defaultdict(list)
         for node in self.expansion.all_nodes:
-            if node.home.nodes.get(node.name) is node and not node.home.lent:
+            if node.home.nodes.get(node.name) is node and not node.home.in_used_recipe:
                 by_place[node.name_span.source.name, node.name_span.line, node.name_span.column].append(node)
         for nodes in by_place.values():
             if not any(node.read or node.elided or node.dropped for node in nodes):

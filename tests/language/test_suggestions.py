@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from composer.language.suggestions import near
+from composer.language.suggestions import suggest
 
 CATALOG = re.findall(
     r"\w+",
@@ -25,7 +25,7 @@ CATALOG = re.findall(
 
 
 def slips(name: str) -> Iterator[str]:
-    """Every single slip: a letter inserted, lost, mistyped, or swapped with the next."""
+    """Yield every single slip: a letter inserted, lost, mistyped, or swapped with the next."""
     letters = string.ascii_lowercase + "_"
     for place in range(len(name) + 1):
         yield from (name[:place] + letter + name[place:] for letter in letters)
@@ -45,7 +45,7 @@ def test_nine_of_ten_slips_find_the_name_that_was_meant() -> None:
         wrong = sorted(set(slips(name)) - set(CATALOG))
         for word in chance.sample(wrong, min(20, len(wrong))):
             total += 1
-            right += near(word, CATALOG)[:1] == [name]
+            right += suggest(word, CATALOG)[:1] == [name]
     assert total > 2000
     assert right / total >= 0.9
 
@@ -54,7 +54,7 @@ def test_a_word_like_no_name_gets_no_offer() -> None:
     """A thousand random words of 4 to 12 letters: at most one in a hundred happens to be near."""
     chance = random.Random(1)
     words = ["".join(chance.choices(string.ascii_lowercase, k=chance.randint(4, 12))) for _ in range(1000)]
-    assert sum(bool(near(word, CATALOG)) for word in words) <= 10
+    assert sum(bool(suggest(word, CATALOG)) for word in words) <= 10
 
 
 @pytest.mark.parametrize(
@@ -70,16 +70,16 @@ def test_a_word_like_no_name_gets_no_offer() -> None:
 )
 def test_usual_slips(word: str, first: str) -> None:
     """Capitals, a lost letter, two letters swapped."""
-    assert near(word, CATALOG)[0] == first
+    assert suggest(word, CATALOG)[0] == first
 
 
 def test_offers_are_few_and_each_is_made_once() -> None:
     """Three at most, nearest first."""
-    assert near("elu", ["gelu", "relu", "selu", "celu", "gelu"]) == ["gelu", "relu", "selu"]
-    assert near("gelo", ["gruel", "gelu"], limit=1) == ["gelu"]
+    assert suggest("elu", ["gelu", "relu", "selu", "celu", "gelu"]) == ["gelu", "relu", "selu"]
+    assert suggest("gelo", ["gruel", "gelu"], limit=1) == ["gelu"]
 
 
 def test_a_letter_or_a_megabyte_is_near_to_nothing() -> None:
     """One letter says too little, and no name is that long."""
-    assert near("x", ["q", "kv"]) == []
-    assert near("x" * 2**20, ["x" * 2**20 + "y"]) == []
+    assert suggest("x", ["q", "kv"]) == []
+    assert suggest("x" * 2**20, ["x" * 2**20 + "y"]) == []
