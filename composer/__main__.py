@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Run the command line, unless another package stands in the place of ours; returns the exit code."""
+    """Run the command line, unless another package stands in the place of ours; return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # a pipe on Windows takes a code page without → and ×
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def stand_in() -> str | None:
-    """One line on what is found in the place of one of our packages."""
+    """Return one line on what is found in the place of one of our packages."""
     for name in ("composer", "blocks"):
         ours = ROOT / name / "__init__.py"
         spec = importlib.util.find_spec(name)
@@ -55,7 +55,7 @@ def stand_in() -> str | None:
 
 
 def was_overwritten(name: str) -> bool:
-    """Whether the package's first file is no longer the one that was installed; a checkout may change as it likes."""
+    """Return whether the package's first file is no longer the one that was installed; a checkout may change as it likes."""
     try:
         installed = distribution(DISTRIBUTION)
     except PackageNotFoundError:

@@ -12,7 +12,7 @@ StrPath: TypeAlias = "str | os.PathLike[str]"
 
 
 def save(path: Path, content: bytes) -> None:
-    """Writes a file aside, and moves it to its place; a pipe or a device is written to, and never replaced.
+    """Write a file aside, and move it to its place; a pipe or a device is written to, and never replaced.
 
     Raises:
         OSError: where that cannot be; then an old file is as it was.

@@ -117,7 +117,7 @@ class lazy(cached_property[V]):
 
 
 def alike(one: Any, other: Any, partners: dict[Same[Any], Same[Any]] | None = None) -> bool:
-    """Whether two objects hold the same, and where one holds an object twice, so does the other."""
+    """Return whether two objects hold the same, and where one holds an object twice, so does the other."""
     partners = {} if partners is None else partners
     if type(one) is not type(other):
         return False

@@ -6,17 +6,17 @@ HERE = Path(__file__).parent
 
 
 def zoo() -> Path:
-    """The folder of the recipes: inside the package when installed from a wheel, beside it in a checkout."""
+    """Return the folder of the recipes: inside the package when installed from a wheel, beside it in a checkout."""
     installed = HERE / "recipes"
     return installed if installed.is_dir() else HERE.parent / "recipes"
 
 
 def plays() -> Path:
-    """Nine plays by Shakespeare as plain text, which the demo trains on."""
+    """Return the file of nine plays by Shakespeare as plain text, which the demo trains on."""
     return HERE / "data" / "shakespeare.txt"
 
 
 def errors_page() -> Path:
-    """The index of errors, one section for each code."""
+    """Return the index of errors, one section for each code."""
     installed = HERE / "docs" / "errors.md"
     return installed if installed.is_file() else HERE.parent / "docs" / "errors.md"

@@ -23,7 +23,7 @@ SIGNALS = {
 
 
 def exceptions() -> set[type[Exception]]:
-    """Every exception class that a module of either package defines under a public name."""
+    """Return every exception class that a module of either package defines under a public name."""
     modules = [
         import_module(module.name)
         for package in (blocks, composer)

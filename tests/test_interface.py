@@ -66,13 +66,13 @@ FUNCTIONS = {
 
 
 def named(path: str) -> object:
-    """What a dotted path leads to."""
+    """Return what a dotted path leads to."""
     home, _, name = path.rpartition(".")
     return getattr(composer.Recipe if home == "composer.Recipe" else import_module(home), name)
 
 
 def signature(function: object) -> str:
-    """As it is written: annotations without quotes, functions by their names."""
+    """Return the signature as it is written: annotations without quotes, functions by their names."""
     text = str(inspect.signature(function))  # type: ignore[arg-type]  # every pinned name is a function
     return re.sub(r"<function (\w+) at \w+>", r"\1", text).replace("'", "")
 

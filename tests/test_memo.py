@@ -44,7 +44,7 @@ def test_without_memos_a_diff_is_the_same() -> None:
 
 
 def artifacts(source: str | Path) -> dict[str, str]:
-    """What comes of a recipe, as texts."""
+    """Return what comes of a recipe, as texts."""
     recipe = composer.load(source)
     return {
         "warnings": "\n".join(map(str, recipe.check())),

@@ -252,19 +252,19 @@ class MultiHead(Block):
 
 
 def biased(bias: bool | dict[Projection, bool], name: Projection) -> bool:
-    """Whether a projection adds a learned vector."""
+    """Return whether a projection adds a learned vector."""
     return bias if isinstance(bias, bool) else bias.get(name, False)
 
 
 def head_width(block: MultiHead, sizes: Sizes) -> int | None:
-    """Channels of a query where that is a number by now."""
+    """Return the channels of a query where that is a number by now."""
     if block.head_dim is not None:
         return block.head_dim
     return sizes["dim"] // block.heads if isinstance(sizes["dim"], int) else None
 
 
 def masked_bias(bias: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
-    """What is added to the scores, [H, T, S] or [B, H, T, S], with -inf where a query does not see a key."""
+    """Return the bias of the scores, [H, T, S] or [B, H, T, S], with -inf where a query does not see a key."""
     return bias if allowed is None else torch.where(allowed, bias, -torch.inf)
 
 

@@ -8,7 +8,7 @@ from blocks.core import torch
 def attention_scores(
     q: torch.Tensor, k: torch.Tensor, *, scale: float, softcap: float | None, bias: torch.Tensor | None
 ) -> torch.Tensor:
-    """What q [B, H, T, D] gives to k [B, K, S, D], before the mask: [B, H, T, S]."""
+    """Return the scores of q [B, H, T, D] for k [B, K, S, D], before the mask: [B, H, T, S]."""
     scores = q @ per_query_head(k, q.shape[1]).mT * scale
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)  # within ± softcap
@@ -16,8 +16,8 @@ def attention_scores(
 
 
 def attention_weights(scores: torch.Tensor, allowed: torch.Tensor | None, sinks: torch.Tensor | None) -> torch.Tensor:
-    """Softmax over the keys that a query sees, in float32 at least; zeros where it sees none. With `sinks` [H], one more
-    score per head takes part, and its share goes nowhere.
+    """Return the softmax over the keys that a query sees, in float32 at least; zeros where it sees none. With `sinks` [H], one
+    more score per head takes part, and its share goes nowhere.
     """
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if allowed is not None:
@@ -31,5 +31,5 @@ def attention_weights(scores: torch.Tensor, allowed: torch.Tensor | None, sinks:
 
 
 def per_query_head(x: torch.Tensor, heads: int) -> torch.Tensor:
-    """Keys or values [B, K, S, D], repeated for the query heads that share them: [B, H, S, D]."""
+    """Return keys or values [B, K, S, D], repeated for the query heads that share them: [B, H, S, D]."""
     return x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1)

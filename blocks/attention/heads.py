@@ -6,17 +6,17 @@ from blocks.core import BlockError, torch
 
 
 def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
-    """[B, T, heads · D] as [B, heads, T, D]."""
+    """Return [B, T, heads · D] as [B, heads, T, D]."""
     return torch.unflatten(x, -1, (heads, -1)).transpose(1, 2)
 
 
 def join_heads(x: torch.Tensor) -> torch.Tensor:
-    """[B, heads, T, D] as [B, T, heads · D]."""
+    """Return [B, heads, T, D] as [B, T, heads · D]."""
     return x.transpose(1, 2).flatten(2)
 
 
 def nearest_divisors(whole: int, wanted: int) -> str:
-    """What divides a number, next to what was wanted, as a hint: `8 and 12 divide 768`."""
+    """Return the divisors of a number that are next to what was wanted, as a hint: `8 and 12 divide 768`."""
     start = min(wanted, whole)
     below = next((n for n in range(start, max(0, start - 1000), -1) if whole % n == 0), 1)
     above = next((n for n in range(wanted + 1, min(whole, wanted + 1000) + 1) if whole % n == 0), None)

@@ -26,7 +26,11 @@ PositiveFloat = Annotated[float, annotated_types.Gt(0)]
 
 
 def derived(expression: str) -> Any:
-    """A default that is computed from the block's sizes and other fields: `hidden: Size = derived("4 * dim")`."""
+    """Return the default of a field that is computed from the block's sizes and its other fields.
+
+    Args:
+        expression: Arithmetic over names of axes and fields, as in `hidden: Size = derived("4 * dim")`.
+    """
     return _field(default=None, json_schema_extra={"derived": expression})
 
 
@@ -135,7 +139,7 @@ class Field:
 
 @cache
 def fields(part: type[Part]) -> Mapping[str, Field]:
-    """The fields of a part, in the order of their declaration."""
+    """Return the fields of a part, in the order of their declaration."""
     if part.declared is not None:
         return part.declared
     return {name: _describe(name, info) for name, info in part.model_fields.items()}
@@ -199,7 +203,7 @@ def _bound(metadata: list[Any], kind: type, name: str) -> Any:
 
 @cache
 def field_docs(part: type[Part]) -> Mapping[str, str]:
-    """The line under each field in the source of the class; read only when asked for."""
+    """Return the line under each field in the source of the class; read only when asked for."""
     body = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
     assert isinstance(body, ast.ClassDef)
     docs: dict[str, str] = {}

@@ -37,18 +37,18 @@ class Library:
         return self._parts[name]
 
     def of(self, family: type[Part]) -> dict[str, type[Part]]:
-        """The parts of a family, by name."""
+        """Return the parts of a family by name, such as all norms."""
         return {name: part for name, part in self._parts.items() if issubclass(part, family)}
 
     def shadowed_by(self, parts: Iterable[type[Part]]) -> Library:
-        """This library, in which these parts stand for their names."""
+        """Return a library in which these parts replace those of the same names."""
         return Library({**self._parts, **{part.kind: part for part in parts}})
 
     def with_parts(self, parts: Iterable[type[Part]]) -> Library:
-        """This library and these parts.
+        """Return a library with these parts added.
 
         Raises:
-            NameClash: where a name is taken.
+            NameClash: A name is taken.
         """
         together = dict(self._parts)
         for part in parts:
@@ -60,7 +60,9 @@ class Library:
 
 @cache
 def standard() -> Library:
-    """Every part that this package declares, and those that installed packages offer under the entry point `composer.blocks`."""
+    """Return every part that this package declares, and those that installed packages offer under
+    the entry point `composer.blocks`.
+    """
     import blocks
 
     parts: list[type[Part]] = []
@@ -71,7 +73,7 @@ def standard() -> Library:
 
 
 def parts_in(module: ModuleType) -> list[type[Part]]:
-    """The named parts that a module defines itself, in the order of its text."""
+    """Return the named parts that a module defines itself, in the order of its text."""
     return [
         value
         for value in vars(module).values()

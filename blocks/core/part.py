@@ -161,15 +161,17 @@ class Part(BaseModel):
         return {}
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> "Cost | None":
-        """FLOPs of one call as expressions of the sizes; None: two per weight of every matrix and position."""
+        """Return the FLOPs of one call as expressions of the sizes; None: two per weight of every matrix and position."""
         return None
 
     def build(self, sizes: Sizes) -> "Call | None":
-        """The constructor call of a foreign module that equals this part (`nn.Linear`); None: the part's own `forward`."""
+        """Return the constructor call of a foreign module that equals this part (`nn.Linear`); None: the part's own `forward`."""
         return None
 
     def inline(self) -> str | None:
-        """The forward as one Python expression: `{x}` a port or a field, `{xs: + }` all of a variadic port joined by ` + `."""
+        """Return the forward as one Python expression: `{x}` a port or a field, `{xs: + }` all of a variadic port
+        joined by ` + `.
+        """
         return None
 
     @classmethod
@@ -265,17 +267,24 @@ class Builtin(Part):
 
 
 def is_node(part: type[Part]) -> bool:
-    """Whether a part can stand as a node: it has outputs."""
+    """Return whether a part can be a node of a graph: it has outputs."""
     return bool(part.outputs) or part.output_types is not Part.output_types
 
 
 def declares(part: type[Part], method: str) -> bool:
-    """Whether a method declares rather than runs: all that `Part` has but `forward`, and what a family marks."""
+    """Return whether a method declares rather than runs: all that `Part` has but `forward`, and what a family marks."""
     if method in vars(Part):
         return method != "forward"
     return any(getattr(vars(owner).get(method), "__declares__", False) for owner in part.__mro__)
 
 
 def ports(part: type[Part]) -> dict[str, str]:
-    """A part's input ports with their marks: `{"memory": "?", "xs": "*", "x": ""}`."""
+    """Return the input ports of a part with their marks: `"?"` for an optional one, `"*"` for one that takes several values.
+
+    Examples:
+        >>> from blocks.core import ports
+        >>> from blocks.primitives.combine import Add
+        >>> ports(Add)
+        {'xs': '*'}
+    """
     return {name.rstrip("?*"): name[len(name.rstrip("?*")) :] for name in part.inputs}

@@ -8,8 +8,8 @@ from blocks.core import torch
 
 
 def grouped_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, counts: torch.Tensor) -> torch.Tensor:
-    """Rows x [N, D] by the maps weight [E, O, D], bias [E, O] of their experts: the first counts[0] by the first map, the next
-    counts[1] by the second. Rows beyond belong to no expert and come out as zeros. `register_grouped_linear` has run.
+    """Multiply rows x [N, D] by the maps weight [E, O, D], bias [E, O] of their experts: the first counts[0] by the first map,
+    the next counts[1] by the second. Rows beyond belong to no expert and come out as zeros. `register_grouped_linear` has run.
     """
     device = x.device.type
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
@@ -25,8 +25,8 @@ def grouped_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
 
 
 def register_grouped_linear() -> None:
-    """Makes the operator known to torch, once in a process: a loop over experts, in which no row visits an expert that is not
-    its own. A graph without breaks holds it as one call.
+    """Register the operator with torch, once in a process: a loop over experts, in which no row visits an expert that is not its
+    own. A graph without breaks holds it as one call.
     """
     if hasattr(torch.ops.composer, "grouped_linear"):
         return
@@ -54,7 +54,7 @@ def register_grouped_linear() -> None:
 
 
 def each_forward(x: torch.Tensor, weight: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """y [N, O]: the rows of each expert by its map."""
+    """Return y [N, O]: the rows of each expert by its map."""
     y, start = x.new_zeros(x.shape[0], weight.shape[1]), 0
     for matrix, count in zip(weight.unbind(), counts.tolist(), strict=True):
         if count:
@@ -64,7 +64,7 @@ def each_forward(x: torch.Tensor, weight: torch.Tensor, counts: torch.Tensor) ->
 
 
 def each_weight(grad: torch.Tensor, x: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """The gradient [E, O, D] of the maps, from that of y."""
+    """Return the gradient [E, O, D] of the maps, from that of y."""
     total, start = x.new_zeros(counts.shape[0], grad.shape[1], x.shape[1]), 0
     for matrix, count in zip(total.unbind(), counts.tolist(), strict=True):
         if count:

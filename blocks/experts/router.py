@@ -38,7 +38,7 @@ class Router(Part):
 
     @declaration
     def visits(self) -> str:
-        """How many visits there are in a sequence, as an expression of `time` and `experts`."""
+        """Return how many visits there are in a sequence, as an expression of `time` and `experts`."""
         raise NotImplementedError
 
     @declaration
@@ -49,7 +49,9 @@ class Router(Part):
         return (f"router {self.kind} ({settings})" if settings else f"router {self.kind}",)
 
     def route(self, moe: Any, x: Any, correction: Any) -> Any:
-        """The `Routes` of positions x [B, T, D], with a correction [E] of the scores where there is one; `moe` holds the maps."""
+        """Return the `Routes` of positions x [B, T, D], with a correction [E] of the scores where there is one;
+        `moe` holds the maps.
+        """
         raise NotImplementedError
 
 

@@ -43,7 +43,7 @@ class CrossEntropy(Loss, kind="cross_entropy"):
         return int((self.asked(given["target"], given.get("valid")) != self.ignore_index).sum())
 
     def asked(self: Any, target: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
-        """What each position is asked for; nothing at padding and before it."""
+        """Return the target of each position; none at padding and before it."""
         if valid is not None:
             target = target.masked_fill(~valid, self.ignore_index)
         if not self.shift:
@@ -58,7 +58,7 @@ class CrossEntropy(Loss, kind="cross_entropy"):
 
 
 def mean_cross_entropy(scores: torch.Tensor, target: torch.Tensor, smoothing: float, ignore: int) -> torch.Tensor:
-    """Mean over the targets [...] that ask for something, of scores [..., classes]; 0 where none does."""
+    """Return the mean over the targets [...] that ask for something, of scores [..., classes]; 0 where none does."""
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32)).reshape(-1, scores.shape[-1])  # never summed in bf16
     wanted = target.reshape(-1)
     total = F.cross_entropy(wide, wanted, ignore_index=ignore, label_smoothing=smoothing, reduction="sum")

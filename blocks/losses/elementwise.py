@@ -48,5 +48,5 @@ class BinaryCrossEntropy(ElementwiseLoss, kind="binary_cross_entropy"):
 
 
 def wide(x: torch.Tensor) -> torch.Tensor:
-    """The tensor in float32 at least."""
+    """Return the tensor in float32 at least."""
     return x.to(torch.promote_types(x.dtype, torch.float32))

@@ -23,8 +23,9 @@ class Loss(Block):
 
     @declaration
     def counted(self, numbers: int | None, given: Mapping[str, Any]) -> int | None:
-        """Of how many things the loss is the mean, so that a batch can be learned from in pieces: from how many numbers its
-        target has, and from what the ports that read the model's inputs are given. None where nobody can tell."""
+        """Return how many things the loss averages, so that a batch can be learned from in pieces: from how many numbers its
+        target has, and from what the ports that read the model's inputs are given. None where nobody can tell.
+        """
         return None
 
     @declaration
@@ -40,7 +41,7 @@ class Loss(Block):
         return Look(title, (self.called(), *factor, *self.facts(), *summed), "loss")
 
     def together(self: Any, losses: list[torch.Tensor]) -> Any:
-        """The losses of several inputs as one."""
+        """Return the losses of several inputs as one."""
         total = torch.stack(losses).sum()
         return self.weight * (total / len(losses) if self.reduction == "mean" else total)
 

@@ -19,7 +19,7 @@ SAMPLED = 100
 
 @cache
 def visible(mask: Mask, queries: int, keys: int) -> int:
-    """The number of (query, key) pairs that a mask allows among positions 0 … queries − 1 and 0 … keys − 1.
+    """Return the number of (query, key) pairs that a mask allows among positions 0 … queries − 1 and 0 … keys − 1.
 
     What only data decides counts as seen. Masks too irregular for that are counted at queries drawn from all over the text.
     """
@@ -34,7 +34,7 @@ def visible(mask: Mask, queries: int, keys: int) -> int:
 
 
 def _count(area: MaskArea, height: int, width: int, most: int | None = None) -> int | None:
-    """The pairs of an area in a rectangle, None where there are more kinds of pieces than `most`.
+    """Return the pairs of an area in a rectangle, None where there are more kinds of pieces than `most`.
 
     What is neither seen nor hidden as a whole is cut in half on each side, down to single pairs. Pieces in which the area looks
     the same are counted together: along a diagonal there are few kinds, however long it is.

@@ -41,9 +41,9 @@ class Mask(Part):
     """How tightly its expression binds: `or` 0, `and` 1, `not` 2, a predicate 3."""
 
     def allows(self, q: Any, k: Any, **edges: Any) -> Any:
-        """Whether the query at position `q` sees the key at position `k`: elementwise on ints or on tensors that broadcast,
-        hence `&`, `|` and `^ True`. Each edge arrives as a `Pair`, or as None where its optional input is absent: then the
-        predicate is true. `ends` is the last position of the queries and of the keys, a `Pair` too.
+        """Return whether the query at position `q` sees the key at position `k`: elementwise on ints or on tensors that
+        broadcast, hence `&`, `|` and `^ True`. Each edge arrives as a `Pair`, or as None where its optional input is absent: then
+        the predicate is true. `ends` is the last position of the queries and of the keys, a `Pair` too.
         """
         raise NotImplementedError
 

@@ -25,7 +25,7 @@ class Plan(Part):
     cache_slots = {"position_ids": "int[..., key]"}
 
     def prepare(self, position_ids: Any, key_position_ids: Any, **edges: Any) -> Any:
-        """The view of the queries at positions `at`, [T] or [B, T], of the keys at `keys_at`, [S] or [B, S].
+        """Return the view of the queries at positions `at`, [T] or [B, T], of the keys at `keys_at`, [S] or [B, S].
 
         Each edge arrives under the name that the mask's field holds, or as None where its optional input is absent.
         """
@@ -134,18 +134,18 @@ class DensePlan(Plan):
 
 
 def dense_view(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
-    """The view by the matrix, or of all where the matrix would be true everywhere."""
+    """Return the view by the matrix, or of all where the matrix would be true everywhere."""
     allowed = matrix(mask, position_ids, key_position_ids, pairs)
     return FullView() if allowed is None else DenseView(allowed)
 
 
 def with_earlier(plan: Any, name: str, value: torch.Tensor) -> torch.Tensor:
-    """A value of the key side, [S] or [B, S], after those that earlier calls of the session left."""
+    """Return a value of the key side, [S] or [B, S], after those that earlier calls of the session left."""
     return append_to_cache(plan, name, value) if plan.grows else value
 
 
 def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | None:
-    """What an edge carries, [B], [B, T] or [B, T, S], at queries and at as many keys."""
+    """Return what an edge carries, [B], [B, T] or [B, T, S], at queries and at as many keys."""
     if value is None:
         return None
     if value.dim() == 1:  # one number for each row
@@ -157,7 +157,7 @@ def pair(plan: Any, name: str, value: torch.Tensor | None, keys: int) -> Pair | 
 
 
 def document_lengths(ids: torch.Tensor, position_ids: torch.Tensor) -> list[int] | None:
-    """The lengths of the documents in [B, T], row after row; None where a document is not one run of rising positions."""
+    """Return the lengths of the documents in [B, T], row after row; None where a document is not one run of rising positions."""
     starts = torch.ones_like(ids, dtype=torch.bool)
     starts[:, 1:] = ids[:, 1:] != ids[:, :-1]
     grouped = ids.sort(dim=1).values
@@ -188,7 +188,7 @@ class OptionalPlan(Plan):
 
 
 def plan(mask: Mask, optional: frozenset[str] = frozenset()) -> Plan:
-    """How to execute a mask, some of whose edges may carry nothing."""
+    """Return how to execute a mask, some of whose edges may carry nothing."""
     edges = mask.edge_types()
     if edges and optional.issuperset(edges):
         return OptionalPlan(mask=mask, given=_plan(mask), absent=_plan(mask.without_edges() or Full()))
@@ -209,6 +209,6 @@ def _plan(mask: Mask) -> Plan:
 
 
 def kept(plan: Plan) -> Mapping[str, str]:
-    """What a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
+    """Return what a plan keeps from call to call, by name: the positions of the keys and what edges carry at them."""
     grows = {name: type for name, type in plan.mask.edge_types().items() if type.endswith("[batch, key]")}
     return {**plan.cache_slots, **grows} if plan.cache_slots else {}

@@ -47,8 +47,8 @@ class Random(Mask, kind="random"):
 
 
 def drawn(count: int, b: Any, seed: int) -> list[Any]:
-    """The blocks that are drawn for block b, elementwise: `count` different ones of 0 … b, or as many as there are; the rest is
-    negative.
+    """Return the blocks that are drawn for block b, elementwise: `count` different ones of 0 … b, or as many as there are;
+    the rest is negative.
     """
     found: list[Any] = []
     for number in range(count):
@@ -62,7 +62,7 @@ def drawn(count: int, b: Any, seed: int) -> list[Any]:
 
 
 def mixed(number: Any) -> Any:
-    """A hash to 32 bits, elementwise; no product leaves 64 bits."""
+    """Return a hash to 32 bits, elementwise; no product leaves 64 bits."""
     number = number & 0xFFFFFFFF
     number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
     number = ((number ^ (number >> 16)) * 0x45D9F3B) & 0xFFFFFFFF

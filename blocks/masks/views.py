@@ -18,7 +18,7 @@ def dot_product_attention(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> torch.Tensor:
-    """softmax(scale · q kᵀ) v for q [B, H, T, D] and k, v [B, K, S, D], each key head serving H / K query heads.
+    """Return softmax(scale · q kᵀ) v for q [B, H, T, D] and k, v [B, K, S, D], each key head serving H / K query heads.
 
     A query that sees no key gives zeros. `causal` compares indices, the first query with the first key.
     """
@@ -33,7 +33,7 @@ def dot_product_attention(
 
 
 def matrix(mask: Any, position_ids: torch.Tensor, key_position_ids: torch.Tensor, pairs: dict[str, Pair | None]) -> Any:
-    """The mask as bools that broadcast to [B, 1, T, S], or None where all is seen, for positions [T] or [B, T]."""
+    """Return the mask as bools that broadcast to [B, 1, T, S], or None where all is seen, for positions [T] or [B, T]."""
     q, k = position_ids[..., :, None], key_position_ids[..., None, :]
     allowed = mask.allows(q, k, ends=Ends(q, k), **pairs)  # [T, S] or [B, T, S]
     if isinstance(allowed, bool):
@@ -123,7 +123,7 @@ class WindowView:
 
 
 def neighbors(x: torch.Tensor, width: int, ahead: int) -> torch.Tensor:
-    """[B, K, T, D] as [B · chunks, K, (2 + ahead) · width, D]: each chunk that has both neighbors, with them."""
+    """Return [B, K, T, D] as [B · chunks, K, (2 + ahead) · width, D]: each chunk that has both neighbors, with them."""
     count = x.shape[2] // width
     chunks = torch.unflatten(x[:, :, : count * width], 2, (count, width)).transpose(1, 2)  # [B, count, K, width, D]
     shifted = [chunks[:, shift : count - 1 - ahead + shift] for shift in range(2 + ahead)]
@@ -151,7 +151,7 @@ class ChunkView:
 
 
 def chunks(x: torch.Tensor, count: int) -> torch.Tensor:
-    """[B, K, T, D] as [B · count, K, T / count, D]."""
+    """Return [B, K, T, D] as [B · count, K, T / count, D]."""
     return torch.unflatten(x, 2, (count, -1)).transpose(1, 2).flatten(0, 1)
 
 
@@ -178,5 +178,5 @@ class DocumentsView:
 
 
 def one_row(x: torch.Tensor) -> torch.Tensor:
-    """[B, H, T, D] as [1, H, B · T, D]: the rows one after another."""
+    """Return [B, H, T, D] as [1, H, B · T, D]: the rows one after another."""
     return x.transpose(0, 1).flatten(1, 2)[None]

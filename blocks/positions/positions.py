@@ -16,7 +16,9 @@ class Positions(Part):
         return SideLook("positions", self.called())
 
     def prepare(self, position_ids: Any) -> Any:
-        """What depends on the positions alone, [T] or [B, T]: computed once per call, for all layers with the same settings."""
+        """Return what depends on the positions alone, [T] or [B, T]: computed once per call, for all layers
+        with the same settings.
+        """
         raise NotImplementedError
 
     def rotate(self, x: Any, table: Any) -> Any:

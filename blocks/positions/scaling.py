@@ -17,7 +17,7 @@ class Scaling(Part):
         return "scaled"
 
     def scale(self, frequencies: Any) -> Any:
-        """Each frequency [head_dim / 2] slowed, or left."""
+        """Return each frequency [head_dim / 2] slowed, or left."""
         raise NotImplementedError
 
 

@@ -93,7 +93,7 @@ class Alibi(ScoreBias, kind="alibi"):
 
 
 def slopes(heads: int) -> tuple[float, ...]:
-    """How fast the scores of each head fall, per position."""
+    """Return the slope of each head: how fast its scores fall, per position."""
     power = 2 ** int(math.log2(heads))
     first = [2 ** (-8 * i / power) for i in range(1, power + 1)]
     between = [2 ** (-8 * i / (2 * power)) for i in range(1, 2 * power + 1, 2)]

@@ -9,7 +9,7 @@ from blocks.core import BlockError
 
 
 def axis_index(axes: Sequence[Any], axis: str) -> int:
-    """Which axis is meant, counted from the last.
+    """Return which axis is meant, counted from the last.
 
     Raises:
         BlockError: where there is none of the name, or several.

@@ -57,7 +57,7 @@ class Einsum(Block, kind="einsum"):
         return [size for name, size in lengths.items() if name not in out or every.count(size) > 1]
 
     def cost(self, sizes: Sizes, wired: frozenset[str]) -> Cost:
-        """A product of matrices, unless nothing is summed that both inputs have."""
+        """Return a product of matrices, unless nothing is summed that both inputs have."""
         terms, out = operands(self.pattern)
         shared = set(terms[0]).intersection(*terms[1:])
         if len(terms) < 2 or shared <= set(out):
@@ -72,7 +72,7 @@ class Einsum(Block, kind="einsum"):
 
 
 def operands(pattern: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """The names of each input's axes, and of the output's.
+    """Return the names of each input's axes, and of the output's.
 
     Raises:
         BlockError: where it is not written so.

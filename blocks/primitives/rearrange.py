@@ -86,13 +86,13 @@ class Rearrange(Block, kind="rearrange"):
 
 
 def new_axes(left: list[tuple[str, ...]], sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """For each axis of the input, the sizes of the axes that it is taken apart into, but for the last."""
+    """Return, for each axis of the input, the sizes of the axes that it is taken apart into, but for the last."""
     rest = list(sizes)
     return [tuple(rest.pop(0) for _ in group[1:]) for group in left]
 
 
 def sides(pattern: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """The names of the axes before and after the arrow; what stands in one bracket together.
+    """Return the names of the axes before and after the arrow; what stands in one bracket together.
 
     Raises:
         BlockError: where it is not written so.

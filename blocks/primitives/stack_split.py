@@ -39,7 +39,7 @@ class Stack(Block, kind="stack"):
 
 
 def of_port(given: Any) -> tuple[Any, ...]:
-    """The types at a port that takes several."""
+    """Return the types at a port that takes several."""
     return given if isinstance(given, tuple) else (given,)
 
 

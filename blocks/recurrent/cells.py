@@ -50,7 +50,7 @@ class Cell(Block):
         return Look(self.called(), facts, "rec", short=self.called())
 
     def maps(self: Any, x: torch.Tensor, h: torch.Tensor | None) -> Any:
-        """The maps of the input and of the state before, which is zero where there is none."""
+        """Return the maps of the input and of the state before, which is zero where there is none."""
         h = x.new_zeros(*x.shape[:-1], self.hidden) if h is None else h
         second = self.bias_hh if self.biases == "two" else None
         return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, second), h

@@ -96,8 +96,8 @@ class Recurrent(Block):
         return 2 if self.bidirectional else 1
 
     def before(self: Any, name: str, given: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor:
-        """The states before the first position, [layers · directions, B, hidden]: those that the call before left, else what is
-        wired, else zeros.
+        """Return the states before the first position, [layers · directions, B, hidden]: those that the call before left, else
+        what is wired, else zeros.
         """
         left = cached(self, name)
         states = given if left is None else left
@@ -106,8 +106,8 @@ class Recurrent(Block):
         return states.to(x.dtype).transpose(0, 1).contiguous()
 
     def parameters_in_order(self: Any) -> list[torch.Tensor]:
-        """What torch's kernels take: for each layer and direction two maps and two biases, the second of them zero where there
-        is one.
+        """Return the weights as torch's kernels take them: for each layer and direction two maps and two biases, the second of
+        them zero where there is one.
         """
         found = []
         for layer in range(self.layers):

@@ -56,7 +56,7 @@ def declare(parser: Parser, name: str) -> None:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Report on all of them."""
+    """Report on all of the recipes."""
     paint, found, code = painter(sys.stdout), [], 0
     unreadable = []
     for source in arguments.recipes:
@@ -81,7 +81,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[Diagnostic]:
-    """The edges that changed against `--against`; what is set is set in both.
+    """Return the edges that changed against `--against`; what is set is set in both.
 
     Raises:
         Problem: where there is nothing sound to compare with.
@@ -124,6 +124,6 @@ def _sound(source: str, arguments: argparse.Namespace) -> Recipe:
 
 
 def _called(name: str, label: Label) -> Label:
-    """The label in a text that is shown under another name."""
+    """Return the label in a text that is shown under another name."""
     span = label.span
     return replace(label, span=replace(span, source=Source(name, span.source.text)))

@@ -50,7 +50,7 @@ def whole_parser() -> argparse.ArgumentParser:
 
 
 def _completers() -> Mapping[object, Mapping[str, object]]:
-    """What completes a value, by its metavar."""
+    """Return what completes a value, by its metavar."""
     import shtab
 
     from blocks.core import standard
@@ -74,7 +74,7 @@ def _completers() -> Mapping[object, Mapping[str, object]]:
 
 
 def _words(name: str, words: Iterable[str], files: Mapping[str, Any] | None = None) -> Mapping[str, object]:
-    """A completer of words, and of files besides, as shtab takes it: what each shell calls, and what defines that."""
+    """Return a completer of words, and of files besides, as shtab takes it: what each shell calls, and what defines that."""
     function, listed = f"_arco_{name}", " ".join(words)
     quoted = ", ".join(f"'{word}'" for word in listed.split())
     bash = [f'compgen -W "{listed}" -- "$1"']

@@ -84,14 +84,14 @@ def diff(arguments: argparse.Namespace) -> int:
 
 
 def _colored(text: str, paint: Painter) -> str:
-    """What differs, each line in the color of its sign."""
+    """Return what differs, each line in the color of its sign."""
     return "\n".join(
         paint(line, SIGNS[line[0]]) if line[:1] in SIGNS and line[1:2] == " " else line for line in text.splitlines()
     )
 
 
 def _write_figure(page: Page, format: str, output: str | None) -> None:
-    """Write it, or print it."""
+    """Write the figure to a file, or print it."""
     from composer.draw.export.formats import FORMATS, write, written
     from composer.draw.graphviz_programs import Missing
 

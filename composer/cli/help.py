@@ -49,14 +49,14 @@ def overview(groups: Mapping[str, Mapping[str, str]], paint: Painter) -> str:
 
 
 def _groups(parser: Parser) -> list[argparse._ArgumentGroup]:
-    """Arguments first, then the groups of the command, then the options that are in none."""
+    """Return the arguments, then the groups of the command, then the options that are in none."""
     positionals, rest, *own = parser._action_groups
     positionals.title, rest.title = "Arguments", "Options"
     return [group for group in (positionals, *own, rest) if group._group_actions]
 
 
 def _usage(parser: Parser) -> str:
-    """The command with its arguments, or the lines that it gives itself."""
+    """Return the command with its arguments, or the lines that it gives itself."""
     if parser.usage:
         return parser.usage.replace("\n", "\n       ")
     positionals = [action for action in parser._actions if not action.option_strings]
@@ -73,7 +73,7 @@ def _positional(action: argparse.Action) -> str:
 
 
 def _entry(action: argparse.Action) -> tuple[str, str]:
-    """An argument as it is typed, and what it means."""
+    """Return an argument as it is typed, and what it means."""
     if not action.option_strings:
         return _positional(action), _meaning(action)
     value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}{'...' * (action.nargs == '+')}"
@@ -82,7 +82,7 @@ def _entry(action: argparse.Action) -> tuple[str, str]:
 
 
 def _meaning(action: argparse.Action) -> str:
-    """The help of an argument, with its choices, its default and whether it may be repeated."""
+    """Return the help of an argument, with its choices, its default and whether it may be repeated."""
     choices = f": {{{'|'.join(map(str, action.choices))}}}" if action.choices else ""
     facts = []
     if action.default not in (None, False, "") and action.default != [] and action.nargs != 0:
@@ -93,7 +93,7 @@ def _meaning(action: argparse.Action) -> str:
 
 
 def _section(title: str, entries: Iterable[tuple[str, str]], paint: Painter, width: int = TERM_WIDTH) -> str:
-    """A heading, and terms with their meanings in two columns."""
+    """Return a heading, and terms with their meanings in two columns."""
     lines = [paint(f"{title}:", "strong")]
     for term, meaning in entries:
         first, *more = textwrap.wrap(meaning, _columns() - width - 4, break_on_hyphens=False) or [""]
@@ -107,7 +107,7 @@ def _section(title: str, entries: Iterable[tuple[str, str]], paint: Painter, wid
 
 
 def _examples(parser: Parser, paint: Painter) -> str:
-    """Commands to copy, each below what it does."""
+    """Return commands to copy, each below what it does."""
     if not parser.examples:
         return ""
     return "\n".join([paint("Examples:", "strong"), *_example_lines(parser, paint)])

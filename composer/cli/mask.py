@@ -60,7 +60,7 @@ def declare(parser: Parser, name: str) -> None:
 
 
 def mask(arguments: argparse.Namespace) -> int:
-    """Print it: queries are rows, keys are columns."""
+    """Print the mask: queries are rows, keys are columns."""
     data: dict[str, MaskData] = {}
     for name, numbers in map(example, arguments.data):
         if name in data:
@@ -92,7 +92,7 @@ class ReadMask:
 
 
 def example(written: str) -> tuple[str, MaskData]:
-    """`documents=0,0,1,1` as a name and its numbers."""
+    """Return `documents=0,0,1,1` as a name and its numbers."""
     name, _, numbers = written.partition("=")
     rows = [row.split(",") for row in numbers.split("/")]
     if not name.isidentifier() or not all(re.fullmatch(r"\s*\d{1,9}\s*", number, re.ASCII) for row in rows for number in row):
@@ -104,7 +104,7 @@ def example(written: str) -> tuple[str, MaskData]:
 
 
 def mask_of(text: str, data: Mapping[str, MaskData]) -> ReadMask:
-    """The mask that a text says, read as one of an attention whose recipe has the data among its inputs."""
+    """Return the mask that a text says, read as one of an attention whose recipe has the data among its inputs."""
     inputs = "".join(f'  {name}: "int[batch]"\n' for name in data)
     stream = "x"
     while stream in text or stream in data:
@@ -138,7 +138,7 @@ def _with_mask(node: YamlNode, mask: YamlScalar) -> Any:
 
 
 def _problem(wrong: Sequence[Diagnostic], text: str) -> Problem:
-    """Mistakes of the mask, with what to do about names that have no data; or of the names of data."""
+    """Return the mistakes of the mask, with what to do about names that have no data; or of the names of data."""
     inside = [each for each in wrong if each.span.source.text == text]
     if not inside:
         return Problem(f"arco mask: --data: {wrong[0].message}", wrong[0].hint)
@@ -171,7 +171,7 @@ def _plain(value: FieldValue) -> Any:
 
 
 def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
-    """How many queries and keys: as they are set, or as the data has them."""
+    """Return how many queries and keys: as they are set, or as the data has them."""
     types = mask.mask.edge_types()
     wide = [len(mask.data[name][0]) for port, name in mask.names.items() if "key" in types[port]]
     high = [len(mask.data[name]) for port, name in mask.names.items() if "query" in types[port]]
@@ -186,7 +186,7 @@ def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
 
 
 def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> MaskData:
-    """What an edge carries, as often as its type wants it."""
+    """Return what an edge carries, as often as its type wants it."""
     name = mask.names[port]
     data = mask.data[name]
     predicate = port.partition("_")[0]
@@ -202,7 +202,7 @@ def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> M
 
 
 def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
-    """Refuses what compares queries and keys by their data, which must be one sequence."""
+    """Refuse what compares queries and keys by their data, which must be one sequence."""
     for one in mask.value.parts():
         if issubclass(one.part, Mask) and one.part.one_sequence:
             message = f"`{one.part.kind}` compares positions of one sequence; here are {queries} queries and {keys} keys"
@@ -210,7 +210,7 @@ def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
 
 
 def sees(read_mask: ReadMask, edges: Mapping[str, MaskData], q: int, k: int, queries: int, keys: int) -> bool:
-    """Whether a query sees a key."""
+    """Return whether a query sees a key."""
     types = read_mask.mask.edge_types()
     carried = {port: _carried(types[port], data, q, k) for port, data in edges.items()}
     return bool(read_mask.mask.allows(q, k, ends=Pair(queries - 1, keys - 1), **carried))
@@ -228,7 +228,9 @@ def _carried(type_: str, data: MaskData, q: int, k: int) -> Pair:
 
 
 def picture(seen: Sequence[Sequence[bool]], signs: tuple[str, str]) -> str:
-    """A sign for each pair, with the numbers of queries at the side and those of keys on top, one digit below the other."""
+    """Return a sign for each pair, with the numbers of queries at the side and those of keys on top, one
+    digit below the other.
+    """
     margin = len(f"q {len(seen) - 1}")
     digits = len(str(len(seen[0]) - 1))
     numbers = [str(k).rjust(digits) for k in range(len(seen[0]))]

@@ -116,7 +116,7 @@ def _package(part: type[Part]) -> str:
 
 
 def _sentence(part: type[Part]) -> str:
-    """The first sentence of what a part says of itself, without its formula."""
+    """Return the first sentence of what a part says of itself, without its formula."""
     return " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()).partition(": `")[0]
 
 

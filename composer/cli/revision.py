@@ -15,7 +15,7 @@ from composer.cli.arguments import Problem
 
 @contextmanager
 def at_revision(file: Path, revision: str) -> Iterator[Path]:
-    """The file in a folder of its own, with all recipes that lay beside and below it at that revision.
+    """Yield the file in a folder of its own, with all recipes that lay beside and below it at that revision.
 
     Raises:
         Problem: where there is no git, no repository, no such revision, or no such file in it.
@@ -32,7 +32,7 @@ def at_revision(file: Path, revision: str) -> Iterator[Path]:
 
 
 def _git(folder: Path, words: list[str], otherwise: str) -> bytes:
-    """What a command of git prints."""
+    """Return the output of a git command."""
     try:
         done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, check=False)
     except FileNotFoundError:

@@ -18,7 +18,7 @@ MAX_BYTES = 64 * 2**30
 
 
 def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnostic, ...]:
-    """Why a model is not built; `allow_large` admits any size of weights."""
+    """Return why a model is not built; `allow_large` admits any size of weights."""
     name = typed.program.recipe.name_scalar
     found = []
     if (count := modules(typed.root)) > MAX_MODULES:
@@ -35,7 +35,7 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
 
 
 def modules(graph: TypedGraph) -> int:
-    """How many modules a graph becomes."""
+    """Return the number of modules that a graph becomes."""
     return Fold(TYPED, _modules, lambda graph, found: sum(found), lambda graph: graph.nodes).graph(graph)
 
 

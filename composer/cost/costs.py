@@ -39,7 +39,7 @@ class Costs:
     """Numbers that decoding keeps for each position of the text: keys and values."""
 
     def weights(self, precision: str) -> int:
-        """Bytes of all parameters."""
+        """Return the bytes of all parameters."""
         return self.parameters * BYTES[precision]
 
     @property
@@ -48,12 +48,12 @@ class Costs:
         return self.trainable * MOMENTS * BYTES["fp32"]
 
     def cache_per_token(self, precision: str) -> int:
-        """Bytes that decoding keeps for each position of one text."""
+        """Return the bytes that decoding keeps for each position of one text."""
         return self.cached_per_token * BYTES[precision]
 
 
 def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
-    """The costs of a model; `given` are lengths of its axes (see `lengths_of` for the others)."""
+    """Return the costs of a model; `given` are lengths of its axes (see `lengths_of` for the others)."""
     lengths = lengths_of(typed, given or {})
     table = [entry for entry in parameters(typed) if not entry.tied_to]
     flops = FlopCounter(lengths).graph(typed.root)
@@ -70,7 +70,7 @@ def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
 
 
 def numbers(entry: NamedParameter) -> int:
-    """How many numbers a tensor has."""
+    """Return the number of elements of a tensor."""
     return prod(entry.parameter.shape)
 
 
@@ -82,11 +82,11 @@ class CacheCounter:
         self.counted = Fold(TYPED, self._node, lambda graph, found: sum(found))
 
     def graph(self, graph: TypedGraph) -> int:
-        """All that a graph's nodes keep."""
+        """Return the sum of all that a graph's nodes keep."""
         return self.counted.graph(graph)
 
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
-        """What a node and what fills its slots keep."""
+        """Return what a node keeps, with what fills its slots."""
         if node.node.dropped:  # what fills a slot
             return 0
         own = self._block(node) if isinstance(node, TypedBlock) else 0

@@ -55,15 +55,15 @@ class FlopCounter:
         self.counted = Fold(TYPED, self._node, lambda graph, found: sum(found, Flops()))
 
     def graph(self, graph: TypedGraph) -> Flops:
-        """One forward of a graph."""
+        """Return the FLOPs of one forward of a graph."""
         return self.counted.graph(graph)
 
     def node(self, node: TypedNode) -> Flops:
-        """One forward of a node."""
+        """Return one forward of a node."""
         return self.counted.node(node, node.name)
 
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, Flops, Flops]) -> Flops:
-        """One forward of a node, with what fills its slots."""
+        """Return the FLOPs of one forward of a node, with what fills its slots."""
         if node.node.dropped:  # what fills a slot
             return Flops()
         match node:
@@ -91,13 +91,13 @@ class FlopCounter:
         return Flops(dense, dense - whole(pairs * (1 - self._visible_share(block, sizes))))
 
     def _positions(self, block: TypedBlock) -> int:
-        """How many vectors the block's matrices are applied to."""
+        """Return how many vectors the block's matrices are applied to."""
         first = next(iter(block.inputs.values()), None)
         axes = first.sizes[:-1] if isinstance(first, TensorType) else ()
         return prod(map(self._number, axes))
 
     def _visible_share(self, block: TypedBlock, sizes: Mapping[str, int]) -> Fraction:
-        """The share of all (query, key) pairs that the block's masks leave."""
+        """Return the share of all (query, key) pairs that the block's masks leave."""
         share = Fraction(1)
         for prepared in block.part.per_call(frozenset(block.inputs)).values():
             mask = getattr(block.part, prepared.slot)
@@ -111,12 +111,12 @@ class FlopCounter:
 
 
 def computed(text: str, sizes: Mapping[str, int]) -> Amount:
-    """What a block's declared expression comes to; each term of a sum alone, since all together may be too long for one."""
+    """Evaluate a block's declared expression; each term of a sum alone, since all together may be too long for one."""
     return sum(amount(declared(term), sizes) for term in terms(text))
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a sum, split where no bracket is open."""
+    """Return the terms of a sum, split where no bracket is open."""
     found, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -128,7 +128,7 @@ def terms(text: str) -> list[str]:
 
 
 def amount(expression: Expression, sizes: Mapping[str, int]) -> Amount:
-    """What a declared amount comes to; unlike a recipe's numbers it has no upper bound."""
+    """Evaluate a declared amount; unlike a recipe's numbers it has no upper bound."""
     match expression:
         case Number(value=int(value)):
             return value
@@ -143,5 +143,5 @@ def amount(expression: Expression, sizes: Mapping[str, int]) -> Amount:
 
 
 def whole(number: Amount) -> int:
-    """The nearest whole number; a share of pairs times their number comes out even."""
+    """Return the nearest whole number; a share of pairs times their number comes out even."""
     return round(number)

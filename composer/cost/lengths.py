@@ -12,13 +12,13 @@ USUAL = 1024
 
 
 def axes(typed: TypedProgram) -> tuple[str, ...]:
-    """The axes of the inputs whose lengths are known only when the model runs, in order."""
+    """Return the axes of the inputs whose lengths are known only when the model runs, in order."""
     found = (name for type_ in typed.inputs.values() for size in type_.sizes for name in sorted(names(size)))
     return tuple(dict.fromkeys(found))
 
 
 def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
-    """A length for every axis: what is given, one sequence, and for the rest the param `context` where there is one."""
+    """Return a length for every axis: what is given, one sequence, and for the rest the param `context` where there is one."""
     context = typed.program.params.get("context")
     usual = context if isinstance(context, int) and not isinstance(context, bool) else USUAL
     return {name: given.get(name, 1 if name == "batch" else usual) for name in axes(typed)}

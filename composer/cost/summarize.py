@@ -19,7 +19,7 @@ from composer.graph.visit import Fold, Inside, every_pass, walk
 
 
 def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
-    """The summary of a model at given lengths of its axes."""
+    """Return the summary of a model at given lengths of its axes."""
     recipe = typed.program.recipe
     model = folded(typed)  # layers that are written one by one are one row, as in a drawing
     written = {visit.node.node for visit in walk(typed.root, every_pass, once=True) if isinstance(visit.node, TypedRepeat)}
@@ -47,11 +47,11 @@ class _Rows:
                 self.owned[above] = self.owned.get(above, 0) + numbers(entry)
 
     def graph(self, graph: TypedGraph) -> tuple[SummaryRow, ...]:
-        """The rows of a graph's nodes."""
+        """Return the rows of a graph's nodes."""
         return Fold(TYPED, self._row, lambda graph, rows: tuple(rows), _listed).graph(graph, ("",))
 
     def _row(self, node: TypedNode, inside: Inside[TypedGraph, SummaryRow, Rows]) -> SummaryRow:
-        """The row of a node, with those below it."""
+        """Return the row of a node, with those below it."""
         counts = [self.owned.get(place, 0) for place in inside.places]
         output = str(next(iter(node.outputs.values()), ""))
         block, detail, children = kind_of(node), "", tuple[SummaryRow, ...]()
@@ -72,7 +72,7 @@ class _Rows:
         return SummaryRow(inside.name, block, detail, output, counts[0], sum(counts), children)
 
     def _passes(self, count: int, inside: Inside[TypedGraph, SummaryRow, Rows]) -> Iterator[SummaryRow]:
-        """What one pass holds; where passes differ, a row for each kind of pass."""
+        """Yield what one pass holds; where passes differ, a row for each kind of pass."""
         for passes, rows in inside.regions:
             if len(inside.regions) == 1:
                 yield from rows
@@ -96,5 +96,5 @@ class _Rows:
 
 
 def _listed(graph: TypedGraph) -> list[TypedNode]:
-    """The nodes that have a row, in the order of the file."""
+    """Return the nodes that have a row, in the order of the file."""
     return [node for node in in_file_order(graph) if not (node.node.dropped or is_renewal(node))]

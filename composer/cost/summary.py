@@ -51,7 +51,7 @@ class Summary:
         return render(self)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as JSON's own types, with the figures that the text shows."""
+        """Return the summary as dicts, lists, strings and numbers, with every figure that the text shows."""
         model = self.costs
         return {
             "name": self.name,
@@ -77,7 +77,7 @@ class _Line:
 
 
 def render(summary: Summary) -> str:
-    """Name and costs, then the tree."""
+    """Return the name and the costs, then the tree."""
     return "\n".join([*_head(summary), "", *_tree(summary), ""])
 
 
@@ -141,15 +141,15 @@ def _branch(row: SummaryRow, tree: str) -> Iterator[_Line]:
 
 
 def _passing(tree: str) -> str:
-    """The branches as they go on below a row."""
+    """Return the branches as they go on below a row."""
     return tree.replace("├─ ", "│  ").replace("└─ ", "   ")
 
 
 def _continued(line: _Line) -> str:
-    """The branches that pass by the second line of a row."""
+    """Return the branches that pass by the second line of a row."""
     return _passing(line.tree) + ("│" if line.row.children else "")
 
 
 def _shape(output: str) -> str:
-    """`float[batch, time, 768]` as `[batch, time, 768]`."""
+    """Return `float[batch, time, 768]` as `[batch, time, 768]`."""
     return output.removeprefix("float")

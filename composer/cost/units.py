@@ -11,17 +11,17 @@ BYTES = (" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")
 
 
 def short(number: int) -> str:
-    """Three digits and a letter: `124 M`, `8.03 B`."""
+    """Return three digits and a letter: `124 M`, `8.03 B`."""
     return _scaled(number, 1000, THOUSANDS)
 
 
 def in_flops(number: int) -> str:
-    """Three digits and a unit: `285 MFLOPs`."""
+    """Return three digits and a unit: `285 MFLOPs`."""
     return _scaled(number, 1000, FLOPS)
 
 
 def in_bytes(number: int) -> str:
-    """Three digits and a unit: `474 MiB`."""
+    """Return three digits and a unit: `474 MiB`."""
     return _scaled(number, 1024, BYTES)
 
 
@@ -33,12 +33,12 @@ def _scaled(number: int, base: int, units: tuple[str, ...]) -> str:
 
 
 def _decimals(value: float) -> int:
-    """How many decimals make three digits."""
+    """Return how many decimals make three digits."""
     return max(0, 3 - len(str(int(value))))
 
 
 def ranges(indices: Sequence[int]) -> str:
-    """Numbers in ascending order, in short: `0-4, 6-10, 12`."""
+    """Return the numbers in ascending order, in short: `0-4, 6-10, 12`."""
     runs = ([pair[1] for pair in run] for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]))
     shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return ", ".join(shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]])

@@ -39,11 +39,26 @@ class Search:
             raise DecodeError(f"the length penalty is {self.length_penalty}; it must be finite")
 
     def score(self, total: float, length: int) -> float:
-        """Of a text whose tokens' logarithms add up to `total`."""
+        """Return the score of a text.
+
+        Args:
+            total: The sum of its tokens' log-probabilities.
+            length: How many tokens it has, a stop token at its end included.
+
+        Examples:
+            >>> from composer.decode import Search
+            >>> Search(length_penalty=1.0).score(-6.0, 3)
+            -2.0
+        """
         return total / math.pow(length, self.length_penalty)
 
     def bound(self, total: float, length: int) -> float:
-        """The best score that a text of this `length` can still reach: each further token costs, but the length may pay."""
+        """Return the best score that a growing text can still reach: each further token costs, but the length may pay.
+
+        Args:
+            total: The sum of its tokens' log-probabilities.
+            length: How many tokens it would have if it ended now.
+        """
         return max(self.score(total, length), self.score(total, self.max_new_tokens))
 
 
@@ -72,7 +87,7 @@ class Hunt:
         return best <= self.found[-1].score
 
     def advance(self, scores: Tensor) -> list[int]:
-        """Lengthens the growing texts by one token, given log p [beams, V]; which of them each new one comes from."""
+        """Lengthen the growing texts by one token, given log p [beams, V]; return which of them each new one comes from."""
         if not self.growing:
             return []
         totals = torch.tensor([total for total, _ in self.growing], dtype=scores.dtype, device=scores.device)
@@ -96,7 +111,7 @@ class Hunt:
         return parents
 
     def end(self, tokens: list[int], total: float, length: int) -> None:
-        """Keeps a text among the best that have ended."""
+        """Keep a text among the best that have ended."""
         self.found.append(Hypothesis(tokens, self.search.score(total, length)))
         self.found = sorted(self.found, key=lambda found: -found.score)[: self.search.num_beams]
 
@@ -110,9 +125,17 @@ def beam_search(
     encoder_inputs: EncoderInputs | None = None,
     reading: Reading = uncached,
 ) -> list[list[Hypothesis]]:
-    """The best texts after each prompt, best first.
+    """Return the best texts that follow each prompt, best first.
 
-    Raises: DecodeError where a prompt is empty or longer than the model reads, or `encoder_inputs` does not go with the model.
+    Args:
+        model: A compiled recipe that writes.
+        prompts: Tokens to continue, one list for each text.
+        search: How many texts are followed, how they are scored, and where they end.
+        encoder_inputs: What the model reads beside its text, by name, with a row for each prompt.
+        reading: `cached` reads each token once; `uncached` reads everything again at each step.
+
+    Raises:
+        DecodeError: A prompt is empty or longer than the model reads, or `encoder_inputs` does not fit the model.
     """
     check_encoder_inputs(model, encoder_inputs or {}, len(prompts))
     was_training = model.training
@@ -133,7 +156,7 @@ def beam_search(
 def _together(
     model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, encoder_inputs: EncoderInputs, reading: Reading
 ) -> list[list[Hypothesis]]:
-    """The same for prompts of equal length: every text of every hunt is a row of one batch."""
+    """Return the best texts after prompts of equal length: every text of every hunt is a row of one batch."""
     device = next(model.parameters()).device
     hunts = [Hunt(search) for _ in prompts]
     unread = torch.tensor(prompts, dtype=torch.int64, device=device)

@@ -29,7 +29,11 @@ class DecodeStep(Protocol):
         ...
 
     def reorder(self, rows: Tensor) -> None:
-        """Go on with these rows, chosen or repeated, [B] of indices."""
+        """Continue with these rows of the batch, chosen or repeated.
+
+        Args:
+            rows: Indices of rows, [B].
+        """
         ...
 
 
@@ -72,21 +76,36 @@ class Onward:
 
 @contextmanager
 def uncached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
-    """Read everything again at each step: right for every model, and what a cache must equal."""
+    """Open a model so that it reads everything again at each step.
+
+    This is right for every model, and the reference that `cached` must equal.
+
+    Args:
+        model: A compiled recipe.
+        encoder_inputs: What the model reads beside its text.
+        max_length: Not needed here.
+    """
     yield Again(model, encoder_inputs)
 
 
 @contextmanager
 def cached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
-    """Read each token once: for compiled models, whose blocks keep what they need of the tokens before."""
+    """Open a model so that it reads each token once: its blocks keep what they need of the tokens before.
+
+    Args:
+        model: A compiled recipe.
+        encoder_inputs: What the model reads beside its text.
+        max_length: The most tokens that it will read, for which room is made.
+    """
     with session(cast(Model, model), max_length) as opened:
         yield Onward(model, encoder_inputs, opened)
 
 
 def text_of(model: nn.Module) -> str:
-    """The name of the input that a model writes itself.
+    """Return the name of the input that a model writes itself.
 
-    Raises: DecodeError where it writes none.
+    Raises:
+        DecodeError: where it writes none.
     """
     recipe = getattr(model, "recipe", None)
     if recipe is None:
@@ -98,7 +117,7 @@ def text_of(model: nn.Module) -> str:
 
 
 def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: int) -> None:
-    """Raises: DecodeError where what is given beside the text is not what the model reads, with a row for each prompt."""
+    """Raise `DecodeError` where what is given beside the text is not what the model reads, with a row for each prompt."""
     text, parameters = text_of(model), inspect.signature(model.forward).parameters
     for name, value in encoder_inputs.items():
         if name not in parameters or name == text:
@@ -111,7 +130,7 @@ def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: 
 
 
 def rows_of(encoder_inputs: EncoderInputs, rows: Tensor | Sequence[int]) -> EncoderInputs:
-    """What stands beside some of the texts."""
+    """Return the encoder's inputs of some of the texts."""
     return {
         name: value[rows.to(value.device) if isinstance(rows, Tensor) else list(rows)] for name, value in encoder_inputs.items()
     }
@@ -156,11 +175,30 @@ def generate(
     seed: int = 0,
     reading: Reading = uncached,
 ) -> list[list[int]]:
-    """What follows each prompt; for a model with an encoder the prompts begin its own text, usually with a start token alone, and
-    `encoder_inputs` has a row of the source for each.
+    """Return the tokens that follow each prompt.
 
-    Prompts of equal length are read together; none is padded, so each gets, when greedy, what it would get alone.
-    Raises: DecodeError where a prompt is empty or longer than the model reads, or `encoder_inputs` does not go with the model.
+    Prompts of equal length are read together, and none is padded, so each gets, when greedy, what it would get alone. For a model
+    with an encoder, the prompts begin its own text, usually with a start token alone.
+
+    Args:
+        model: A compiled recipe that writes.
+        prompts: Tokens to continue, one list for each text.
+        request: How many tokens, how they are sampled, and where the text ends.
+        encoder_inputs: What the model reads beside its text, by name, with a row for each prompt: `source` [B, S], `image`.
+        seed: Decides the samples.
+        reading: `cached` reads each token once; `uncached` reads everything again at each step.
+
+    Raises:
+        DecodeError: A prompt is empty or longer than the model reads, or `encoder_inputs` does not fit the model.
+
+    Examples:
+        >>> import composer
+        >>> from composer.decode import GREEDY, Request, cached, generate
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+        >>> texts = generate(model, [[1, 2, 3]], Request(max_new_tokens=4, sampling=GREEDY), reading=cached)
+        >>> len(texts[0])
+        4
     """
     check_encoder_inputs(model, encoder_inputs or {}, len(prompts))
     generator = torch.Generator().manual_seed(seed)
@@ -189,7 +227,19 @@ def stream(
     seed: int = 0,
     reading: Reading = uncached,
 ) -> Iterator[int]:
-    """The same for one prompt, each token as soon as it is drawn."""
+    """Yield the tokens that follow one prompt, each as soon as it is drawn.
+
+    Args:
+        model: A compiled recipe that writes.
+        prompt: Tokens to continue.
+        request: How many tokens, how they are sampled, and where the text ends.
+        encoder_inputs: What the model reads beside its text, by name, with one row.
+        seed: Decides the samples.
+        reading: `cached` reads each token once; `uncached` reads everything again at each step.
+
+    Raises:
+        DecodeError: The prompt is empty or longer than the model reads, or `encoder_inputs` does not fit the model.
+    """
     check_encoder_inputs(model, encoder_inputs or {}, 1)
     generator = torch.Generator().manual_seed(seed)
     for tokens in continuations(model, [prompt], request, encoder_inputs or {}, generator, reading):
@@ -208,7 +258,7 @@ def continuations(
     generator: torch.Generator,
     reading: Reading,
 ) -> Iterator[Tensor]:
-    """The next tokens [B] of prompts of equal length, again and again, stop tokens or not."""
+    """Yield the next tokens [B] of prompts of equal length, again and again, stop tokens or not."""
     device = next(model.parameters()).device
     encoder_inputs = {name: value.to(device) for name, value in encoder_inputs.items()}
     sequence = torch.tensor(prompts, dtype=torch.int64)  # [B, T]; grows
@@ -233,14 +283,14 @@ def continuations(
 
 
 def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
-    """As much of the sequence's end as is read first."""
+    """Return as much of the sequence's end as is read first."""
     if not isinstance(limit, Slide) or sequence.shape[1] <= limit.length:
         return sequence
     return sequence[:, -max(1, limit.length // 2) :]
 
 
 def check_length(prompt: int, new: int, limit: Refuse | Slide | None) -> None:
-    """Raises: DecodeError where there is nothing to go on from, or too much."""
+    """Raise `DecodeError` where there is nothing to go on from, or too much."""
     if prompt == 0:
         raise DecodeError("the prompt is empty; generation needs at least one token to continue")
     whole = prompt + new

@@ -36,13 +36,45 @@ GREEDY = Sampling(temperature=0)
 
 
 def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> Tensor:
-    """One token [B] for each row of `logits` [B, V], drawn where the generator lives."""
+    """Return a random token for each row of logits.
+
+    Args:
+        logits: The model's scores, [B, V].
+        sampling: Temperature, top-k and top-p.
+        generator: Decides the draw; its device is where the tokens are drawn.
+
+    Returns:
+        Tokens, [B].
+
+    Examples:
+        >>> import torch
+        >>> from composer.decode import GREEDY, draw
+        >>> draw(torch.tensor([[0.0, 2.0, 1.0]]), GREEDY, torch.Generator())
+        tensor([1])
+    """
     chances = probabilities(logits.to(generator.device), sampling)
     return torch.multinomial(chances, 1, generator=generator)[:, 0]
 
 
 def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
-    """The distribution [..., V] that a token is drawn from; of equal scores the lower token counts as better."""
+    """Return the distribution that a token is drawn from; of equal scores, the lower token counts as better.
+
+    Args:
+        logits: The model's scores, [..., V].
+        sampling: Temperature, top-k and top-p, applied in this order.
+
+    Returns:
+        Probabilities, [..., V] in float64.
+
+    Raises:
+        DecodeError: The scores are not finite.
+
+    Examples:
+        >>> import torch
+        >>> from composer.decode import Sampling, probabilities
+        >>> probabilities(torch.tensor([0.0, 2.0, 2.0]), Sampling(top_k=2)).tolist()
+        [0.0, 0.5, 0.5]
+    """
     scores, tokens = logits.double().sort(dim=-1, descending=True, stable=True)
     if not torch.isfinite(scores[..., 0]).all():  # the sort puts NaN first
         raise DecodeError("the model's logits are not finite")
@@ -59,7 +91,7 @@ def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def tempered(scores: Tensor, temperature: float) -> Tensor:
-    """Weights of scores that fall from left to right, the first 1: exp(score / temperature), and its two limits."""
+    """Return weights of scores that fall from left to right, the first 1: exp(score / temperature), and its two limits."""
     if temperature == 0:
         return torch.zeros_like(scores).index_fill(-1, torch.tensor(0, device=scores.device), 1)
     if math.isinf(temperature):

@@ -30,23 +30,23 @@ class Cache:
         """How often each thing was asked for in this call."""
 
     def begin(self) -> None:
-        """A new call."""
+        """Begin a new call."""
         self.done.clear()
 
     def advance(self, more: int) -> int:
-        """The position of the first of `more` tokens."""
+        """Return the position of the first of `more` tokens."""
         return self._run("advance").advance(more)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """All that was given under the name so far, with `value` at the end."""
+        """Return all that was given under the name so far, with `value` at the end."""
         return self._run(f"append {name}").append(name, value)
 
     def get(self, name: str) -> torch.Tensor | None:
-        """The state that the call before left."""
+        """Return the state that the call before left."""
         return self._run(f"get {name}").get(name)
 
     def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """New states, `more` tokens after those before."""
+        """Store new states, `more` tokens after those before."""
         self._run("store").store(more, states)
 
     def _run(self, what: str) -> ModuleRun:
@@ -69,13 +69,15 @@ class ModuleRun:
         self.counted = 0
 
     def advance(self, more: int) -> int:
-        """The position of the first of `more` tokens."""
+        """Return the position of the first of `more` tokens."""
         start = self.counted
         self.counted += more
         return start
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """All that was given under the name so far, with `value` at the end; what does not grow stays as it was given first."""
+        """Return all that was given under the name so far, with `value` at the end; what does not grow stays
+        as it was given first.
+        """
         if self.names[name].whole:
             return self.whole.setdefault(name, value)
         axis = self._axis(name, value)
@@ -93,16 +95,16 @@ class ModuleRun:
         return buffer.narrow(axis, 0, start + more)
 
     def get(self, name: str) -> torch.Tensor | None:
-        """The state that the call before left, or what does not grow."""
+        """Return the state that the call before left, or what does not grow."""
         return self.whole.get(name) if self.names[name].whole else self.states.get(name)
 
     def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """New states, `more` tokens after those before."""
+        """Store new states, `more` tokens after those before."""
         self.states.update(states)
         self.counted += more
 
     def reorder(self, rows: torch.Tensor) -> None:
-        """Rows of the batch, chosen or repeated: what a beam needs."""
+        """Go on with these rows of the batch, chosen or repeated: what a beam needs."""
         self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
         for held in (self.buffers, self.whole):
             for name, value in held.items():
@@ -110,7 +112,7 @@ class ModuleRun:
                     held[name] = value.index_select(0, rows.to(value.device))
 
     def truncate(self, length: int) -> None:
-        """Forgets all after the first `length` tokens; a state, only where that is all."""
+        """Forget all after the first `length` tokens; a state, only where that is all."""
         if length == 0:
             self.states, self.whole = {}, {}
         self.counted = min(self.counted, length)
@@ -133,7 +135,7 @@ class Once:
         self.done = 0
 
     def begin(self) -> None:
-        """A new call."""
+        """Begin a new call."""
         self.done = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -143,7 +145,7 @@ class Once:
         return self.given[self.done - 1]
 
     def reorder(self, rows: torch.Tensor) -> None:
-        """Rows of the batch, chosen or repeated."""
+        """Go on with these rows of the batch, chosen or repeated."""
         self.given = [self._chosen(given, rows) for given in self.given]
 
     def _chosen(self, given: Any, rows: torch.Tensor) -> Any:
@@ -219,7 +221,7 @@ class Session:
             once.begin()
 
     def _check_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        """Raises: DecodeError where a call does not go on from the one before it."""
+        """Raise `DecodeError` where a call does not go on from the one before it."""
         values = {**dict(zip(self._inputs, arguments, strict=False)), **named}
         text = values.get(self._text)
         if not isinstance(text, torch.Tensor) or text.dim() == 0:
@@ -252,10 +254,13 @@ class Session:
         return (run for cache in self._caches for run in cache.runs)
 
     def reorder(self, rows: torch.Tensor) -> None:
-        """Rows of the batch, chosen or repeated, [B] of indices.
+        """Continue with these rows of the batch, chosen or repeated, as a beam search needs.
+
+        Args:
+            rows: Indices of rows, [B].
 
         Raises:
-            DecodeError: where they are no indices of rows.
+            DecodeError: They are no integers, or there is no such row.
         """
         if rows.dim() != 1 or rows.dtype not in (torch.int64, torch.int32):
             raise DecodeError(f"rows are chosen by a tensor of integers with one axis, not {rows.dtype} {list(rows.shape)}")
@@ -269,10 +274,10 @@ class Session:
             once.reorder(rows)
 
     def truncate(self, length: int) -> None:
-        """Forgets all after the first `length` tokens; with 0, also what it computed of what does not grow.
+        """Forget all tokens after the first `length`; with 0, also what was computed from inputs that do not grow.
 
         Raises:
-            DecodeError: where the length is negative, or a part carries a state, which does not say what it was before.
+            DecodeError: The length is negative, or a recurrent block has a state, which cannot go back.
         """
         if length < 0:
             raise DecodeError(f"the length is {length}; it must be at least 0 tokens")
@@ -290,13 +295,13 @@ class Session:
 
 
 def writes_nothing(what: str, task: str | None) -> DecodeError:
-    """The error where a model of this task is asked to write."""
+    """Return the error where a model of this task is asked to write."""
     writes = ", ".join(name for name, known in TASKS.items() if known.text)
     return DecodeError(f"{what} needs a generative task ({writes}); this recipe has {task or 'no task'}")
 
 
 def module_at(model: Model, path: str) -> nn.Module | None:
-    """The module of a node; None for one that is an operator or a curve in the model's code."""
+    """Return the module of a node; None for one that is an operator or a curve in the model's code."""
     found: nn.Module | None = model
     for name in path.split("."):
         found = found._modules.get(name) if found is not None else None
@@ -304,5 +309,25 @@ def module_at(model: Model, path: str) -> nn.Module | None:
 
 
 def session(model: Model, initial_length: int = 256) -> Session:
-    """A session of a compiled model, to be used in a `with`."""
+    """Return a session of a compiled model, for a `with` statement: each call takes only the tokens after those of the calls
+    before.
+
+    Args:
+        model: A compiled recipe that writes.
+        initial_length: For how many tokens room is made at first; it grows as needed.
+
+    Raises:
+        DecodeError: The model is no compiled recipe, or writes nothing.
+
+    Examples:
+        >>> import composer, torch
+        >>> from composer.decode import session
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+        >>> with session(model) as opened:
+        ...     first = model(tokens=torch.tensor([[1, 2]])).logits
+        ...     after = model(tokens=torch.tensor([[3]])).logits
+        ...     opened.length
+        3
+    """
     return Session(model, initial_length)

@@ -21,7 +21,7 @@ ENOUGH = 6.0
 
 
 def align(pairing: Pairing, order: Sequence[int], other: Sequence[int]) -> None:
-    """Joins what is left of two models, in the order of their flows, so that all together have most in common."""
+    """Join what is left of two models, in the order of their flows, so that all together have most in common."""
     ours, theirs = pairing.before, pairing.after
     left = [index for index in order if index not in pairing.there and ours.nodes[index].kind != INPUT]
     right = [index for index in other if index not in pairing.back and theirs.nodes[index].kind != INPUT]
@@ -43,7 +43,7 @@ def _identity(node: FlatNode) -> tuple[str, str, bool]:
 
 
 def _gains(ours: FlatModel, left: Sequence[int], theirs: FlatModel, right: Sequence[int]) -> Any:
-    """What each pair gains by being one node."""
+    """Return what each pair gains by being one node."""
     import numpy as np
 
     (rows, kinds), (columns, others) = (_sorts(model, nodes) for model, nodes in ((ours, left), (theirs, right)))
@@ -60,7 +60,7 @@ def _gains(ours: FlatModel, left: Sequence[int], theirs: FlatModel, right: Seque
 
 
 def _sorts(model: FlatModel, nodes: Sequence[int]) -> tuple[list[int], list[FlatNode]]:
-    """For each node its sort, and a node of each sort: those of one block with the same fields are weighed once."""
+    """Return the sort of each node, and a node of each sort: those of one block with the same fields are weighed once."""
     known: dict[int, int] = {}
     numbers = [known.setdefault(id(model.nodes[index].fields), len(known)) for index in nodes]
     firsts = {number: model.nodes[index] for number, index in reversed(list(zip(numbers, nodes, strict=True)))}
@@ -79,7 +79,7 @@ def _alike(one: FlatNode, other: FlatNode) -> float:
 
 
 def _family(node: FlatNode) -> type:
-    """The direct subclass of `Part` that a block belongs to, such as the norms."""
+    """Return the direct subclass of `Part` that a block belongs to, such as the norms."""
     if node.block is None:
         return Block
     line = type(node.block.part).__mro__
@@ -95,13 +95,13 @@ def _whole_path(model: FlatModel, index: int) -> str:
 
 
 def _holder(model: FlatModel, index: int) -> str:
-    """The kind of the group around a node."""
+    """Return the kind of the group around a node."""
     above = model.places.get(model.nodes[index].path.rpartition(".")[0])
     return above.kind if above is not None else ""
 
 
 def _best_path(gains: Any) -> list[tuple[int, int]]:
-    """Pairs of rows and columns, both rising, whose gains sum to the most."""
+    """Return the pairs of rows and columns, both rising, whose gains sum to the most."""
     import numpy as np
 
     rows, columns = gains.shape

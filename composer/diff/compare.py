@@ -22,7 +22,7 @@ NOTHING = NormalValue(None, None)
 
 
 def compare(before: TypedProgram, after: TypedProgram) -> Difference:
-    """All that differs between two models; empty exactly where they are one model, whatever its parts are called."""
+    """Return all that differs between two models; empty exactly where they are one model, whatever its parts are called."""
     ours, theirs = flatten(before), flatten(after)
     pairing, changes = _best(ours, theirs)
     same_axes = list(zip(axes(before), axes(after), strict=False))
@@ -41,12 +41,12 @@ def compare(before: TypedProgram, after: TypedProgram) -> Difference:
 
 
 def paired(before: TypedProgram, after: TypedProgram) -> Pairing:
-    """Which block of one model is which of the other."""
+    """Pair the blocks of two models."""
     return _best(flatten(before), flatten(after))[0]
 
 
 def _best(ours: FlatModel, theirs: FlatModel) -> tuple[Pairing, list[Change]]:
-    """The pairing that leaves the fewest changes; the first of them."""
+    """Return the pairing that leaves the fewest changes; the first of them."""
     equal = by_structure(ours, theirs)
     found = [(equal, list(_changes(equal)))] if equal is not None else []
     if not found or found[0][1]:
@@ -84,7 +84,7 @@ class _What:
 
 
 def _changes(pairing: Pairing) -> Iterator[Change]:
-    """Everything that differs, once a pairing says which nodes are the same."""
+    """Yield everything that differs, once a pairing says which nodes are the same."""
     names, reads = (NodeNames(pairing.before), NodeNames(pairing.after)), Reads(pairing)
     yield from whole.stated(pairing, reads.same)
     for what, ours, theirs in folded(_found(pairing, reads, names), *names):
@@ -94,7 +94,7 @@ def _changes(pairing: Pairing) -> Iterator[Change]:
 
 
 def _found(pairing: Pairing, reads: Reads, names: tuple[NodeNames, NodeNames]) -> Iterator[tuple[_What, str, str]]:
-    """Everything that differs in nodes, one by one, with its path in either model."""
+    """Yield everything that differs in nodes, one by one, with its path in either model."""
     for fields, one, other in whole.inputs(pairing):
         yield _What(Altered, (fields,)), one, other
     for path in _alone(pairing.before, pairing.there):
@@ -113,7 +113,7 @@ def _found(pairing: Pairing, reads: Reads, names: tuple[NodeNames, NodeNames]) -
 
 
 def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
-    """What a model has alone: the outermost places in which no node has a partner."""
+    """Yield what a model has alone: the outermost places in which no node has a partner."""
     covered = 0
     alone = [0]
     for index in range(len(model.nodes)):
@@ -130,7 +130,7 @@ def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
 
 def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: tuple[NodeNames, NodeNames]) -> Iterator[FieldChange]:
     def image(port: str) -> Any:
-        """What a port of a mask reads, in terms of the second model."""
+        """Return what a port of a mask reads, in terms of the second model."""
         return reads.there(one.edges[port]) or ("only in the first model", one.edges[port])
 
     for name in dict.fromkeys([*one.fields, *two.fields]):
@@ -154,7 +154,7 @@ def _text(form: NormalForm, node: FlatNode, names: NodeNames) -> str:
 
 
 def _fine(name: str, one: NormalForm, other: NormalForm, texts: Sequence[str]) -> Iterator[FieldChange]:
-    """A change of a field; of two parts of one kind, only what differs in them."""
+    """Yield a change of a field; of two parts of one kind, only what differs in them."""
     if not (isinstance(one, PartForm) and isinstance(other, PartForm) and one.kind == other.kind):
         yield FieldChange(name, texts[0], texts[1])
         return

@@ -151,13 +151,19 @@ class Difference:
         return render(self)
 
     def draw(self, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
-        """Both models side by side, with every change marked in them and noted between them."""
+        """Return both models side by side, with every change marked in the drawings and described between them.
+
+        Args:
+            level: How much is shown: `"overview"`, `"block"` or `"full"`.
+            theme: The colors, as for `Recipe.draw`.
+            width: The width of the picture with its unit, `"240pt"`; the drawing's own by default.
+        """
         from composer.diff.figure.comparison import draw
 
         return draw(self, level, theme=theme, width=width)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as JSON's own types."""
+        """Return the difference as dicts, lists, strings and numbers."""
         from composer.diff.render import as_json
 
         return as_json(self)

@@ -21,7 +21,7 @@ Read = tuple[str, ...]
 
 
 def changed_edges(before: TypedProgram, after: TypedProgram) -> list[Diagnostic]:
-    """A warning for each node that both versions have and that reads something else now."""
+    """Return a warning for each node that both versions have and that reads something else now."""
     there = _places(paired(before, after))
     ours, theirs = _spots(before.root), _spots(after.root)
     found: dict[tuple[Span, str], Diagnostic] = {}
@@ -34,7 +34,7 @@ def changed_edges(before: TypedProgram, after: TypedProgram) -> list[Diagnostic]
 
 
 def _places(pairing: Pairing) -> dict[str, str]:
-    """The path in the second version of everything that both have: of a group, where most of its nodes went."""
+    """Return the path in the second version of everything that both have: of a group, where most of its nodes went."""
     votes: dict[str, Counter[str]] = {}
     for one, other in pairing.there.items():
         ours, theirs = pairing.before.nodes[one].path, pairing.after.nodes[other].path
@@ -66,7 +66,7 @@ class _Spot:
     region: _Region
 
     def edges(self) -> Iterator[tuple[str, Wire, Read]]:
-        """Its ports, the first one called `in`, with what each reads; what is read inside of it is told there."""
+        """Yield its ports, the first one called `in`, with what each reads; what is read inside of it is told there."""
         first = next(iter(regions(self.node)), None)
         wires = self.node.node.wires if isinstance(self.node, TypedBlock) else first.wires if first is not None else ()
         captured = {item.name for item in first.graph.graph.inputs if item.captured} if first is not None else set()
@@ -74,7 +74,7 @@ class _Spot:
             yield "in" if not place else wire.port, wire, _read(wire.refs, self.graph, self.region)
 
     def place(self, span: Span) -> Span:
-        """A place in the author's own text: of a node that a block expands to, the block's."""
+        """Return a place in the author's own text: of a node that a block expands to, the block's."""
         return self.region.span if isinstance(span.source, Declaration) and self.region.span is not None else span
 
 
@@ -94,7 +94,7 @@ def _read(refs: tuple[Ref, ...], graph: TypedGraph, region: _Region) -> Read:
 
 
 def _spots(root: TypedGraph) -> dict[str, _Spot]:
-    """Every node at any depth, by its path."""
+    """Return every node at any depth, by its path."""
     found: dict[str, _Spot] = {}
     for visit in walk(root, every_pass):
         if visit.graph is not None:
@@ -103,7 +103,7 @@ def _spots(root: TypedGraph) -> dict[str, _Spot]:
 
 
 def _region(visit: Visit, found: Mapping[str, _Spot]) -> _Region:
-    """The graph that a node stands in, as a part of the model."""
+    """Return the graph that a node stands in, as a part of the model."""
     holder = visit.holder
     if holder is None or visit.region is None:
         return _Region()
@@ -143,7 +143,7 @@ def _changed(one: _Spot, other: _Spot, there: Mapping[str, str]) -> Iterator[Dia
 
 
 def _image(path: str, there: Mapping[str, str]) -> str:
-    """The path in the second version, as far down as both have it."""
+    """Return the path in the second version, as far down as both have it."""
     steps, rest = path, ""
     while steps:
         if steps in there:
@@ -154,6 +154,6 @@ def _image(path: str, there: Mapping[str, str]) -> str:
 
 
 def _told(read: Read, region: _Region, wire: Wire | None) -> str:
-    """What is read, seen from the graph that reads it."""
+    """Return what is read, seen from the graph that reads it."""
     names = [f"`{path.removeprefix(region.prefix)}`" for path in read]
     return (", ".join(names) or "nothing") + " (implied)" * (wire is not None and wire.implied)

@@ -29,19 +29,19 @@ Label = Callable[[FlatNode], Any]
 
 
 def whole(node: FlatNode) -> Any:
-    """A node's block with its fields and what is said of its parameters."""
+    """Return a node's block with its fields and what is said of its parameters."""
     fields = tuple((name, form.key(lambda port: "")) for name, form in sorted(node.fields.items()))
     learned = tuple((one.name, one.trainable, one.start if one.ruled else None, one.owner != one.full) for one in node.learned)
     return node.kind, node.fed is not None, fields, learned
 
 
 def kind(node: FlatNode) -> Any:
-    """A node's block alone, and whether it fills a slot."""
+    """Return a node's block alone, and whether it fills a slot."""
     return node.kind, node.fed is not None
 
 
 def signs(model: FlatModel, label: Label, numbering: Numbering[Any], inputs: Mapping[int, int]) -> Signs:
-    """The signs of every node, by what it is labeled; `inputs` says which input of the other model each one is."""
+    """Return the signs of every node, by what it is labeled; `inputs` says which input of the other model each one is."""
     own_label = {index: ("input", inputs[index]) for index in model.inputs}
     labels = [numbering.of(("label", own_label.get(index) or label(node))) for index, node in enumerate(model.nodes)]
     up: list[int] = []
@@ -74,7 +74,7 @@ def _from(node: FlatNode, source: FlatSource, up: Sequence[int]) -> tuple[Any, .
 
 
 def _port(node: FlatNode, read: Read) -> str:
-    """The port of a read, and its place among several where the order means something."""
+    """Return the port of a read, and its place among several where the order means something."""
     if read.port in node.edges:
         return f"mask {read.port.partition('_')[0]}"
     several = [one for one in node.reads if one.port == read.port]

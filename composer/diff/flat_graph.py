@@ -117,12 +117,12 @@ class FlatModel:
 
 
 def commutes(block: TypedBlock) -> bool:
-    """Whether a block is a sum or a product of all that it reads."""
+    """Return whether a block is a sum or a product of all that it reads."""
     return block.part.inline() in ("{xs: + }", "{xs: * }")
 
 
 def readers(nodes: Sequence[FlatNode]) -> list[list[tuple[int, Read]]]:
-    """For each node, who reads it."""
+    """Return the readers of each node."""
     found: list[list[tuple[int, Read]]] = [[] for _ in nodes]
     for index, node in enumerate(nodes):
         for read in (*node.reads, *(Read(port, source) for port, source in node.edges.items())):
@@ -132,6 +132,6 @@ def readers(nodes: Sequence[FlatNode]) -> list[list[tuple[int, Read]]]:
 
 
 def ports(reads: Iterable[Read]) -> Iterator[tuple[str, tuple[Read, ...]]]:
-    """Each port with all that it reads."""
+    """Yield each port with all that it reads."""
     for port, several in groupby(reads, key=lambda read: read.port):
         yield port, tuple(several)

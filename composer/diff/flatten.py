@@ -41,7 +41,7 @@ MOST = 100_000
 
 
 def flatten(typed: TypedProgram) -> FlatModel:
-    """The flat graph of a model.
+    """Return the flat graph of a model.
 
     Raises:
         RecipeError: where it has more than `MOST` blocks.
@@ -53,7 +53,7 @@ def flatten(typed: TypedProgram) -> FlatModel:
 
 
 def size(graph: TypedGraph) -> int:
-    """How many blocks there are in a graph, every pass counted; equal graphs are looked at once."""
+    """Return the number of blocks in a graph, every pass counted; equal graphs are looked at once."""
     return Fold(TYPED, _size, lambda graph, found: sum(found), lambda graph: graph.nodes).graph(graph)
 
 
@@ -71,7 +71,7 @@ class FlatSpot:
     span: Span | None
 
     def below(self, name: str) -> FlatSpot:
-        """The place of a node or of what fills a slot, right below."""
+        """Return the place of a node or of what fills a slot, right below."""
         above = self.path and f"{self.path}."
         return FlatSpot(above + name, (self.home and f"{self.home}.") + name, self.span)
 
@@ -104,7 +104,7 @@ class _Flattener:
         return FlatModel(self.program, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
 
     def _parameters(self) -> None:
-        """Each parameter under its node's path, with what the recipe says of it."""
+        """Add each parameter under its node's path, with what the recipe says of it."""
         table = parameters(self.program)
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
@@ -120,7 +120,7 @@ class _Flattener:
     # -- graphs
 
     def graph(self, graph: TypedGraph, given: FlatValues, around: FlatSpot) -> FlatValues:
-        """The nodes of a graph; returns what it returns."""
+        """Add the nodes of a graph; return what it returns."""
         inside: dict[str, list[FlatValues]] = {}
         for node in graph.nodes:
             inside[node.name] = self.node(node, given, inside, around.below(node.name))
@@ -135,14 +135,14 @@ class _Flattener:
                 (self.positions[axis],) = self.resolved(ref, given, self.top)
 
     def resolved(self, ref: Ref, given: FlatValues, inside: Mapping[str, list[FlatValues]]) -> tuple[FlatSource, ...]:
-        """The values that a reference in a graph names."""
+        """Return the values that a reference in a graph names."""
         if ref.node not in inside:
             return given[ref.node]
         outputs = inside[ref.node][-1 if ref.index is None else ref.index]
         return outputs[ref.port] if ref.port else next(iter(outputs.values()))
 
     def node(self, node: TypedNode, given: FlatValues, inside: dict[str, list[FlatValues]], spot: FlatSpot) -> list[FlatValues]:
-        """What a node returns, pass by pass; one pass for all but a repeat."""
+        """Return what a node returns, pass by pass; one pass for all but a repeat."""
         read = self._wired(node.node.wires, given, inside) if not isinstance(node, TypedRepeat) else {}
         if node.node.dropped:
             through = next(iter(read.values()))
@@ -179,7 +179,7 @@ class _Flattener:
         return {wire.port: tuple(s for ref in wire.refs for s in self.resolved(ref, given, inside)) for wire in wires}
 
     def scan(self, scan: TypedScan, read: FlatValues, spot: FlatSpot) -> FlatValues:
-        """A scan as what each step begins with, the nodes of one step, and what comes of them."""
+        """Return a scan as what each step begins with, the nodes of one step, and what comes of them."""
         begin, walked = len(self.nodes), [*scan.steps, *scan.carried]
         ports = {port: f"step {scan.steps[port]}" if port in scan.steps else "start" for port in walked}
         reads = tuple(Read(ports[port], read[port][0]) for port in walked)
@@ -194,7 +194,7 @@ class _Flattener:
     # -- blocks
 
     def block(self, block: TypedBlock, read: FlatValues, spot: FlatSpot) -> FlatValues:
-        """One block, after what fills its slots."""
+        """Flatten one block, after what fills its slots."""
         slots: list[Read] = []
         for name, filled in block.slots.items():
             if filled is not None:

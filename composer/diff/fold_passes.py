@@ -38,15 +38,15 @@ class NodeNames:
             self.count[self.known[path][0]] += 1
 
     def pattern(self, path: str) -> str:
-        """A path with a star for each pass."""
+        """Return a path with a star for each pass."""
         return self.known[path][0]
 
     def passes(self, path: str) -> tuple[int, ...]:
-        """The passes that a path leads through."""
+        """Return the passes that a path leads through."""
         return self.known[path][1]
 
     def called(self, paths: Sequence[str]) -> str:
-        """The name of some nodes; where they are written one by one, the names of the first."""
+        """Return the name of some nodes; where they are written one by one, the names of the first."""
         alike: dict[str, list[str]] = {}
         for path in paths:
             alike.setdefault(self.pattern(path), []).append(path)
@@ -64,13 +64,13 @@ class NodeNames:
         return ".".join(next(steps) if step == EVERY else step for step in pattern.split("."))
 
     def nodes(self, paths: Sequence[str]) -> Nodes:
-        """The nodes at some paths."""
+        """Return the nodes at some paths."""
         place = self.model.places[paths[0]]
         line = place.span.line if place.span is not None else 0
         return Nodes(self.called(paths), place.kind, self.detail(paths[0]), tuple(paths), line)
 
     def detail(self, path: str) -> str:
-        """What is set in a node, or how much a group holds."""
+        """Return what is set in a node, or how much a group holds."""
         place = self.model.places[path]
         node = self.model.nodes[place.end - 1]
         if node.path == path:
@@ -81,7 +81,7 @@ class NodeNames:
         return f"{place.passes} passes, {blocks}" if place.passes else blocks
 
     def source(self, source: FlatSource, reader: str) -> str:
-        """What a node reads, seen from that node: in a repeat, `*` is the same pass and `*-1` the one before."""
+        """Return what a node reads, seen from that node: in a repeat, `*` is the same pass and `*-1` the one before."""
         if source.node < 0:
             return "its holder"
         node = self.model.nodes[source.node]
@@ -104,7 +104,7 @@ class NodeNames:
 
 
 def folded(found: Iterable[tuple[T, str, str]], before: NodeNames, after: NodeNames) -> list[tuple[T, list[str], list[str]]]:
-    """Equal findings at nodes of one pattern together: what is found, and the paths on both sides."""
+    """Group equal findings at nodes of one pattern: what is found, and the paths on both sides."""
     together: dict[Hashable, tuple[T, dict[str, None], dict[str, None]]] = {}
     for what, ours, theirs in found:
         patterns = before.pattern(ours) if ours else "", after.pattern(theirs) if theirs else ""

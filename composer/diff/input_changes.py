@@ -21,12 +21,12 @@ class Reads:
     pairing: Pairing
 
     def there(self, source: FlatSource) -> FlatSource | None:
-        """A value of the first model in the second."""
+        """Return a value of the first model in the second."""
         other = self.pairing.there.get(source.node)
         return None if other is None else FlatSource(other, source.port)
 
     def same(self, one: FlatSource, other: FlatSource) -> bool:
-        """Whether two values are the same, or one is the other after it went through nodes that only one model has."""
+        """Return whether two values are the same, or one is the other after it went through nodes that only one model has."""
         if HELD in (one, other) or self.there(one) == other:
             return one == other or self.there(one) == other
         ours = _upstream(self.pairing.before, one, self.pairing.there)
@@ -34,7 +34,7 @@ class Reads:
         return ours is not None and theirs is not None and (ours, theirs) != (one, other) and self.there(ours) == theirs
 
     def changes(self, names: tuple[NodeNames, NodeNames]) -> Iterator[tuple[PortChange, str, str]]:
-        """Nodes that read something else; a group all of whose readers of a value read another one stands for them."""
+        """Yield the nodes that read something else; a group all of whose readers of a value read another one stands for them."""
         moved: dict[tuple[FlatSource, FlatSource], dict[int, str]] = {}
         for index, other in sorted(self.pairing.there.items()):
             one, two = self.pairing.before.nodes[index], self.pairing.after.nodes[other]
@@ -54,7 +54,9 @@ class Reads:
     def _holders(
         self, source: FlatSource, target: FlatSource, places: Mapping[int, str], staying: set[int]
     ) -> dict[tuple[str, str], str]:
-        """For nodes that all read `target` in place of `source` the outermost groups that hold none that stays, and the port."""
+        """Return, for nodes that all read `target` in place of `source`, the outermost groups that hold none of the
+        others, and the port.
+        """
         found: dict[tuple[str, str], str] = {}
         for index, port in places.items():
             path, levels = self.pairing.before.nodes[index].path, 0
@@ -68,7 +70,7 @@ class Reads:
         return found
 
     def _ports(self, one: FlatNode, two: FlatNode) -> Iterator[Unequal]:
-        """The ports that read different things; a slot that is filled in one model only is told by what fills it."""
+        """Yield the ports that read different things; a slot that is filled in one model only is told by what fills it."""
         ours, theirs = dict(ports(one.reads)), dict(ports(two.reads))
         for port in dict.fromkeys([*ours, *theirs]):
             mine, other = ours.get(port, ()), theirs.get(port, ())
@@ -85,13 +87,15 @@ class Reads:
                 yield from ((port, (a,), (b,)) for a, b in pairs if not self.same(a.source, b.source))
 
     def _renewed(self, mine: Sequence[Read], other: Sequence[Read]) -> bool:
-        """Whether what fills a slot in either model has no partner in the other."""
+        """Return whether what fills a slot in either model has no partner in the other."""
         return not any(read.source.node in self.pairing.there for read in mine) and not any(
             read.source.node in self.pairing.back for read in other
         )
 
     def _rest(self, mine: Sequence[Read], other: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[Read, ...]]:
-        """What only one of two sums reads: first without what is the very same, then without what is the same further up."""
+        """Return what only one of two sums reads: first without what is the very same, then without what is
+        the same further up.
+        """
         rest = list(other)
         for same in (lambda one, two: self.there(one) == two, self.same):
             left = []
@@ -111,7 +115,7 @@ def _holds(model: FlatModel, path: str, nodes: set[int]) -> bool:
 
 
 def _upstream(model: FlatModel, source: FlatSource, paired: Mapping[int, int]) -> FlatSource | None:
-    """What a value was before it went through nodes that only this model has; none where it comes from there."""
+    """Return what a value was before it went through nodes that only this model has; none where it comes from there."""
     while source.node not in paired:
         above = model.nodes[source.node].primary
         if above is None or above == HELD:

@@ -25,12 +25,14 @@ class MaskForm:
     mask: Mask
 
     def ports(self) -> Iterator[str]:
-        """The ports that carry its edges."""
+        """Yield the ports that carry its edges."""
         for one in _predicates(self.mask):
             yield from (value for value in _arguments(one) if isinstance(value, NodeRef))
 
     def key(self, source: Callable[[str], Any]) -> Any:
-        """Equal where two masks are the same function of the same predicates; `source` says what a port reads."""
+        """Return a key that is equal where two masks are the same function of the same predicates; `source` says
+        what a port reads.
+        """
         found = {id(one): _named(one, source) for one in _predicates(self.mask)}
         names = sorted(set(found.values()), key=repr)
         if len(names) > TABLE:
@@ -42,7 +44,7 @@ class MaskForm:
         return tuple(matter), tuple(sorted({tuple(row[name] for name in matter) for row in kept}))
 
     def shown(self, edges: Mapping[str, str]) -> str:
-        """As it would be written, its edges under the names of what they read."""
+        """Return it as it would be written, its edges under the names of what they read."""
         return mask(self.mask, edges)
 
 
@@ -59,7 +61,7 @@ def _arguments(mask: Mask) -> list[Any]:
 
 
 def _named(mask: Mask, source: Callable[[str], Any]) -> Predicate:
-    """A predicate as it is compared."""
+    """Return a predicate as it is compared."""
     mask = mask.equivalent()
     return mask.kind, tuple(("edge", source(value)) if isinstance(value, NodeRef) else value for value in _arguments(mask))
 
@@ -69,12 +71,12 @@ def _seen(names: Mapping[int, Predicate], row: Mapping[Predicate, bool], mask: M
 
 
 def _matters(table: list[bool], bit: int) -> bool:
-    """Whether the table depends on the predicate that counts `2^bit` rows."""
+    """Return whether the table depends on the predicate that counts `2^bit` rows."""
     return any(table[row] != table[row ^ (1 << bit)] for row in range(len(table)))
 
 
 def _sorted(mask: Mask, names: dict[int, Predicate]) -> Any:
-    """For masks of very many predicates: operands in one order, without repetition."""
+    """Return the operands in one order and without repetition, for masks of very many predicates."""
     if operands := mask.operands():
         return type(mask).__name__, tuple(sorted({_sorted(one, names) for one in operands}, key=repr))
     return None if mask.hides_nothing else names[id(mask)]

@@ -26,7 +26,7 @@ class Pairing:
     back: dict[int, int] = field(default_factory=dict)
 
     def join(self, one: int, other: int) -> None:
-        """The two are the same node."""
+        """Join two nodes as the same one."""
         self.there[one], self.back[other] = other, one
 
     @property
@@ -41,7 +41,7 @@ class Pairing:
 
 
 def by_structure(before: FlatModel, after: FlatModel) -> Pairing | None:
-    """The pairing of two models of equal structure, whatever things are called; none where the structures differ."""
+    """Return the pairing of two models of equal structure, whatever things are called; none where the structures differ."""
     numbering: Numbering[Any] = Numbering()
     by_kind = [signs(model, kind, numbering, {index: index for index in model.inputs}) for model in (before, after)]
     if sorted(by_kind[0].both) != sorted(by_kind[1].both):
@@ -63,7 +63,7 @@ WAYS: Sequence[Sequence[str]] = (
 
 
 def pairings(before: FlatModel, after: FlatModel) -> Iterator[Pairing]:
-    """Pairings of two models that differ, each found in a way of its own."""
+    """Yield pairings of two models that differ, each found in a way of its own."""
     numbering: Numbering[Any] = Numbering()
     start = Pairing(before, after)
     _inputs(start)
@@ -89,7 +89,7 @@ def _path(model: FlatModel) -> Callable[[int], str]:
 
 
 def _inputs(pairing: Pairing) -> None:
-    """Inputs are the same where their names are, then where their places are."""
+    """Pair inputs of the same name, then of the same place."""
     ours, theirs = pairing.before, pairing.after
     named = {theirs.nodes[index].path: index for index in theirs.inputs}
     for index in ours.inputs:
@@ -101,7 +101,7 @@ def _inputs(pairing: Pairing) -> None:
 
 
 def flow(model: FlatModel, known: Signs) -> list[int]:
-    """The nodes from the inputs to the outputs in an order that depends on nothing but the structure."""
+    """Return the nodes from the inputs to the outputs in an order that depends on nothing but the structure."""
     order: list[int] = list(model.inputs)
     seen = set(order)
     ends = [index for index, read in enumerate(model.readers) if not read and index not in seen]  # losses, what states become
@@ -119,7 +119,7 @@ def flow(model: FlatModel, known: Signs) -> list[int]:
 
 
 def _below(model: FlatModel, index: int, known: Signs) -> list[int]:
-    """What a node reads, in the order of its ports."""
+    """Return what a node reads, in the order of its ports."""
     node = model.nodes[index]
     read = [one.source.node for one in node.reads if one.source != HELD]
     read = sorted(read, key=lambda below: known.both[below]) if node.commutes else read
@@ -132,7 +132,7 @@ def _join_equal(
     orders: tuple[Sequence[int], Sequence[int]],
     paths: tuple[Callable[[int], str], Callable[[int], str]] | None = None,
 ) -> None:
-    """Joins nodes of one sign: first those of one path, then in order."""
+    """Join nodes of one sign: first those of one path, then in order."""
     left, right = _by_sign(known[0], orders[0], pairing.there), _by_sign(known[1], orders[1], pairing.back)
     for sign, ones in left.items():
         others = right.get(sign, [])
@@ -153,7 +153,7 @@ def _by_sign(known: Sequence[Hashable], order: Iterable[int], taken: dict[int, i
 
 
 def _join_neighbors(pairing: Pairing) -> bool:
-    """Joins what is left between nodes that are joined, so that as much as possible is in common; whether there was any."""
+    """Join what is left between nodes that are joined, so that as much as possible is in common; return whether there was any."""
     import networkx as nx
 
     between: nx.Graph[tuple[str, int]] = nx.Graph()
@@ -179,7 +179,7 @@ def _join_neighbors(pairing: Pairing) -> bool:
 
 
 def _part_from_strangers(pairing: Pairing) -> None:
-    """What fills a slot is the same only in slots of the same block."""
+    """Separate what fills slots of different blocks."""
     for one, other in list(pairing.there.items()):
         ours, theirs = _holders(pairing.before, one), _holders(pairing.after, other)
         if {pairing.there.get(who) for who in ours} != theirs:
@@ -187,7 +187,7 @@ def _part_from_strangers(pairing: Pairing) -> None:
 
 
 def _holders(model: FlatModel, index: int) -> set[int]:
-    """The block a slot of which a node fills, if it fills one."""
+    """Return the block a slot of which a node fills, if it fills one."""
     return {who for who, read in model.readers[index] if read.port.startswith(SLOT)}
 
 

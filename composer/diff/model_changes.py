@@ -16,7 +16,9 @@ Same = Callable[[FlatSource, FlatSource], bool]
 
 
 def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
-    """Task and outputs; an output whose value only went through added or removed nodes is the same."""
+    """Yield the changes of the task and the outputs; an output whose value only went through added or removed
+    nodes is the same.
+    """
     ours, theirs = (model.program.program.recipe for model in (pairing.before, pairing.after))
     if ours.task != theirs.task:
         yield Stated("task", ours.task or "none", theirs.task or "none")
@@ -32,7 +34,7 @@ def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
 
 
 def _returned(what: str, before: FlatValues, after: FlatValues, pairing: Pairing, same: Same) -> Iterator[Change]:
-    """Values that the model gives under a name."""
+    """Yield the changes of what the model gives under a name."""
     names = NodeNames(pairing.before), NodeNames(pairing.after)
     left = [name for name in before if name not in after]
     right = [name for name in after if name not in before]
@@ -50,7 +52,7 @@ def _returned(what: str, before: FlatValues, after: FlatValues, pairing: Pairing
 
 
 def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str]]:
-    """What differs in inputs that both models have: their names, their order, their types but for the names of axes."""
+    """Yield what differs in inputs that both models have: their names, their order, their types but for the names of axes."""
     before, after = pairing.before, pairing.after
     pairs = [(index, pairing.there[index]) for index in before.inputs if index in pairing.there]
     ours, theirs = dict[str, Symbolic](), dict[str, Symbolic]()
@@ -79,13 +81,13 @@ def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
 
 
 def _type(model: FlatModel, index: int, known: dict[str, Symbolic]) -> Any:
-    """A type with the axes numbered as they come up in the inputs."""
+    """Return a type with the axes numbered as they come up in the inputs."""
     type_ = model.program.inputs[model.nodes[index].path]
     return type_.dtype, tuple(numbered(size, known) for size in type_.sizes), type_.optional
 
 
 def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
-    """A size with the names of its axes replaced by numbers."""
+    """Return a size with the names of its axes replaced by numbers."""
     if isinstance(size, int):
         return size
     total: Dim = 0
@@ -107,7 +109,7 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
 
 
 def learned(pairing: Pairing) -> Iterator[Change]:
-    """What starts otherwise, is trained otherwise, or is shared otherwise, among the parameters that both models have."""
+    """Yield what starts otherwise, is trained otherwise, or is shared otherwise, among the parameters that both models have."""
     pairs = list(_parameters(pairing))
     names = NodeNames(pairing.before)
     for what, text in (("starts", _start), ("trained", lambda one: "true" if one.trainable else "false")):
@@ -130,7 +132,7 @@ def _start(one: FlatParameter) -> str:
 
 
 def _parameters(pairing: Pairing) -> Iterator[tuple[str, FlatParameter, FlatParameter]]:
-    """Every parameter of nodes that both models have, with its node's path in the first."""
+    """Yield every parameter of nodes that both models have, with its node's path in the first."""
     for index, other in pairing.there.items():
         theirs = {one.name: one for one in pairing.after.nodes[other].learned}
         for one in pairing.before.nodes[index].learned:
@@ -143,7 +145,7 @@ def _starred(names: NodeNames, path: str, one: FlatParameter) -> str:
 
 
 def _ties(pairing: Pairing, pairs: list[tuple[str, FlatParameter, FlatParameter]], names: NodeNames) -> Iterator[Change]:
-    """Tensors with several names in one model: each name with the first of them that both models have."""
+    """Yield the tensors with several names in one model: each name with the first of them that both models have."""
     first: dict[str, tuple[str, FlatParameter]] = {}
     other_first: dict[str, tuple[str, FlatParameter]] = {}
     found: dict[tuple[str, str], list[str]] = {}
@@ -157,6 +159,6 @@ def _ties(pairing: Pairing, pairs: list[tuple[str, FlatParameter, FlatParameter]
 
 
 def _seen(names: NodeNames, path: str, home: str, one: FlatParameter) -> str:
-    """A tensor seen from a node, starred where it is that of the same pass."""
+    """Return a tensor seen from a node, starred where it is that of the same pass."""
     same_pass = names.passes(home) and names.passes(home) == names.passes(path)
     return _starred(names, home, one) if same_pass else f"{home}.{one.name}"

@@ -33,11 +33,11 @@ class NormalValue:
         yield from ()
 
     def key(self, source: Callable[[str], Any]) -> Any:
-        """Equal where the values mean the same; nothing for one that follows from other things."""
+        """Return a key that is equal where the values mean the same; nothing for one that follows from other things."""
         return None if self.follows else (type(self.meant) is bool, self.meant)
 
     def shown(self, edges: Mapping[str, str]) -> str:
-        """As it would be written."""
+        """Return it as it would be written."""
         return shown(self.written)
 
 
@@ -58,11 +58,11 @@ class PartForm:
             yield from form.ports()
 
     def key(self, source: Callable[[str], Any]) -> Any:
-        """Equal where kind and fields are."""
+        """Return a key that is equal where kind and fields are."""
         return self.kind, tuple((name, form.key(source)) for name, form in self.fields.items())
 
     def shown(self, edges: Mapping[str, str]) -> str:
-        """In a few words."""
+        """Return it in a few words."""
         return phrase("", self.part, edges).strip()
 
 
@@ -70,7 +70,7 @@ NormalForm: TypeAlias = NormalValue | PartForm | MaskForm
 
 
 def forms(block: TypedBlock) -> dict[str, NormalForm]:
-    """The fields of a block; slots that hold nodes are nodes of their own."""
+    """Return the fields of a block; slots that hold nodes are nodes of their own."""
     written = dict(block.node.fields)
     found: dict[str, NormalForm] = {}
     for name, field in fields(type(block.part)).items():
@@ -110,7 +110,7 @@ def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]
 
 
 def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
-    """An axis by its place, since its name may be any."""
+    """Return an axis by its place, since its name may be any."""
     value = getattr(block.part, name)
     named = isinstance(field.form, AxisName) or (isinstance(field.form, String) and "->" not in value)
     place = block.sizes.get("dim")
@@ -118,14 +118,14 @@ def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
 
 
 def alphabetic(pattern: str) -> str:
-    """A pattern over axes with its names replaced in the order in which they come up."""
+    """Return a pattern over axes with its names replaced in the order in which they come up."""
     names: dict[str, str] = {}
     text = re.sub(r"[A-Za-z_]\w*", lambda found: names.setdefault(found[0], f"a{len(names)}"), pattern)
     return re.sub(r"\s*(->|,|\(|\))\s*", r"\1", " ".join(text.split()))
 
 
 def shown(value: Any) -> str:
-    """A plain value as it would be written."""
+    """Return a plain value as it would be written."""
     match value:
         case None:
             return "none"

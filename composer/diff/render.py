@@ -30,7 +30,7 @@ SHOWN = 4
 
 
 def render(difference: Difference) -> str:
-    """The verdict, the changes, and what they do to the costs."""
+    """Return the verdict, the changes, and what they do to the costs."""
     lines = [verdict(difference)]
     found = [(SIGNS[type(change)], *told(change)) for change in difference.changes]
     if found:
@@ -49,7 +49,7 @@ def render(difference: Difference) -> str:
 
 
 def verdict(difference: Difference) -> str:
-    """The first line: whether the two are the same model."""
+    """Return the first line: whether the two are the same model."""
     head = f"{difference.before} → {difference.after}"
     if difference.equal:
         return f"{head}: the same model"
@@ -59,7 +59,7 @@ def verdict(difference: Difference) -> str:
 
 
 def _growth(before: int, after: int) -> str:
-    """`+0.5 %`, or `× 65` where it is more than doubled; nothing where it is the same."""
+    """Return `+0.5 %`, or `× 65` where it is more than doubled; nothing where it is the same."""
     if before == after:
         return ""
     if not before or after >= 2 * before:
@@ -69,7 +69,7 @@ def _growth(before: int, after: int) -> str:
 
 
 def figures(difference: Difference) -> Iterator[tuple[str, str]]:
-    """Costs that differ; FLOPs at the lengths of the first model."""
+    """Yield the costs that differ; FLOPs at the lengths of the first model."""
     at = ", ".join(f"{axis} {length:,}" for axis, length in difference.costs_before.lengths.items())
     for what, before, after, unit in _costs_of(difference):
         if before != after:
@@ -78,14 +78,14 @@ def figures(difference: Difference) -> Iterator[tuple[str, str]]:
 
 
 def unchanged(difference: Difference) -> Iterator[tuple[str, str]]:
-    """Costs that are the same in both."""
+    """Yield the costs that are the same in both."""
     for what, before, after, unit in _costs_of(difference):
         if before == after != 0:
             yield what, unit(before)
 
 
 def _costs_of(difference: Difference) -> Iterator[tuple[str, int, int, Callable[[int], str]]]:
-    """Each cost in either model; how much is trained only where that is not all."""
+    """Yield each cost in either model; how much is trained only where that is not all."""
     one, other = difference.costs_before, difference.costs_after
     yield "parameters", one.parameters, other.parameters, "{:,}".format
     if (one.trainable, other.trainable) != (one.parameters, other.parameters):
@@ -99,14 +99,14 @@ def _per_token(one: Costs, other: Costs) -> bool:
 
 
 def _flops(one: Costs, other: Costs) -> tuple[int, int]:
-    """Where masked pairs are skipped, so that a mask counts."""
+    """Return the FLOPs where masked pairs are skipped, so that a mask counts."""
     if one.flops_per_token is not None and other.flops_per_token is not None:
         return one.flops_per_token.masked, other.flops_per_token.masked
     return one.flops.masked, other.flops.masked
 
 
 def notes(difference: Difference) -> Iterator[str]:
-    """What is no change by itself: params, from which changes follow, and names."""
+    """Yield what is no change by itself: params, from which changes follow, and names."""
     if difference.params:
         yield "params: " + ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
     if count := len(difference.renamed):
@@ -119,7 +119,7 @@ def notes(difference: Difference) -> Iterator[str]:
 
 
 def told(change: Change) -> tuple[str, str]:
-    """Where a change is, and what it is, in words."""
+    """Return where a change is, and what it is, in words."""
     match change:
         case Added(after=nodes) | Removed(before=nodes):
             return _times(nodes), f"{nodes.kind}: {nodes.detail}" if nodes.detail else nodes.kind
@@ -157,7 +157,7 @@ def _listed(texts: tuple[str, ...]) -> str:
 
 
 def as_json(difference: Difference) -> dict[str, Any]:
-    """With every path, so that a drawing can mark the nodes."""
+    """Return the change as JSON's own types with every path, so that a drawing can mark the nodes."""
     return {
         "before": difference.before,
         "after": difference.after,

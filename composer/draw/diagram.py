@@ -360,7 +360,7 @@ class Flow:
         return tuple(e for e in self.edges if e.target == path)
 
     def all_edges(self) -> Iterator[DiagramEdge]:
-        """Its edges and those of all that it holds."""
+        """Yield its edges and those of all that it holds."""
         yield from self.edges
         for item in self.items:
             if isinstance(item, Group | Branches | IrregularSubgraph):
@@ -368,7 +368,7 @@ class Flow:
                     yield from flow.all_edges()
 
     def leaves(self) -> Iterator[Leaf | OpenMixture]:
-        """Every block in it and in what it holds."""
+        """Yield every block in it and in what it holds."""
         for item in self.items:
             if isinstance(item, Leaf | OpenMixture):
                 yield item

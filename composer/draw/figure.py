@@ -97,21 +97,31 @@ class Figure:
         return tuple(FORMATS)
 
     def svg(self) -> str:
-        """The text of an SVG file."""
+        """Return the drawing as the text of an SVG file.
+
+        Examples:
+            >>> import composer
+            >>> composer.load("gpt2").draw().svg()[:4]
+            '<svg'
+        """
         return svg(self.scene, self.theme, width=self.width, highlight=self.highlight)
 
     def html(self) -> str:
-        """The text of a page that shows every level."""
+        """Return the text of a web page that shows the drawing at every level."""
         from composer.draw.export.html import html
 
         return html(self)
 
     def save(self, path: StrPath, format: str | None = None) -> None:
-        """Writes a file; its format is that of the name's ending.
+        """Write the drawing to a file.
+
+        Args:
+            path: Where to write.
+            format: The format: SVG, HTML, PNG, PDF, DOT or Mermaid; that of the name's ending by default.
 
         Raises:
-            Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
-            NotDrawn: where the ending is that of no format.
+            Missing: A program or a package is needed that is not installed; an SVG is then written beside the name.
+            NotDrawn: The ending is that of no format.
         """
         write(self, Path(path), format)
 
@@ -120,7 +130,7 @@ class Figure:
 
 
 def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]) -> Figure:
-    """The drawing of a model.
+    """Return the drawing of a model.
 
     Raises:
         Missing: where Graphviz is to lay it out and is not there.
@@ -142,7 +152,7 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
 
 
 def check_width(width: str) -> None:
-    """A number with a unit.
+    """Raise an error where a width is no number with a unit.
 
     Raises:
         NotDrawn: where it is none.
@@ -152,7 +162,7 @@ def check_width(width: str) -> None:
 
 
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
-    """The drawing of a model in which all that is opened and all that stays bright are found."""
+    """Return the drawing of a model in which all that is opened and all that stays bright are found."""
     letters = Typography(THEMES[options["theme"]].letters)
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
@@ -186,15 +196,15 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
 
 
 def another(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
-    """A model at some level with some nodes opened."""
+    """Return a model at some level with some nodes opened."""
     return figure(model, level, {**options, "expand": opened})
 
 
 def legible(
     scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, letters: Typography, *, shapes: bool
 ) -> Scene:
-    """A drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in one
-    column, less deep where it must be.
+    """Return a drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in
+    one column, less deep where it must be.
     """
     room = width * SMALLEST_LETTERS / MIN_LETTER_POINTS
     if scene.width <= room:
@@ -209,13 +219,13 @@ def legible(
 
 
 def excess(scene: Scene, level: Level) -> float:
-    """How many times larger than it may be a drawing is."""
+    """Return how many times larger than it may be a drawing is."""
     room = FULL_DETAIL_FACTOR if level == "full" else 1.0
     return max(scene.width / MAX_PAGE_WIDTH, scene.height / MAX_PAGE_HEIGHT) / room
 
 
 def paths(flow: Flow) -> set[str]:
-    """Every path in a flow, with those that lead to it."""
+    """Return every path in a flow, with those that lead to it."""
     found: set[str] = set()
     for item in flow.items:
         steps = item.about.path.split(".")

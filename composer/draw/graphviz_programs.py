@@ -23,12 +23,12 @@ class Missing(ComposerError, RuntimeError):
 
 
 def pure() -> str | None:
-    """The program that comes with our own dependencies, also where the environment is not activated."""
+    """Return the program that comes with our own dependencies, also where the environment is not activated."""
     return shutil.which(PURE, path=sysconfig.get_path("scripts")) or shutil.which(PURE)
 
 
 def graphviz(text: str, format: str, *options: str, program: str | None = None) -> bytes:
-    """What Graphviz makes of a DOT text; the one that draws the same on every machine is preferred.
+    """Return what Graphviz makes of a DOT text; the one that draws the same on every machine is preferred.
 
     Raises:
         Missing: where there is no Graphviz, or one that cannot draw this.

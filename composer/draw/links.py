@@ -127,7 +127,9 @@ class LinkGraph:
         known = set(copies) | {frame.about.path for frame in self.scene.frames if frame.about.path}
 
         def crossing(path: str, other: str, end: Point, inside: bool) -> str | Border:
-            """A border is passed inwards or outwards; of copies the nearest is meant; anything else is itself."""
+            """Return the key of a wire's end: a border is passed inwards or outwards; of copies the nearest is meant;
+            anything else is itself.
+            """
             drawn_path = _nearest(path, known) or path
             if drawn_path in copies:
                 return min(copies[drawn_path], key=lambda node: _distance(node.thing, end)).key
@@ -146,7 +148,7 @@ class LinkGraph:
         def ways(
             source: str | Border, after: tuple[WirePath, ...], seen: frozenset[str | Border] = frozenset()
         ) -> Iterator[tuple[str, tuple[WirePath, ...]]]:
-            """What makes a value, behind all borders, and the way from there: from outside into a frame, or out of it."""
+            """Yield what makes a value, behind all borders, and the way from there: from outside into a frame, or out of it."""
             if isinstance(source, str):
                 yield source, after
                 return
@@ -168,6 +170,6 @@ def _distance(thing: LinkEnd | None, point: Point) -> float:
 
 
 def _nearest(path: str, known: set[str]) -> str:
-    """The longest beginning of a path that is known; nothing where none is."""
+    """Return the longest beginning of a path that is known; nothing where none is."""
     steps = path.split(".")
     return next((".".join(steps[:end]) for end in range(len(steps), 0, -1) if ".".join(steps[:end]) in known), "")

@@ -10,18 +10,18 @@ OUTPUTS = "outputs/"
 
 
 def above(path: str) -> list[str]:
-    """A path and all that lead to it, the shortest first."""
+    """Return a path and all that lead to it, the shortest first."""
     steps = path.split(".")
     return [".".join(steps[: end + 1]) for end in range(len(steps))]
 
 
 def belongs(path: str, holders: Collection[str]) -> bool:
-    """Whether a path is one of some, or lies in one of them."""
+    """Return whether a path is one of some, or lies in one of them."""
     return any(one in holders for one in above(path))
 
 
 def lies_in(path: str, holder: str) -> bool:
-    """Whether a path is another one, or lies in it."""
+    """Return whether a path is another one, or lies in it."""
     return path == holder or path.startswith(f"{holder}.")
 
 
@@ -36,7 +36,7 @@ def output_path(name: str) -> str:
 
 
 def is_output(path: str) -> bool:
-    """Whether a path is that of an output of the model."""
+    """Return whether a path is that of an output of the model."""
     return path.startswith(OUTPUTS)
 
 

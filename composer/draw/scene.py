@@ -32,15 +32,15 @@ class Area:
     bottom: float
 
     def grown(self, by: float) -> Area:
-        """The rectangle with a margin, which may be negative."""
+        """Return the rectangle with a margin, which may be negative."""
         return Area(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
     def reach(self, side: int) -> float:
-        """How far from x = 0 it goes to a side: -1 or 1."""
+        """Return how far from x = 0 it goes to a side: -1 or 1."""
         return self.right if side > 0 else -self.left
 
     def meets(self, other: Area) -> bool:
-        """Whether the two share a point inside."""
+        """Return whether the two share a point inside."""
         return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
 
 

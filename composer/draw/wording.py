@@ -10,12 +10,12 @@ from composer.graph.types import TensorType, Type
 
 
 def counted(parameters: int) -> str:
-    """A number of parameters in three digits: `41.9 M`."""
+    """Return a number of parameters in three digits: `41.9 M`."""
     return short(parameters).replace(" k", " K")
 
 
 def shape(type_: Type | tuple[Type, ...]) -> str:
-    """The sizes of a tensor: `B × T × 4096`; nothing where there is not one."""
+    """Return the sizes of a tensor: `B × T × 4096`; nothing where there is not one."""
     if not isinstance(type_, TensorType) or not type_.axes:
         return ""
     return " × ".join(f"({text})" if " " in text and text[0] != "(" else text for text in map(size, type_.sizes))
@@ -26,5 +26,5 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\uf
 
 
 def printable(text: str) -> str:
-    """One line of a text, without what no page can hold."""
+    """Return one line of a text, without what no page can hold."""
     return " ".join(UNPRINTABLE.sub("\ufffd", text).split())

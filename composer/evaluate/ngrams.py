@@ -10,7 +10,8 @@ Floats = npt.NDArray[np.float64]
 
 
 def witten_bell(train: str, validation: str, *, longest: int = 5) -> list[float]:
-    """Nats per character of the validation text, for n-grams of 1, 2, … `longest` characters counted in the training text.
+    """Return the nats per character of the validation text, for n-grams of 1, 2, … `longest` characters
+    counted in the training text.
 
     p(c | h) = (count(h c) + types(h) · p(c | h')) / (count(h) + types(h)), where h is the n - 1 characters before,
     h' is h without its first, and types(h) how many different characters followed h; at the bottom every character of
@@ -40,10 +41,10 @@ def witten_bell(train: str, validation: str, *, longest: int = 5) -> list[float]
 
 
 def code_points(text: str) -> Integers:
-    """Each character as a number."""
+    """Return each character as a number."""
     return np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32).astype(np.int64)
 
 
 def numbered(values: Integers) -> Integers:
-    """The values renamed 0, 1, 2, … so that products of them stay small."""
+    """Return the values renamed 0, 1, 2, … so that products of them stay small."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)

@@ -12,17 +12,17 @@ from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat,
 
 
 def edge_names(block: TypedBlock) -> dict[str, str]:
-    """Port to what it reads, for the ports that a mask's arguments name."""
+    """Return what is read at each of the ports that a mask's arguments name."""
     return {wire.port: ", ".join(map(str, wire.refs)) for wire in block.node.wires}
 
 
 def mask(value: Mask, edges: Mapping[str, str]) -> str:
-    """A mask's expression, its edges under the names of what they read."""
+    """Return a mask's expression, its edges under the names of what they read."""
     return value.with_edges(edges).expression()
 
 
 def phrases(block: TypedBlock) -> Iterator[str]:
-    """What is written for a block and differs from what it would be: `heads 12`, `mask causal`, `no bias`."""
+    """Yield what is written for a block and differs from what it would be: `heads 12`, `mask causal`, `no bias`."""
     edges = edge_names(block)
     written = {name for name, _ in block.node.fields}
     for name, field in fields(type(block.part)).items():
@@ -34,7 +34,7 @@ def phrases(block: TypedBlock) -> Iterator[str]:
 
 
 def phrase(name: str, value: Any, edges: Mapping[str, str]) -> str:
-    """One field as words."""
+    """Return a field in words."""
     match value:
         case bool():
             return name if value else f"no {name}"
@@ -61,7 +61,7 @@ def _settings(part: Part) -> Iterator[tuple[str, Any]]:
 
 
 def kind_of(node: TypedNode) -> str:
-    """The block of a node, by name; `graph` for a group of one's own."""
+    """Return the block of a node, by name; `graph` for a group of one's own."""
     match node:
         case TypedBlock(part=part):
             return part.kind
@@ -76,7 +76,7 @@ def kind_of(node: TypedNode) -> str:
 
 
 def _slot_node(block: TypedBlock, field: str) -> TypedNode | None:
-    """What fills a slot with something that computes."""
+    """Return what fills a slot with something that computes."""
     return next((slot for slot in block.slots.values() if slot is not None and slot.name == field), None)
 
 

@@ -70,13 +70,13 @@ class Symbolic:
         return rest if isinstance(rest, int) else Symbolic((((Quotient(rest, "%", other),), 1),))
 
     def _divided(self, other: int) -> tuple[Dim, Dim]:
-        """What comes out of a division for every length, and what is left to divide."""
+        """Divide as far as can be for every length; return the quotient, and what is left to divide."""
         whole = _dim({monomial: coefficient // other for monomial, coefficient in self.terms})
         return whole, _dim({monomial: coefficient % other for monomial, coefficient in self.terms})
 
 
 def _quotient(numerator: Symbolic, denominator: int) -> Dim:
-    """A quotient in its lowest terms; a quotient of a quotient is one."""
+    """Return a quotient in its lowest terms; a quotient of a quotient is one."""
     terms = dict(numerator.terms)
     constant = terms.pop((), 0)
     common = gcd(denominator, *terms.values())
@@ -96,12 +96,12 @@ Dim: TypeAlias = int | Symbolic
 
 
 def symbol(name: str) -> Symbolic:
-    """The size of an axis that is known only when the model runs."""
+    """Return the size of an axis that is known only when the model runs."""
     return Symbolic((((name,), 1),))
 
 
 def names(dim: Dim) -> frozenset[str]:
-    """The axes that a size depends on."""
+    """Return the axes that a size depends on."""
     if isinstance(dim, int):
         return frozenset()
     atoms = [atom for monomial, _ in dim.terms for atom in monomial]
@@ -111,7 +111,7 @@ def names(dim: Dim) -> frozenset[str]:
 
 
 def substitute(dim: Dim, lengths: Mapping[str, int]) -> int:
-    """The size for given lengths of the model's axes.
+    """Return the size for given lengths of the model's axes.
 
     Raises:
         KeyError: for an axis that has no length.

@@ -34,12 +34,12 @@ class InitialValues:
                     self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = said
 
     def at(self, places: Sequence[str]) -> str:
-        """Those of a thing that stands for some places; where these differ, of each in turn."""
+        """Return the initial values of a thing that stands for some places; where these differ, of each in turn."""
         said = [(len(list(same)), text) for text, same in groupby(map(self._at, places))]
         return " | ".join(f"{count} × {text}" if len(said) > 1 else text for count, text in said)
 
     def _at(self, place: str) -> str:
-        """`weight` for all that are called so, where these start alike."""
+        """Return `weight` for all that are called so, where these start alike."""
         alike: dict[str, dict[str, list[str]]] = {}
         for name, how in self.ruled.get(place, {}).items():
             alike.setdefault(name.rpartition(".")[2], {}).setdefault(how, []).append(name)

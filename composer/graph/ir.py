@@ -80,14 +80,14 @@ class PartValue:
     span: Span = field(compare=False)
 
     def parts(self) -> Iterator[PartValue]:
-        """Itself and all parts below."""
+        """Yield itself and all parts below."""
         yield self
         for _, value in self.fields:
             if isinstance(value, PartValue):
                 yield from value.parts()
 
     def wires(self) -> Iterator[tuple[str, str]]:
-        """Every edge field below: the port that carries it, and the type it takes."""
+        """Yield every edge field below: the port that carries it, and the type it takes."""
         for part in self.parts():
             for name, value in part.fields:
                 if isinstance(value, Known) and isinstance(value.value, EdgePort):

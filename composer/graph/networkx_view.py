@@ -18,7 +18,7 @@ EVERY = "*"
 
 
 def view(typed: TypedProgram) -> nx.MultiDiGraph[str]:
-    """The graph as a user of networkx has it, made anew.
+    """Return the graph as a user of networkx has it, made anew.
 
     Passes of a repeat that are equal are one node: `layers.*.attn.norm` where all are, else `layers.0.attn.norm` for all that
     equal pass 0. Groups are dissolved, and what fills a slot belongs to its holder.
@@ -42,7 +42,7 @@ class _Value:
     others: list[tuple[_Value, bool]] = field(default_factory=list)
 
     def sources(self) -> Iterator[tuple[str, str, bool]]:
-        """Every node that the value may come from, with its output."""
+        """Yield every node that the value may come from, with its output."""
         seen: set[tuple[_Value, bool]] = set()
         waiting = [(self, False)]
         while waiting:
@@ -83,7 +83,7 @@ class _View:
         return self.graph
 
     def _graph(self, graph: TypedGraph, given: ViewValues, prefix: str, places: Sequence[str]) -> ViewValues:
-        """The nodes of a graph, which stands at several places where passes are equal; returns what it returns."""
+        """Add the nodes of a graph, which stands at several places where passes are equal; return what it returns."""
         inside: dict[str, Sequence[ViewValues]] = {}
         for node in graph.nodes:
             inside[node.name] = self._node(node, given, inside, prefix, places)
@@ -126,7 +126,7 @@ class _View:
     def _repeat(
         self, node: TypedRepeat, given: ViewValues, inside: dict[str, Sequence[ViewValues]], name: str, places: Sequence[str]
     ) -> Sequence[ViewValues]:
-        """Each kind of pass once; what its inputs are is what they are in any of its passes."""
+        """Return each kind of pass once; what its inputs are is what they are in any of its passes."""
         kinds: dict[TypedGraph, list[int]] = {}
         for index, graph in enumerate(node.passes):
             kinds.setdefault(graph, []).append(index)
@@ -148,7 +148,7 @@ class _View:
 
 
 def _resolved(refs: Iterable[Ref], given: ViewValues, inside: Mapping[str, Sequence[ViewValues]], repeat: str = "") -> _Value:
-    """What references in a graph name; in a repeat, what is its own comes from an earlier pass."""
+    """Return what references in a graph name; in a repeat, what is its own comes from an earlier pass."""
     return _Value(others=[(_named(ref, given, inside), ref.node == repeat) for ref in refs])
 
 

@@ -39,7 +39,7 @@ class NamedParameter:
 
 
 def parameters(typed: TypedProgram) -> tuple[NamedParameter, ...]:
-    """All parameters in the order of the file; a model without mistakes in its ties (see `tie_mistakes`)."""
+    """Return all parameters in the order of the file; a model without mistakes in its ties (see `tie_mistakes`)."""
     return _resolved(typed)[0]
 
 
@@ -49,12 +49,12 @@ def parameters_of(graph: TypedGraph) -> dict[str, TypedParameter]:
 
 
 def tie_mistakes(typed: TypedProgram) -> tuple[Diagnostic, ...]:
-    """Ties that name what is not there, or what cannot be one tensor."""
+    """Return the mistakes of ties: what they name is not there, or cannot be one tensor."""
     return _resolved(typed)[1]
 
 
 def buffers(typed: TypedProgram) -> dict[str, TypedParameter]:
-    """What the model keeps from call to call and does not learn, by its names in the `state_dict`."""
+    """Return what the model keeps from call to call and does not learn, by its names in the `state_dict`."""
     return buffers_of(typed.root)
 
 
@@ -104,7 +104,7 @@ class _Table:
     ties: list[_PlacedTie] = field(default_factory=list)
 
     def under(self, node: str) -> dict[str, str]:
-        """The parameters below a node: the name there to the full one."""
+        """Return the parameters below a node: the name there to the full one."""
         prefix, holder = f"{node}.", node if node in self.starts else node.rpartition(".")[0]  # that of a pass is its repeat
         rest = dropwhile(lambda name: not name.startswith(prefix), islice(self.names, self.starts[holder], None))
         return {name[len(prefix) :]: name for name in takewhile(lambda name: name.startswith(prefix), rest)}
@@ -165,14 +165,14 @@ def _by_name(graph: TypedGraph) -> Mapping[str, TypedNode]:
 
 
 def in_file_order(graph: TypedGraph) -> Sequence[TypedNode]:
-    """The nodes as they are written, which is not always the order in which they compute."""
+    """Return the nodes as they are written, which is not always the order in which they compute."""
     if len({id(node.node.name_span.source) for node in graph.nodes}) > 1:  # merged from several files
         return graph.nodes
     return sorted(graph.nodes, key=lambda node: (node.node.name_span.line, node.node.name_span.column))
 
 
 def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
-    """Every name that the tie gives to one tensor, with the other name of that tensor."""
+    """Yield every name that the tie gives to one tensor, with the other name of that tensor."""
     other, rest = _target(placed)
     own, theirs = table.under(placed.at.path), table.under(other)
     if rest and rest not in theirs:
@@ -199,7 +199,7 @@ def _pairs(placed: _PlacedTie, table: _Table) -> Iterator[tuple[str, str]]:
 
 
 def _target(placed: _PlacedTie) -> tuple[str, str]:
-    """The full name of the node that a tie names, and what its path names below it."""
+    """Return the full name of the node that a tie names, and what its path names below it."""
     place = next(islice(placed.at.around, placed.tie.up, None))
     first, *rest = placed.tie.path
     beside = _below(place)
@@ -248,6 +248,6 @@ def _owner(owners: dict[str, str], name: str) -> str:
 
 
 def _unite(owners: dict[str, str], name: str, other: str, table: _Table) -> None:
-    """Two names for one tensor: the first in the file owns it."""
+    """Unite two names for one tensor: the first in the file owns it."""
     first, second = sorted((_owner(owners, name), _owner(owners, other)), key=table.places.__getitem__)
     owners[second] = first

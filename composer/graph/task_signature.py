@@ -14,7 +14,7 @@ from composer.language.tasks import TASKS
 
 
 def growing(task: str, inputs: Mapping[str, Type | tuple[Type, ...]]) -> Symbolic | None:
-    """The axis that grows by one with every token that a model writes; None for a task that writes nothing."""
+    """Return the axis that grows by one with every token that a model writes; None for a task that writes nothing."""
     text = inputs.get(TASKS[task].text) if task else None
     if not isinstance(text, TensorType) or len(text.axes) != 2:
         return None
@@ -23,7 +23,7 @@ def growing(task: str, inputs: Mapping[str, Type | tuple[Type, ...]]) -> Symboli
 
 
 def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagnostic]:
-    """What is missing or of another type; nothing about outputs where an input is wrong already."""
+    """Yield what is missing or of another type; nothing about outputs where an input is wrong already."""
     known: dict[str, Dim] = {}
     wanted = TASKS[task]
     for name, text in wanted.inputs.items():
@@ -54,12 +54,12 @@ def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagno
 
 
 def _reaches(axis: Symbolic, type_: TensorType) -> bool:
-    """Whether the length of one of a type's axes depends on that of another axis."""
+    """Return whether the length of one of a type's axes depends on that of another axis."""
     return any(names(axis) & names(size) for size in type_.sizes)
 
 
 def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:
-    """Whether a type is as wanted, its axes equal to those of the same names; those that are new become known."""
+    """Return whether a type is as wanted, its axes equal to those of the same names; those that are new become known."""
     wanted = pattern(text)
     if not isinstance(given, TensorType) or given.dtype != wanted.dtype or len(given.sizes) != len(wanted.axes):
         return False
@@ -68,7 +68,7 @@ def _fits(given: Type, text: str, known: dict[str, Dim]) -> bool:
 
 
 def _filled(text: str, known: Mapping[str, Dim]) -> str:
-    """The wanted type in the model's own axes."""
+    """Return the wanted type in the model's own axes."""
     wanted = pattern(text)
     axes = (axis.text for axis in wanted.axes if isinstance(axis, RefPath))
     return f"{wanted.dtype}[{', '.join(str(known.get(axis, axis)) for axis in axes)}]"

@@ -40,7 +40,7 @@ class Mismatch(Exception):
 
 @cache
 def pattern(text: str) -> TypePattern:
-    """A declared type from its text; what blocks declare is ours or a plug-in's, so a mistake in it is an exception."""
+    """Return a declared type from its text; what blocks declare is ours or a plug-in's, so a mistake in it is an exception."""
     dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
     pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
     leading = bool(pieces) and pieces[0] == "..."
@@ -52,13 +52,13 @@ def pattern(text: str) -> TypePattern:
 
 @cache
 def declared(text: str) -> Expression:
-    """An expression from a block's declaration."""
+    """Parse an expression from a block's declaration."""
     source = Declaration("<declaration>", text)
     return parse_expression(YamlScalar(text, Span(source, 1, 1, 1, len(text) + 1)))
 
 
 def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], fixed: Mapping[str, Any]) -> None:
-    """Binds the pattern's symbols to the sizes of what is given; `fixed` are the block's own fields, which are no symbols.
+    """Bind the pattern's symbols to the sizes of what is given; `fixed` are the block's own fields, which are no symbols.
 
     Raises:
         Mismatch: where they do not go together.
@@ -83,7 +83,7 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
 
 
 def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any]) -> None:
-    """Holds the axes that are numbers, fields or expressions against what is given, once all fields have values.
+    """Check the axes that are numbers, fields or expressions against what is given, once all fields have values.
 
     Raises:
         Mismatch: where they differ.
@@ -96,14 +96,14 @@ def agree(declared_type: TypePattern, given: TensorType, known: Mapping[str, Any
 
 
 def fill(declared_type: TypePattern, known: Mapping[str, Any]) -> TensorType:
-    """The type that a pattern stands for once its symbols have sizes."""
+    """Return the type that a pattern stands for once its symbols have sizes."""
     leading: tuple[Axis, ...] = known.get("...", ()) if declared_type.leading else ()
     axes = tuple(Axis(_text(expression), size(expression, known)) for expression in declared_type.axes)
     return TensorType(declared_type.dtype, (*leading, *axes))
 
 
 def size(expression: Expression, known: Mapping[str, Any]) -> Dim:
-    """A declared size.
+    """Return a declared size.
 
     Raises:
         KeyError: for a name without a size.

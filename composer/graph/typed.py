@@ -93,7 +93,7 @@ class TypedRepeat:
         return self.passes if self.node.share is None else self.passes[:1]
 
     def prefix(self, index: int) -> str:
-        """What stands before the names below a pass in the `state_dict`, after the name of the repeat."""
+        """Return what stands before the names below a pass in the `state_dict`, after the name of the repeat."""
         return f"{index}." if self.node.share is None else ""
 
     @property
@@ -147,7 +147,7 @@ class TypedGraph:
         return self.by_name[name]
 
     def type_of(self, ref: Ref) -> Types:
-        """The type of what a reference in this graph names; several for a list."""
+        """Return the type of what a reference in this graph names; several for a list."""
         if ref.node in self.inputs and ref.node not in self.by_name:
             return self.inputs[ref.node]
         node = self.by_name[ref.node]
@@ -173,15 +173,15 @@ class TypedProgram:
 
 
 def output(outputs: PortTypes, port: str) -> Type:
-    """An output by its name; the first for no name."""
+    """Return an output by its name; the first for no name."""
     return outputs.get(port, UNKNOWN) if port else next(iter(outputs.values()), UNKNOWN)
 
 
 def is_renewal(node: TypedNode) -> bool:
-    """Whether a node is what a state becomes: it is written at the state, and gives nothing."""
+    """Return whether a node is what a state becomes: it is written at the state, and gives nothing."""
     return isinstance(node, TypedBlock) and isinstance(node.part, Renewal)
 
 
 def along(block: TypedBlock, axis: Dim | None) -> bool:
-    """Whether an axis is among those of what a block is given."""
+    """Return whether an axis is among those of what a block is given."""
     return any(isinstance(one, TensorType) and axis in one.sizes for one in each_given(block.inputs))

@@ -40,7 +40,7 @@ class TensorType:
         return tuple(axis.size for axis in self.axes)
 
     def agrees(self, other: TensorType) -> bool:
-        """Whether one may stand for the other."""
+        """Return whether one may stand for the other."""
         return self.dtype == other.dtype and self.sizes == other.sizes
 
 
@@ -62,16 +62,16 @@ InputTypes: TypeAlias = Mapping[str, Types]
 
 
 def each_of(types: Types) -> tuple[Type, ...]:
-    """A list of types, whether there is one or several."""
+    """Return a list of types, whether there is one or several."""
     return types if isinstance(types, tuple) else (types,)
 
 
 def first_of(types: Types) -> Type:
-    """The type of the one value, or of the first."""
+    """Return the type of the one value, or of the first."""
     return each_of(types)[0]
 
 
 def each_given(given: InputTypes) -> Iterator[Type]:
-    """All that arrives, the values of lists one by one."""
+    """Yield all that arrives, the values of lists one by one."""
     for types in given.values():
         yield from each_of(types)

@@ -16,7 +16,7 @@ SPARE = 8
 
 
 def accelerate(model: Model, *, whole: bool = False, **options: Any) -> Model:
-    """Compiles a model in place and returns it; `options` go to `torch.compile`.
+    """Compile a model in place and return it; `options` go to `torch.compile`.
 
     Each module of a repeat is compiled by itself, so that one program serves all passes that agree: for 32 equal layers torch
     traces one. With `whole`, the model is one program: longer to compile, sometimes faster. The number of compilations that
@@ -37,7 +37,7 @@ def accelerate(model: Model, *, whole: bool = False, **options: Any) -> Model:
 
 
 def _limited(settings: dict[str, Any], limit: int) -> dict[str, Any]:
-    """The settings with a limit of recompilations, as this torch takes it."""
+    """Return the settings with a limit of recompilations, as this torch takes it."""
     if "recompile_limit" in inspect.signature(torch.compile).parameters:
         return {"recompile_limit": limit, **settings}
     config: Any = torch._dynamo.config

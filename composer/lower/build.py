@@ -31,7 +31,7 @@ def compile(
     seed: int | None = None,
     allow_large: bool = False,
 ) -> Model:
-    """The recipe as a module with initial weights.
+    """Return the recipe as a module with initial weights.
 
     Raises:
         RecipeError: where the recipe has mistakes, or is larger than its budget.
@@ -48,7 +48,7 @@ def compile(
 
 
 def skeleton(recipe: Recipe, *, allow_large: bool = False) -> Model:
-    """The module on the meta device: every shape, no memory."""
+    """Return the module on the meta device: every shape, no memory."""
     from composer.cost.budget import budget
 
     typed = recipe.program
@@ -72,14 +72,14 @@ def skeleton(recipe: Recipe, *, allow_large: bool = False) -> Model:
 
 
 def materialize(model: Model, *, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
-    """Gives every tensor memory, with nothing in it yet."""
+    """Give every tensor memory, with nothing in it yet."""
     if dtype is not None:
         model.to(dtype)
     model.to_empty(device=device if device is not None else torch.get_default_device())
 
 
 def run(module: Module) -> tuple[dict[str, Any], str]:
-    """Executes the source. Tracebacks and debuggers find its lines, and equal sources are one module in `sys.modules`, where
+    """Execute the source. Tracebacks and debuggers find its lines, and equal sources are one module in `sys.modules`, where
     `torch.compile` looks up the globals of what it traces.
     """
     digest = hashlib.sha256(module.text.encode()).hexdigest()[:12]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def locate(error: BaseException, model: Model) -> str:
-    """`in layers.3.attn.body (recipes/gpt2.yaml:31)`: the innermost node whose code was running; nothing if none was."""
+    """Return `in layers.3.attn.body (recipes/gpt2.yaml:31)`: the innermost node whose code was running; nothing if none was."""
     found = ""
     traceback = error.__traceback__
     paths = {id(module): name for name, module in model.named_modules()}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @torch.no_grad()
 def initialize(tensors: Mapping[str, torch.Tensor], table: Sequence[NamedParameter], typed: TypedProgram, seed: int) -> None:
-    """Fills every buffer, and every tensor that the table names and that is not another's.
+    """Fill every buffer, and every tensor that the table names and that is not another's.
 
     The numbers depend on the seed and on the parameter's name alone, so that a node more or less changes no other.
     """

@@ -41,7 +41,7 @@ class Model(nn.Module):
     def remember(
         self, recipe: Recipe, program: TypedProgram, module: Module, roles: Mapping[str, str], remembers: CacheLayout | None
     ) -> None:
-        """Takes what the generated code does not know."""
+        """Attach what the generated code does not know: where the module comes from, and how to save, load and decode it."""
         self.__dict__.update(recipe=recipe, program=program, module=module, roles=roles, remembers=remembers)
         self.register_state_dict_post_hook(_drop_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
         self.register_load_state_dict_pre_hook(_add_aliases)  # type: ignore[no-untyped-call]  # untyped in torch
@@ -51,13 +51,19 @@ class Model(nn.Module):
         return self.recipe._repr_svg_()
 
     def retie(self) -> None:
-        """Makes every tied parameter its owner's again; torch forgets it where tensors are replaced."""
+        """Make tied parameters one tensor again, the owner's.
+
+        torch forgets ties where it replaces tensors, as `to_empty` does.
+        """
         for alias, owner in self.module.ties:
             holder, name = _holder(self, alias)
             holder._parameters[name] = self.get_parameter(owner)
 
     def get_submodule(self, target: str) -> nn.Module:
-        """The module at a path; unlike torch's, also where a node has the name of one of torch's own methods."""
+        """Return the module at a path.
+
+        Unlike torch's own method, it also finds a node that has the name of a method of `nn.Module`.
+        """
         found: nn.Module = self
         for name in target.split(".") if target else ():
             held = found._modules.get(name)

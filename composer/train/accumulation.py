@@ -24,8 +24,8 @@ Batch: TypeAlias = Mapping[str, Tensor]
 
 
 def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], task: str) -> list[dict[str, float]]:
-    """For each batch, the factor of each of its losses with which they add up to the losses of all batches as one large one;
-    `counts` are the targets of the task's own loss.
+    """Return, for each batch, the factor of each of its losses with which they add up to the losses of all batches as one large
+    one; `counts` are the targets of the task's own loss.
 
     Raises:
         TrainingError: where they do not, naming what knows the difference.
@@ -42,7 +42,7 @@ def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], ta
 
 
 def _refuse_memory(typed: TypedProgram) -> None:
-    """Refuses what keeps something of every batch, or looks at all of its rows."""
+    """Refuse what keeps something of every batch, or looks at all of its rows."""
     for visit in walk(typed.root):
         path, block = visit.path, visit.node
         if is_renewal(block):
@@ -54,7 +54,7 @@ def _refuse_memory(typed: TypedProgram) -> None:
 
 
 def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
-    """Of how many things a loss of the recipe is the mean; 0 where the batch does not ask for it."""
+    """Return how many things a loss of the recipe averages; 0 where the batch does not ask for it."""
     loss = typed.root[node]
     assert isinstance(loss, TypedBlock)
     lengths = _lengths(typed, batch)
@@ -71,7 +71,7 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
 
 
 def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], batch: Batch) -> int:
-    """Of how many things the number is the mean that a reference names."""
+    """Return how many things the number that a reference names averages."""
     block, port = _source(typed.root, ref, name)
     if isinstance(block.part, Loss) and not block.part.of_means:
         return _judged(typed, name, block, lengths, batch)
@@ -83,7 +83,7 @@ def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], 
 
 
 def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[str, int], batch: Batch) -> int:
-    """How many things a loss judges: as many as its target has numbers, or as the target asks for."""
+    """Return how many things a loss judges: as many as its target has numbers, or as the target asks for."""
     assert isinstance(loss.part, Loss)
     sources = {wire.port: wire.refs[0].node for wire in loss.node.wires if wire.port != "input"}
     if typed.root.by_name.get(loss.name) is not loss:
@@ -102,7 +102,7 @@ def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[s
 
 
 def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
-    """The block that gives what a reference names, and the output."""
+    """Return the block that gives what a reference names, and the output."""
     while True:
         node = graph.by_name.get(ref.node)
         if node is None or isinstance(node, TypedScan):
@@ -119,7 +119,7 @@ def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
 
 
 def _lengths(typed: TypedProgram, batch: Batch) -> dict[str, int]:
-    """The length that each axis of the inputs has in a batch."""
+    """Return the length that each axis of the inputs has in a batch."""
     found: dict[str, int] = {}
     for name in typed.inputs.keys() & batch.keys():
         pairs = zip(typed.inputs[name].sizes, batch[name].shape, strict=True)

@@ -37,9 +37,35 @@ def train(
     recipe: str,
     show: Display | None = None,
 ) -> Result:
-    """Train a freshly compiled model where it stands, and keep everything in the new folder `run`.
+    """Train a model, and keep everything about the run in a new folder.
 
-    `recipe` is the resolved text that the model was compiled from; a resumed run compiles it again.
+    Args:
+        model: A freshly compiled recipe; it is trained in place, on the device that it is on.
+        tokenizer: What made the tokens of `data`.
+        data: The text, from `tokenize`.
+        settings: The hyperparameters.
+        run: The folder of the run, which must not hold one yet.
+        recipe: The text that the model was compiled from, `Recipe.text`; a resumed run compiles it again.
+        show: Where progress goes; a bar on a terminal and lines elsewhere by default.
+
+    Raises:
+        TrainingError: Model, data and settings do not go together, the folder holds a run, or the loss stops being a number.
+        Interrupted: The process was asked to stop; the run can be resumed.
+
+    Examples:
+        >>> import composer
+        >>> from composer.train import TrainSettings, characters_of, open_run, tokenize, train
+        >>> text = "to be or not to be\\n" * 20
+        >>> tokenizer = characters_of(text)
+        >>> tiny = {**{"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}, "vocab": tokenizer.size}
+        >>> recipe = composer.load("gpt2", tiny)
+        >>> data = tokenize(text, tokenizer, path="hamlet.txt")
+        >>> settings = TrainSettings(steps=2, batch_size=2, seq_len=8, log_every=100)
+        >>> result = train(recipe.compile(seed=0), tokenizer, data, settings, "runs/hamlet", recipe=recipe.text)
+        step 2/2  loss …
+        validation at step 2: …
+        >>> open_run("runs/hamlet").step
+        2
     """
     objective = objective_of(learnable(task_of(model)), tokenizer)
     objective.check(data, settings.seq_len)
@@ -61,10 +87,23 @@ def resume(
     checkpoint: str | None = None,
     show: Display | None = None,
 ) -> Result:
-    """Go on from the latest checkpoint, or a named one, as if the run had never stopped.
+    """Continue a run from a checkpoint, exactly as if it had never stopped.
 
-    `steps`, `settings`, `recipe` and `data` (a file that has moved) may be repeated; whatever would change what the run
-    computes is refused. More steps stretch the cosine, from here on.
+    What would change what the run computes is refused. More steps stretch the learning rate's cosine from here on.
+
+    Args:
+        run: The folder of the run.
+        build: Compiles the recipe's text; give your own where the recipe uses blocks of yours.
+        steps: How many steps the run makes in all, in place of the settings' number.
+        settings: The settings, which may differ in what does not change the computation, such as `log_every`.
+        recipe: The recipe's text, to be sure that it is still the same.
+        data: The file of the text, where it has moved.
+        checkpoint: The name of a checkpoint such as `step-000500`; the latest by default.
+        show: Where progress goes.
+
+    Raises:
+        TrainingError: The folder is no run, the run has made all its steps, or something would change what it computes.
+        Interrupted: The process was asked to stop; the run can be resumed.
     """
     folder = open_folder(Path(run))
     text_path = Path(data or json.loads(folder.data.read_text(encoding="utf-8"))["path"])
@@ -85,7 +124,7 @@ def resume(
 
 
 def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
-    """Raises: TrainingError where the model has no place for something that comes with every batch."""
+    """Raise `TrainingError` where the model has no place for something that comes with every batch."""
     batch = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
     for name in batch.keys() - known:
@@ -96,14 +135,14 @@ def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, obje
 
 
 def check_accumulation(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
-    """Raises: TrainingError where several batches to a step are not the large one."""
+    """Raise `TrainingError` where several batches to a step are not the large one."""
     one = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     shares(model, [one] * settings.grad_accum, [1] * settings.grad_accum, task_of(model) or "")
 
 
 @torch.no_grad()
 def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
-    """Raises: TrainingError where the tokenizer makes tokens that the model does not have."""
+    """Raise `TrainingError` where the tokenizer makes tokens that the model does not have."""
     training = model.training
     token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
     given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)

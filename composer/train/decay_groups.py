@@ -11,7 +11,22 @@ DECAYED = frozenset({"matrix", "experts", "embedding"})
 
 
 def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]:
-    """The optimizer's groups, by the role each block declares: decayed and not; tied ones once, frozen ones not at all."""
+    """Return a model's parameters in groups for an optimizer, with and without weight decay.
+
+    Each block declares the role of its parameters: matrices, experts and embeddings decay; biases and gains do not. A tied
+    parameter is listed once, a frozen one is left out.
+
+    Args:
+        model: A compiled recipe.
+        weight_decay: The decay of the group that decays.
+
+    Examples:
+        >>> import composer
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> groups = composer.param_groups(composer.load("gpt2", tiny).compile(), weight_decay=0.1)
+        >>> [group["weight_decay"] for group in groups]
+        [0.1, 0.0]
+    """
     roles = cast("dict[str, str]", model.roles)
     names: dict[nn.Parameter, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):

@@ -11,15 +11,17 @@ from composer.train.losses import Batch
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """The device of the model's first parameter; training keeps a model on one."""
+    """Return the device of the model's first parameter; training keeps a model on one."""
     return next(model.parameters()).device
 
 
 def autocast(device: torch.device) -> AbstractContextManager[None]:
-    """bfloat16 for matrix products on CUDA; full precision elsewhere. Weights stay as they are."""
+    """Return the context of a forward: bfloat16 for matrix products on CUDA, full precision elsewhere. Weights
+    stay as they are.
+    """
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
 def on_device(batch: Batch, device: torch.device) -> dict[str, Tensor]:
-    """The batch beside the model."""
+    """Return the batch beside the model."""
     return {name: value.to(device, non_blocking=True) for name, value in batch.items()}

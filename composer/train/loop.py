@@ -49,7 +49,7 @@ class TrainStep:
         return self.by_name if len(self.by_name) > 1 else {}
 
     def line(self) -> dict[str, float | int]:
-        """What the metrics keep of it."""
+        """Return what the metrics keep of it."""
         parts = {f"loss/{name}": value for name, value in self.parts.items()}
         return {"loss": self.loss, **parts, "gradient_norm": self.gradient_norm}
 
@@ -61,7 +61,7 @@ class Pace:
         self.recent: deque[tuple[int, float]] = deque(maxlen=50)  # targets, seconds
 
     def add(self, tokens: int, seconds: float) -> None:
-        """After a step."""
+        """Count a step."""
         self.recent.append((tokens, seconds))
 
     @property
@@ -102,7 +102,9 @@ def fit(
 ) -> Result:
     """Train from the beginning, or from a checkpoint exactly as if it had never stopped.
 
-    Raises: TrainingError where the loss stops being a number; Interrupted when asked to stop, after saving.
+    Raises:
+        TrainingError: where the loss stops being a number.
+        Interrupted: when asked to stop, after saving.
     """
     optimizer = build_optimizer(model, settings)
     generator = torch.Generator().manual_seed(settings.seed)  # the order of the data
@@ -166,7 +168,7 @@ def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
 def update(
     model: nn.Module, optimizer: Optimizer, batches: Sequence[Batch], settings: TrainSettings, *, rate: float
 ) -> TrainStep:
-    """One step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
+    """Take one step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
     device = device_of(model)
     task = task_of(model) or ""
     counts = [int(target_count(batch, task)) for batch in batches]
@@ -191,12 +193,12 @@ def update(
 
 
 def every(interval: int, step: int) -> bool:
-    """Whether the step is one of every `interval`; 0 is never."""
+    """Return whether the step is one of every `interval`; 0 is never."""
     return interval > 0 and step % interval == 0
 
 
 def not_a_number(measured: TrainStep, step: int, rate: float, run: RunFolder) -> TrainingError:
-    """The error of a run that diverged; its weights were left as they were before the step."""
+    """Return the error of a run that diverged; its weights were left as they were before the step."""
     saved = checkpoints.finished(run.checkpoints)
     what = "gradient" if abs(measured.loss) < float("inf") else f"loss ({measured.loss})"
     kept = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint has been saved yet"

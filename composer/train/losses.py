@@ -37,11 +37,27 @@ class BatchLoss(NamedTuple):
 
 
 def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss:
-    """The mean over the batch's targets, plus the recipe's own losses.
+    """Return the loss of a model on a batch: the task's, averaged over the batch's targets, plus the recipe's own.
 
-    Without `targets`, a model that writes is asked at each position for the next token of its text (teacher forcing); a target
-    of −100 asks for nothing. Batches of unequal target counts add up to the large batch when each total is weighted by its share
-    of the targets (`target_count`).
+    A model that writes predicts, at each position, the next token of its text, unless the batch has `targets`. A target of −100
+    is ignored. Where a large batch is split into small ones with unequal numbers of targets, weight each total by its share of
+    the targets to get the loss of the large batch.
+
+    Args:
+        model: A compiled recipe, or what `torch.compile` makes of it.
+        batch: The model's inputs by name, and the task's targets: `targets` [B, T], `labels` [B, T] or `label` [B].
+        label_smoothing: The share of each target that is spread evenly over the vocabulary.
+
+    Raises:
+        TrainingError: The recipe has neither a task with a loss nor losses of its own, or the batch lacks the targets.
+
+    Examples:
+        >>> import composer, torch
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0)
+        >>> total, by_name = composer.loss(model, {"tokens": torch.tensor([[1, 2, 3, 4]])})
+        >>> list(by_name)
+        ['causal_lm']
     """
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
@@ -61,7 +77,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
 
 
 def targets_of(task: str, batch: Batch) -> Tensor:
-    """What a batch asks for under a task; `IGNORED` where it asks for nothing."""
+    """Return what a batch asks for under a task; `IGNORED` where it asks for nothing."""
     name, text = TASKS[task].targets, TASKS[task].text
     if text:
         return next_tokens(batch, text)
@@ -71,12 +87,12 @@ def targets_of(task: str, batch: Batch) -> Tensor:
 
 
 def task_of(model: nn.Module) -> str | None:
-    """The task that the model's recipe names."""
+    """Return the task of a model's recipe; None where it has none."""
     return cast("str | None", cast(Any, model).recipe.task)  # nn.Module types every attribute as a tensor or a module
 
 
 def next_tokens(batch: Batch, text: str) -> Tensor:
-    """What each position of the `text` is asked for, [B, T]; `IGNORED` at padding, before padding and at the end."""
+    """Return what each position of the `text` is asked for, [B, T]; `IGNORED` at padding, before padding and at the end."""
     valid = batch.get("valid")
     if "targets" in batch:
         targets = batch["targets"]
@@ -88,10 +104,12 @@ def next_tokens(batch: Batch, text: str) -> Tensor:
 
 
 def target_count(batch: Batch, task: str) -> Tensor:
-    """How many targets the batch asks for."""
+    """Return how many targets the batch asks for."""
     return (targets_of(task, batch) != IGNORED).sum()
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Mean cross-entropy in nats of `logits` [B, T, V] over the `targets` [B, T] that ask for something; also without T."""
+    """Return the mean cross-entropy in nats of `logits` [B, T, V] over the `targets` [B, T] that ask for
+    something; also without T.
+    """
     return mean_cross_entropy(logits, targets, label_smoothing, IGNORED)  # a batch of nothing but padding adds nothing

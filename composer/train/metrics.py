@@ -18,7 +18,7 @@ def append(path: Path, metrics: Metrics) -> None:
 
 
 def read(path: Path) -> list[Metrics]:
-    """Every complete line; a line cut short by a crash can only be the last, and is left out."""
+    """Return every complete line; a line cut short by a crash can only be the last, and is left out."""
     lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else [""]
     return [json.loads(line) for line in lines[:-1]]
 

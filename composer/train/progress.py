@@ -38,15 +38,15 @@ class Display(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
 
     def step(self, moment: Moment, *, logged: bool) -> None:
-        """After every step; `logged` where the step also goes into the metrics."""
+        """Update the display after every step; `logged` where the step also goes into the metrics."""
         ...
 
     def validated(self, step: int, validation: Validation) -> None:
-        """After a validation."""
+        """Show the result of a validation."""
         ...
 
     def note(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         ...
 
 
@@ -103,13 +103,17 @@ class LineDisplay:
 
 
 def display(console: Console | None = None) -> Display:
-    """A bar on a terminal, lines elsewhere."""
+    """Return a display of a run's progress: a bar on a terminal, lines elsewhere.
+
+    Args:
+        console: Where to print; standard error by default.
+    """
     console = console or Console()
     return Bar(console) if console.is_terminal else LineDisplay(console)
 
 
 def summary(moment: Moment) -> str:
-    """`loss 1.832 (causal_lm 1.812, balance 0.020)  rate 2.1e-03  18 204 tokens/s  0:41 left`."""
+    """Return `loss 1.832 (causal_lm 1.812, balance 0.020)  rate 2.1e-03  18 204 tokens/s  0:41 left`."""
     parts = ", ".join(f"{name} {value:.3f}" for name, value in moment.by_name.items())
     speed = f"{moment.tokens_per_second:,.0f}".replace(",", " ")
     loss = f"loss {moment.loss:.3f}{f' ({parts})' if parts else ''}"
@@ -117,12 +121,12 @@ def summary(moment: Moment) -> str:
 
 
 def validation_line(step: int, validation: Validation) -> str:
-    """`validation at step 500: 1.702 nats per token, 1.702 per character`."""
+    """Return `validation at step 500: 1.702 nats per token, 1.702 per character`."""
     return f"validation at step {step}: {validation}"
 
 
 def clock(seconds: float) -> str:
-    """`0:41`, `12:05`, `3:00:10`."""
+    """Return `0:41`, `12:05`, `3:00:10`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

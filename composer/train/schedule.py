@@ -8,7 +8,7 @@ from composer.train.settings import TrainSettings
 
 
 def learning_rate(settings: TrainSettings, step: int) -> float:
-    """The rate of step 1, 2, … `steps`: a straight line up to the peak, then half a cosine down to the floor."""
+    """Return the rate of step 1, 2, … `steps`: a straight line up to the peak, then half a cosine down to the floor."""
     if step <= settings.warmup_steps:
         return settings.learning_rate * step / settings.warmup_steps
     progress = (step - settings.warmup_steps) / (settings.steps - settings.warmup_steps)

@@ -72,7 +72,7 @@ CHANGEABLE = frozenset({"steps", "log_every", "validate_every", "validation_batc
 
 
 def check_range(name: str, value: float) -> None:
-    """Raises: TrainingError where a setting lies outside its range, infinities and NaN included."""
+    """Raise `TrainingError` where a setting lies outside its range, infinities and NaN included."""
     shown = name.replace("_", " ")
     if name in AT_LEAST_ONE and not value >= 1:
         raise TrainingError(f"{shown} is {value}; it must be at least 1")
@@ -101,7 +101,7 @@ def load_settings(path: Path) -> TrainSettings:
 
 
 def fixed_changes(old: TrainSettings, new: TrainSettings) -> list[str]:
-    """What a resumed run may not change and yet does, as `name: old → new`."""
+    """Return the changes that a resumed run may not make, as `name: old → new`."""
     before, after = asdict(old), asdict(new)
     changed = [name for name in before if name not in CHANGEABLE and before[name] != after[name]]
     return [f"{name}: {before[name]} → {after[name]}" for name in changed]

@@ -28,7 +28,7 @@ class Validation:
     """How many tokens were foretold."""
 
     def line(self) -> dict[str, float | int]:
-        """What the metrics keep of it."""
+        """Return the numbers that the metrics file keeps of a validation."""
         line = {
             "validation_loss": self.per_token,
             "validation_loss_per_character": self.per_character,
@@ -47,7 +47,16 @@ class Validation:
 def validate(
     model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int, batches: int = 0
 ) -> Validation:
-    """Read the held-out text once, or its first `batches` batches; the same windows every time, no dropout."""
+    """Return the losses on the held-out text, without dropout.
+
+    Args:
+        model: The model.
+        data: The text, whose last tenth is held out.
+        objective: What the model learns from a text, from `objective_of`.
+        batch_size: Windows in one forward pass.
+        seq_len: Length of a window, in tokens.
+        batches: Read only so many batches, the same each time; 0 reads the whole held-out text.
+    """
     device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0
     training = model.training

@@ -51,7 +51,7 @@ def overrides(
 
 
 def parsed(source: Source) -> dict[str, Any]:
-    """The object that a JSON text holds.
+    """Return the object that a JSON text holds.
 
     Raises:
         RecipeError: where it holds none.
@@ -72,7 +72,7 @@ def parsed(source: Source) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, each key once."""
+    """Return the object of some pairs, each key once."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key occurs twice")
@@ -80,13 +80,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def model_type_of(published: abc.Mapping[str, Any]) -> str | None:
-    """What kind of model a `config.json` says it is for."""
+    """Return what kind of model a `config.json` says it is for."""
     value = published.get("model_type")
     return value if isinstance(value, str) else None
 
 
 def leaves(published: abc.Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value with its key, `a.b` for what lies inside."""
+    """Yield every value with its key, `a.b` for what lies inside."""
     for key, value in published.items():
         if isinstance(value, dict) and value:
             yield from leaves(value, f"{prefix}{key}.")
@@ -95,7 +95,7 @@ def leaves(published: abc.Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 
 def at(published: abc.Mapping[str, Any], key: str) -> Any:
-    """The value of a key, `a.b` for what lies inside; one that says nothing is as good as none."""
+    """Return the value of a key, `a.b` for what lies inside; one that says nothing is as good as none."""
     value: Any = published
     for name in key.split("."):
         value = value.get(name) if isinstance(value, dict) else None
@@ -103,12 +103,12 @@ def at(published: abc.Mapping[str, Any], key: str) -> Any:
 
 
 def empty(value: Any) -> bool:
-    """Whether a value says nothing."""
+    """Return whether a value says nothing."""
     return value is None or value == [] or value == {}
 
 
 def place(source: Source, key: str) -> Span:
-    """Where a key stands in the JSON: its last name, after those around it."""
+    """Return where a key stands in the JSON: its last name, after those around it."""
     end = 0
     for name in key.split("."):
         match = re.compile(re.escape(json.dumps(name)) + r"\s*:").search(source.text, end)
@@ -120,12 +120,12 @@ def place(source: Source, key: str) -> Span:
 
 
 def shown(value: Any) -> str:
-    """A value as JSON has it, words without quotes."""
+    """Return a value as JSON has it, words without quotes."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, span: Span) -> Iterator[Diagnostic]:
-    """The keys that nothing speaks of."""
+    """Yield the keys that nothing speaks of."""
     extra = [
         key for key, value in leaves(published) if not config.speaks_of(key) and not (empty(value) and config.speaks_within(key))
     ]
@@ -138,7 +138,7 @@ def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, s
 
 
 def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, wrong: list[Diagnostic]) -> str | None:
-    """What is written after `PATH=`; None where the recipe's own value holds, or something is wrong."""
+    """Return what is written after `PATH=`; None where the recipe's own value holds, or something is wrong."""
     there = [(key, value) for key in setting.keys if (value := at(published, key)) is not ABSENT]
     if not there:
         if setting.default is None and not setting.optional:
@@ -168,7 +168,7 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
 def _broken(
     config: Config, published: abc.Mapping[str, Any], source: Source, params: abc.Mapping[str, Any]
 ) -> Iterator[Diagnostic]:
-    """The constants that do not hold; a key that is not there has its usual value."""
+    """Yield the constants that do not hold; a key that is not there has its usual value."""
     for constant in config.constants:
         value = at(published, constant.key)
         if value is not ABSENT and not _holds(value, constant, params):

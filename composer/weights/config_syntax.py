@@ -63,13 +63,13 @@ class Config:
     ignore: tuple[str, ...]
 
     def speaks_of(self, key: str) -> bool:
-        """Whether a key is read, or known to say nothing; so is what lies inside it."""
+        """Return whether a key is read, or known to say nothing; so is what lies inside it."""
         inside = [one for each in self.settings if each.counted for one in each.keys]
         plain = {one for each in self.settings for one in each.keys} | {one.key for one in self.constants}
         return key in plain or any(key == one or key.startswith(f"{one}.") for one in (*self.ignore, *ABOUT_THE_FILE, *inside))
 
     def speaks_within(self, key: str) -> bool:
-        """Whether something inside a key is read, so that it may be null as a whole."""
+        """Return whether something inside a key is read, so that it may be null as a whole."""
         known = [*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants)]
         return any(one.startswith(f"{key}.") for one in known)
 
@@ -78,7 +78,7 @@ class ConfigReader(Forms):
     """Reads `config:` of a model type."""
 
     def config(self, node: YamlNode | None) -> Config:
-        """What stands there."""
+        """Return what stands there."""
         if not isinstance(node, YamlMapping):
             if node is not None:
                 self.error("checkpoints-form", node.span, "config holds params, constants and keys to ignore")

@@ -34,7 +34,11 @@ class WeightMap:
         return {name: shape for names, each in shapes for name, shape in zip(names, each, strict=True)}
 
     def check(self, shapes: Mapping[str, Sequence[int]]) -> list[Diagnostic]:
-        """What is wrong with a checkpoint, by its names and shapes alone."""
+        """Return how the tensors of a checkpoint fail to fit, by their names and shapes alone.
+
+        Args:
+            shapes: The shapes of the checkpoint's tensors, by name.
+        """
         rules, found = self.rules, self.found(shapes)
         missing = [name for name in self.published if name not in found]
         extra = [name for name in found if name not in self.published and not rules.passes_over(name)]
@@ -59,17 +63,24 @@ class WeightMap:
         return first_of_each(wrong)
 
     def load(self, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Our parameters by name, from the tensors of a checkpoint.
+        """Return the model's parameters by name.
+
+        Args:
+            theirs: The checkpoint's tensors, by name.
 
         Raises:
-            RecipeError: where the checkpoint is not one of this model.
+            RecipeError: The checkpoint is not one of this model.
         """
         if wrong := self.check(shapes_of(theirs)):
             raise RecipeError(wrong)
         return {name: tensor.contiguous() for name, tensor in self.stream(theirs)}
 
     def stream(self, theirs: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-        """Our parameters one after the other, from a checkpoint that was found right; most are views of its tensors."""
+        """Yield the model's parameters one after the other, each with its name; most are views of the checkpoint's tensors.
+
+        Args:
+            theirs: The tensors of a checkpoint in which `check` found nothing wrong, by name.
+        """
         import torch
 
         found = self.found(theirs)
@@ -82,12 +93,16 @@ class WeightMap:
             yield from zip(move.ours, move.load([theirs[found[name]] for name in move.theirs], shapes), strict=True)
 
     def save(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors of a checkpoint by the names that the rules have, from our parameters."""
+        """Return the tensors of a checkpoint by their published names.
+
+        Args:
+            ours: The model's parameters, by name.
+        """
         pairs = (zip(move.theirs, move.save([ours[name] for name in move.ours]), strict=True) for move in self.moves)
         return {name: tensor.contiguous() for pair in pairs for name, tensor in pair}
 
     def found(self, names: Mapping[str, object]) -> dict[str, str]:
-        """The names of a checkpoint by the names that the rules have."""
+        """Return the names of a checkpoint's tensors by the names that the rules use."""
         return {self.rules.plain(name): name for name in names}
 
 
@@ -97,11 +112,16 @@ def mapping(
     ours: Mapping[str, Sequence[int]],
     params: Mapping[str, Any] = MappingProxyType({}),
 ) -> WeightMap:
-    """The map that a recipe's `checkpoints:` makes of our parameters' names and shapes; by default, that of the only one.
-    `params` are the recipe's, of which a rule may speak.
+    """Return how a model's parameters correspond to the tensors of a published checkpoint.
+
+    Args:
+        checkpoints: What a recipe has under `checkpoints:`.
+        model_type: The model type of transformers; None for the only one that the recipe knows.
+        ours: The shapes of the model's parameters, by name.
+        params: The values of the recipe's params, which rules may use.
 
     Raises:
-        RecipeError: where rules are wrong, or cover a parameter not at all or twice.
+        RecipeError: Rules are wrong, or a parameter is covered not at all or twice.
     """
     reader = RuleReader(params)
     rules = reader.rules(entry_of(checkpoints, model_type))
@@ -124,7 +144,12 @@ def mapping(
 
 
 def mistakes(checkpoints: document.YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """What is wrong with the rules as they are written, whatever the model."""
+    """Return what is wrong with the rules under `checkpoints:`, whatever the model.
+
+    Args:
+        checkpoints: What a recipe has under `checkpoints:`.
+        params: The values of the recipe's params; None where they are not known.
+    """
     reader = RuleReader(params)
     for entry in checkpoints:
         reader.rules(entry)
@@ -132,7 +157,7 @@ def mistakes(checkpoints: document.YamlMapping, params: Mapping[str, Any] | None
 
 
 def entry_of(checkpoints: document.YamlMapping, model_type: str | None) -> document.YamlEntry:
-    """The rules of a model type; without one, the only ones.
+    """Return the rules of a model type; without one, the only ones.
 
     Raises:
         RecipeError: where there are none.
@@ -151,7 +176,7 @@ def entry_of(checkpoints: document.YamlMapping, model_type: str | None) -> docum
 
 
 def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMap], list[Diagnostic]]:
-    """What goes together, and what is wrong with it."""
+    """Return what goes together, and what is wrong with it."""
     moves: dict[tuple[str, ...], TensorMap] = {}
     by_rule: dict[str, Rule] = {}
     owners: dict[str, str] = {}
@@ -184,13 +209,13 @@ def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMa
 
 
 def shapes_of(tensors: Mapping[str, Tensor]) -> Mapping[str, TensorShape]:
-    """The shapes of tensors; those of a checkpoint on disk come from its header."""
+    """Return the shapes of tensors; those of a checkpoint on disk come from its header."""
     shapes = getattr(tensors, "shapes", None)
     return shapes if shapes is not None else {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
 def first_of_each(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """One diagnostic of a kind for each place: a rule that is wrong in one layer is wrong in all."""
+    """Return one diagnostic of a kind for each place: a rule that is wrong in one layer is wrong in all."""
     firsts: dict[tuple[str, int, int], Diagnostic] = {}
     for each in diagnostics:
         firsts.setdefault((each.code, each.span.line, each.span.column), each)
@@ -198,5 +223,5 @@ def first_of_each(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def counted(names: Sequence[str], noun: str) -> str:
-    """How many there are: `1 tensor`, `2 tensors`."""
+    """Return how many there are: `1 tensor`, `2 tensors`."""
     return f"{len(names)} {noun}{'s' * (len(names) != 1)}"

@@ -53,7 +53,7 @@ class NamePattern:
         return re.compile("".join(self._piece(piece, seen) for piece in _tokens(self.text)), re.ASCII)
 
     def match(self, name: str) -> PatternMatch | None:
-        """What a name says at the open places; None for a name that the pattern does not cover."""
+        """Return what a name says at the open places; None for a name that the pattern does not cover."""
         match = self.expression.fullmatch(name)
         if match is None:
             return None
@@ -62,7 +62,7 @@ class NamePattern:
         return PatternMatch(tuple(sorted((name, groups[name]) for name in self.indices)), choice, groups.get("REST", ""))
 
     def fill(self, found: PatternMatch, choice: int | None = None) -> str:
-        """The name with these digits and this rest, and with another choice where one is given."""
+        """Return the name with these digits and this rest, and with another choice where one is given."""
         indices = dict(found.indices)
         place = found.choice if choice is None else choice
         return "".join(self._filled(piece, indices, place, found.rest) for piece in _tokens(self.text))
@@ -93,7 +93,7 @@ class NamePattern:
 
 
 def pattern(scalar: YamlScalar) -> NamePattern | Diagnostic:
-    """The pattern that a scalar holds, or why it is none."""
+    """Return the pattern that a scalar holds, or why it is none."""
     components = scalar.text.split(".")
     indices: set[str] = set()
     alternatives: list[tuple[str, ...]] = []
@@ -119,7 +119,7 @@ def pattern(scalar: YamlScalar) -> NamePattern | Diagnostic:
 
 
 def folded(names: Iterable[str]) -> str:
-    """Names in one line, those that differ in their numbers as one, with how many there are; ten at most."""
+    """Return the names in one line, those that differ in their numbers as one, with how many there are; ten at most."""
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds.setdefault(re.sub(r"(?<=\.)\d+(?=\.)", "<n>", name), []).append(name)

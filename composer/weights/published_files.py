@@ -63,7 +63,7 @@ class PublishedCheckpoint(Mapping[str, "Tensor"]):
 
 
 def files(path: Path) -> list[Path]:
-    """The safetensors files of a checkpoint.
+    """Return the safetensors files of a checkpoint.
 
     Raises:
         RecipeError: where there are none.
@@ -88,14 +88,14 @@ def files(path: Path) -> list[Path]:
 
 
 def type_of(path: Path) -> str | None:
-    """What the `config.json` of a folder says it is; None where there is none."""
+    """Return what the `config.json` of a folder says it is; None where there is none."""
     config = path / "config.json"
     kind = read_json(config).get("model_type") if config.is_file() else None
     return kind if isinstance(kind, str) else None
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """A JSON file that holds an object.
+    """Return a JSON file that holds an object.
 
     Raises:
         RecipeError: where it does not.

@@ -16,38 +16,38 @@ class Forms:
         self.diagnostics: list[Diagnostic] = []
 
     def text(self, node: YamlNode, what: str) -> str:
-        """One word."""
+        """Return the text of a node that is one word."""
         if isinstance(node, YamlScalar):
             return node.text
         self.error("checkpoints-form", node.span, f"{what} one word")
         return ""
 
     def boolean(self, node: YamlNode | None, what: str) -> bool:
-        """`true` or `false`; without it, false."""
+        """Return whether a node says `true`; false without a node."""
         if node is not None and not (isinstance(node, YamlScalar) and node.text in ("true", "false")):
             self.error("checkpoints-form", node.span, f"{what} is true or false")
         return isinstance(node, YamlScalar) and node.text == "true"
 
     def entries(self, node: YamlNode | None, what: str) -> Iterator[YamlEntry]:
-        """Each key with its value."""
+        """Yield each key with its value."""
         if isinstance(node, YamlMapping):
             yield from node
         elif node is not None:
             self.error("checkpoints-form", node.span, what)
 
     def items(self, node: YamlNode | None, what: str, such_as: str) -> Iterator[YamlNode]:
-        """Each value of a list."""
+        """Yield each value of a list."""
         if isinstance(node, YamlList):
             yield from node.items
         elif node is not None:
             self.error("checkpoints-form", node.span, what, hint=such_as)
 
     def keys(self, node: YamlMapping, known: tuple[str, ...], what: str) -> None:
-        """Nothing but what is known."""
+        """Report every key that is not known."""
         for entry in node:
             if (name := entry.key.text) not in known:
                 self.diagnostics.append(unknown("unknown-key", entry.key.span, f"key of a {what}", name, known))
 
     def error(self, code: str, span: Span, message: str, *, hint: str = "") -> None:
-        """What is wrong, and where."""
+        """Report what is wrong, and where."""
         self.diagnostics.append(Diagnostic(code, message, span, hint=hint))

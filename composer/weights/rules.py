@@ -59,7 +59,7 @@ class Rule:
     """What is added to the published numbers to get ours."""
 
     def names(self, found: PatternMatch, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Our names and theirs that belong together, given what one of ours says and the length of its first axis."""
+        """Return our names and theirs that belong together, given what one of ours says and the length of its first axis."""
         if self.stack:
             each = (replace(found, indices=(*found.indices, (self.stack, str(number)))) for number in range(copies))
             return (self.ours.fill(found),), tuple(self.theirs.fill(one) for one in each)
@@ -68,7 +68,7 @@ class Rule:
         return tuple(self.ours.fill(found, i) for i in ours), tuple(self.theirs.fill(found, i) for i in theirs)
 
     def permuted(self, found: PatternMatch) -> tuple[bool, ...]:
-        """Which of our names that belong together are permuted."""
+        """Return which of our names that belong together are permuted."""
         alone = "" if found.choice is None else self.ours.alternatives[found.choice]
         words, permute = self.ours.alternatives if self.split else (alone,), self.permute
         return tuple(permute is not None and (not permute.pieces or word in permute.pieces) for word in words)
@@ -91,12 +91,12 @@ class Rules:
     """Published tensors that repeat another, such as a tied head: they must be equal to it, and are not written."""
 
     def plain(self, published: str) -> str:
-        """The name that the rules have for a published tensor."""
+        """Return the name that the rules have for a published tensor."""
         home, dot, last = published.removeprefix(self.strip_prefix).rpartition(".")
         return home + dot + dict(self.legacy_names).get(last, last)
 
     def passes_over(self, published: str) -> bool:
-        """Whether a published tensor needs no rule."""
+        """Return whether a published tensor needs no rule."""
         return any(copy == published for copy, _, _ in self.copies) or any(each.match(published) for each in self.ignore)
 
 
@@ -108,7 +108,7 @@ class RuleReader(Forms):
         self.params = params
 
     def rules(self, entry: YamlEntry) -> Rules:
-        """The rules under a model type."""
+        """Return the rules under a model type."""
         value = entry.value
         if not isinstance(value, YamlMapping):
             self.error("checkpoints-form", value.span, "a model type has its rules below it", hint="rules: {OURS: THEIRS, …}")
@@ -166,7 +166,7 @@ class RuleReader(Forms):
         return rule if self._fits(rule, entry) else None
 
     def _fits(self, rule: Rule, entry: YamlEntry) -> bool:
-        """Whether each side of a rule can be told from the other."""
+        """Return whether each side of a rule can be told from the other."""
         ours, theirs, span = rule.ours, rule.theirs, entry.value.span
         if ours.indices != theirs.indices - {rule.stack}:
             odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]
@@ -190,7 +190,7 @@ class RuleReader(Forms):
         return False
 
     def _count(self, operations: YamlMapping, key: str, pieces: NamePattern) -> bool:
-        """Whether an operation on pieces is there; its number must be that of the words in the choice."""
+        """Return whether an operation on pieces is there; its number must be that of the words in the choice."""
         node = operations.get(key)
         if node is None:
             return False
@@ -202,7 +202,7 @@ class RuleReader(Forms):
         return True
 
     def _stack(self, operations: YamlMapping, ours: NamePattern, theirs: NamePattern) -> str | None:
-        """The index that counts what is stacked."""
+        """Return the index that counts what is stacked."""
         node = operations.get("stack")
         if node is None:
             return ""
@@ -214,7 +214,7 @@ class RuleReader(Forms):
         return name
 
     def _shape(self, operations: YamlMapping) -> tuple[int, ...]:
-        """The published shape that `reshape` names."""
+        """Return the published shape that `reshape` names."""
         node = operations.get("reshape")
         if node is None:
             return ()
@@ -225,7 +225,7 @@ class RuleReader(Forms):
         return tuple(self._size(item, "a size") for item in node.items)
 
     def _groups(self, operations: YamlMapping, pieces: bool) -> int:
-        """How many groups hold a part of each piece."""
+        """Return how many groups hold a part of each piece."""
         node = operations.get("interleave")
         if node is None:
             return 1
@@ -235,7 +235,7 @@ class RuleReader(Forms):
         return self._size(node, "interleave")
 
     def _permutation(self, operations: YamlMapping, ours: NamePattern) -> Permutation | None:
-        """How rows are permuted within each head: `permute_rotary: HEAD_DIM`, or a mapping with more."""
+        """Return how rows are permuted within each head: `permute_rotary: HEAD_DIM`, or a mapping with more."""
         node = operations.get("permute_rotary")
         if node is None:
             return None
@@ -276,7 +276,7 @@ class RuleReader(Forms):
         return 0.0 if node is None else as_float(value, node.span) if (value := self._value(node, "offset")) is not None else 0.0
 
     def _size(self, node: YamlNode, what: str) -> int:
-        """A number of at least 1, an expression of the recipe's params; 1 where it is none, which is reported."""
+        """Return a number of at least 1, an expression of the recipe's params; 1 where it is none, which is reported."""
         value = self._value(node, what)
         try:
             size = 1 if value is None else as_int(value, node.span)
@@ -288,7 +288,7 @@ class RuleReader(Forms):
         return max(1, size)
 
     def _value(self, node: YamlNode, what: str) -> Any:
-        """What an expression of params comes to; None where they are not known, or it is none, which is reported."""
+        """Evaluate an expression of params; None where they are not known, or it is none, which is reported."""
         if not isinstance(node, YamlScalar):
             self.error("checkpoints-form", node.span, f"{what} is a number")
             return None

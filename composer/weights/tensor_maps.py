@@ -26,7 +26,7 @@ class TensorMap:
     rule: Rule
 
     def load(self, published: Sequence[Tensor], shapes: Sequence[TensorShape]) -> tuple[Tensor, ...]:
-        """Our tensors, of these shapes, from the published ones."""
+        """Return our tensors, of these shapes, from the published ones."""
         import torch
 
         rule = self.rule
@@ -42,7 +42,7 @@ class TensorMap:
         )
 
     def save(self, ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The published tensors from ours."""
+        """Return the published tensors from ours."""
         rule = self.rule
         lowered = [raised(tensor, -rule.offset) for tensor in ours]
         other = {"halves": "interleaved", "interleaved": "halves"}
@@ -59,7 +59,7 @@ class TensorMap:
         return tuple(tensor.reshape(rule.reshape) if rule.reshape else tensor for tensor in turned)
 
     def published(self, shapes: Sequence[TensorShape]) -> tuple[TensorShape, ...]:
-        """The shapes of the published tensors.
+        """Return the shapes of the published tensors.
 
         Raises:
             ValueError: where ours cannot be joined, cut into equal pieces, or laid out as the rule says.
@@ -74,7 +74,7 @@ class TensorMap:
         return (rule.reshape or flat,) * len(self.theirs)
 
     def _flat(self, shapes: Sequence[TensorShape]) -> TensorShape:
-        """The shape of each published tensor before it is laid out in other axes."""
+        """Return the shape of each published tensor before it is laid out in other axes."""
         axis, first, groups = self.rule.axis, shapes[0], self.rule.interleave
         if self.rule.stack:
             return self._turned_shape(first[1:])
@@ -92,7 +92,7 @@ class TensorMap:
         return self._turned_shape((*first[:axis], length // pieces, *first[axis + 1 :]))
 
     def _joined(self, tensors: Sequence[Tensor]) -> Tensor:
-        """One tensor of all: the pieces one after the other, in each of the groups."""
+        """Join all pieces into one tensor, one after the other in each of the groups."""
         import torch
 
         axis, groups = self.rule.axis, self.rule.interleave
@@ -101,7 +101,7 @@ class TensorMap:
         return torch.cat([torch.unflatten(tensor, axis, (groups, -1)) for tensor in tensors], axis + 1).flatten(axis, axis + 1)
 
     def _cut(self, whole: Tensor, sizes: Sequence[int]) -> Sequence[Tensor]:
-        """The pieces of a tensor, the reverse of joining; without sizes there is one."""
+        """Return the pieces of a tensor, the reverse of joining; without sizes there is one."""
         import torch
 
         axis, groups = self.rule.axis, self.rule.interleave
@@ -119,8 +119,8 @@ class TensorMap:
 
 
 def rearranged(tensor: Tensor, permute: Permutation, to: str) -> Tensor:
-    """The rows of each head in the layout `to`, from the other one: pair i is rows 2i and 2i + 1 in `interleaved`, rows i and
-    i + n/2 in `halves`.
+    """Return the rows of each head in the layout `to`, from the other one: pair i is rows 2i and 2i + 1 in `interleaved`, rows i
+    and i + n/2 in `halves`.
     """
     import torch
 
@@ -131,15 +131,15 @@ def rearranged(tensor: Tensor, permute: Permutation, to: str) -> Tensor:
 
 
 def raised(tensor: Tensor, offset: float) -> Tensor:
-    """The tensor plus a number, rounded once."""
+    """Return the tensor plus a number, rounded once."""
     return (tensor.double() + offset).to(tensor.dtype) if offset else tensor
 
 
 def shown(shape: TensorShape) -> str:
-    """A shape as people write it: `768 × 2304`."""
+    """Return a shape as people write it: `768 × 2304`."""
     return " × ".join(map(str, shape)) or "one number"
 
 
 def listed(names: Sequence[str], shapes: Sequence[TensorShape]) -> str:
-    """Names with their shapes."""
+    """Return the names with their shapes."""
     return ", ".join(f"{name} [{shown(shape)}]" for name, shape in zip(names, shapes, strict=True))

@@ -18,14 +18,19 @@ if TYPE_CHECKING:
 
 
 def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_type: str | None = None) -> None:
-    """Fill a model's parameters from a checkpoint: a safetensors file, a folder, or a `state_dict`.
+    """Fill a model's parameters from a published checkpoint.
 
-    `model_type` is transformers' model type; without it, that of the folder's `config.json`, else the only one that the recipe
-    knows. Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one
-    and take the model's dtype.
+    Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one and take the
+    model's dtype.
+
+    Args:
+        model: A compiled recipe with `checkpoints:`.
+        source: A safetensors file, a folder of them, or a `state_dict`.
+        model_type: The model type of transformers; by default that of the folder's `config.json`, else the only one that the
+            recipe knows.
 
     Raises:
-        RecipeError: where the checkpoint is not one of this model.
+        RecipeError: The checkpoint is not one of this model.
     """
     if isinstance(source, Mapping):
         return _fill(model, source, model_type)
@@ -35,7 +40,21 @@ def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_t
 
 
 def save_published(model: Model, path: StrPath, model_type: str | None = None) -> None:
-    """Write a model's parameters as a safetensors file with the published names."""
+    """Write a model's parameters to a safetensors file with the published names.
+
+    Args:
+        model: A compiled recipe with `checkpoints:`.
+        path: Where to write.
+        model_type: The model type of transformers; by default the only one that the recipe knows.
+
+    Examples:
+        >>> import composer
+        >>> from composer.weights import load_published, save_published
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0)
+        >>> save_published(model, "model.safetensors")
+        >>> load_published(model, "model.safetensors")
+    """
     from safetensors.torch import save_file
 
     save_file(_map(model, model_type).save(model.state_dict()), Path(path), metadata={"format": "pt"})

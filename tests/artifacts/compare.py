@@ -48,7 +48,7 @@ def compare(
     layout: bool = False,
     show: int = 5,
 ) -> int:
-    """Print what differs between two trees; returns 1 where something does that may not."""
+    """Print what differs between two trees; return 1 where something does that may not."""
     found = list(differences(before, after, renames, only))
     print(summary(found))
     harmless = {"equal", "comments", *(["layout"] if layout else [])}
@@ -67,7 +67,7 @@ def compare(
 
 
 def differences(before: Path, after: Path, renames: Renames, only: Sequence[str] = ()) -> Iterator[Found]:
-    """Every file of either tree."""
+    """Yield every file of either tree."""
     new = set(files(after, only))
     old: dict[str, str] = {}
     for path in files(before, only):
@@ -84,14 +84,14 @@ def differences(before: Path, after: Path, renames: Renames, only: Sequence[str]
 
 
 def files(tree: Path, only: Sequence[str]) -> list[str]:
-    """The files of a tree by their paths."""
+    """Return the files of a tree by their paths."""
     assert tree.is_dir(), f"there is no tree {tree}"
     found = (path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file())
     return sorted(path for path in found if not only or path.startswith(tuple(f"{folder}/" for folder in only)))
 
 
 def file(before: Path, after: Path, name: str, renames: Renames) -> Iterator[Found]:
-    """One file, a page by its parts."""
+    """Compare one file, a page by its parts."""
     old, new = before.read_bytes(), after.read_bytes()
     if old == new:
         yield Found(name, "equal")
@@ -106,7 +106,7 @@ def file(before: Path, after: Path, name: str, renames: Renames) -> Iterator[Fou
 
 
 def text(before: str, after: str, name: str, renames: Renames) -> Found:
-    """A text, in today's words."""
+    """Return a text, in today's words."""
     if before == after:
         return Found(name, "equal")
     before = translated(before, name, lambda words: renames.either(renames.text(words, name)))
@@ -116,7 +116,7 @@ def text(before: str, after: str, name: str, renames: Renames) -> Found:
 
 
 def translated(text: str, name: str, translate: Callable[[str], str]) -> str:
-    """A text in other words; of data its keys and texts, each read without the signs that JSON puts into it."""
+    """Return a text in other words; of data its keys and texts, each read without the signs that JSON puts into it."""
     if not name.endswith(".json"):
         return translate(text)
 
@@ -131,7 +131,7 @@ def translated(text: str, name: str, translate: Callable[[str], str]) -> str:
 
 
 def summary(found: Sequence[Found]) -> str:
-    """For each kind of file, how many were found to be what."""
+    """Return how many files of each kind were found to be what."""
     counts = Counter((one.kind, one.outcome) for one in found)
     outcomes = ["equal", "comments", "layout", "differs", "missing", "added"]
     rows = [
@@ -142,7 +142,7 @@ def summary(found: Sequence[Found]) -> str:
 
 
 def shown(one: Found) -> list[str]:
-    """The first lines of a difference; a line of a picture for each of its elements."""
+    """Return the first lines of a difference; a line of a picture for each of its elements."""
     sides = [text.replace("><", ">\n<").splitlines() for text in (one.before, one.after)]
     lines = unified_diff(*sides, f"before/{one.path}", f"after/{one.path}", lineterm="", n=1)
     return [line[:WIDTH] for line in islice(lines, LINES)] or [f"{one.outcome}: {one.path}"]

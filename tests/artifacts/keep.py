@@ -17,7 +17,7 @@ REPLAYED = ("generated/*/recipe.yaml", "diffs/mutated/*/*/recipe.yaml")
 
 
 def keep(folder: Path, only: tuple[str, ...], *, jobs: int, replay: Path | None, renames: Renames) -> list[str]:
-    """Write the tree; returns the files that stand for exceptions."""
+    """Write the tree; return the files that stand for exceptions."""
     found = tasks(only, None if replay is None else texts(replay, renames))
     twice = [path for path, count in Counter(task.path for task in found).items() if count > 1]
     assert not twice, twice
@@ -29,7 +29,7 @@ def keep(folder: Path, only: tuple[str, ...], *, jobs: int, replay: Path | None,
 
 
 def texts(tree: Path, renames: Renames) -> dict[str, str]:
-    """The recipes of a tree in today's words, by the paths of their folders."""
+    """Return the recipes of a tree in today's words, by the paths of their folders."""
     files = sorted(file for pattern in REPLAYED for file in tree.glob(pattern))
     return {
         (path := file.parent.relative_to(tree).as_posix()): renames.text(file.read_text(encoding="utf-8"), f"{path}/recipe.yaml")
@@ -38,7 +38,7 @@ def texts(tree: Path, renames: Renames) -> dict[str, str]:
 
 
 def written(tree: Path, task: Task) -> list[str]:
-    """Write a folder; returns the files in it that stand for exceptions."""
+    """Write a folder; return the files in it that stand for exceptions."""
     target, raised = tree / task.path, []
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as empty, chdir(task.folder or empty):

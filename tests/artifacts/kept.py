@@ -30,23 +30,23 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def data(value: Any) -> str:
-    """JSON that can be read and compared line by line."""
+    """Return JSON that can be read and compared line by line."""
     return json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
 def rows(values: Iterable[Any]) -> str:
-    """JSON with a line for each value of a list."""
+    """Return JSON with a line for each value of a list."""
     return "[\n" + ",\n".join(json.dumps(value, ensure_ascii=False, default=str) for value in values) + "\n]\n"
 
 
 def diagnosed(found: Sequence[Diagnostic]) -> Artifacts:
-    """What is wrong, as data and as text."""
+    """Yield the diagnostics, as data and as text."""
     yield "diagnostics.json", lambda: as_json(found)
     yield "diagnostics.txt", lambda: report(found)
 
 
 def whole(recipe: composer.Recipe, levels: Sequence[Any] = LEVELS) -> Artifacts:
-    """All of a recipe but its numbers; of a wrong one, what is wrong."""
+    """Yield all artifacts of a recipe but its numbers; of a wrong one, what is wrong."""
     yield "recipe.yaml", lambda: recipe.source.text
     found = recipe.check()
     yield from diagnosed(found)
@@ -55,7 +55,7 @@ def whole(recipe: composer.Recipe, levels: Sequence[Any] = LEVELS) -> Artifacts:
 
 
 def of_sound(recipe: composer.Recipe, levels: Sequence[Any]) -> Artifacts:
-    """What a recipe without errors gives."""
+    """Yield what a recipe without errors gives."""
     yield "resolved.yaml", lambda: recipe.text
     yield "expanded.yaml", recipe.expand
     yield "model.py", recipe.export
@@ -71,7 +71,7 @@ def of_sound(recipe: composer.Recipe, levels: Sequence[Any]) -> Artifacts:
 
 
 def of_zoo(name: str) -> Artifacts:
-    """A recipe of the zoo: also its page, its files for print, and other ways to draw it."""
+    """Yield the artifacts of a recipe of the zoo: also its page, its files for print, and other ways to draw it."""
     recipe = composer.load(name)
     yield from whole(recipe)
     yield "page.html", lambda: recipe.draw().html()
@@ -85,7 +85,7 @@ def of_zoo(name: str) -> Artifacts:
 
 
 def types(recipe: composer.Recipe) -> dict[str, dict[str, str]]:
-    """What goes in and what comes out."""
+    """Return what goes in and what comes out."""
     root = recipe.program.root
     return {
         side: {name: str(type_) for name, type_ in ports.items()} for side, ports in (("in", root.inputs), ("out", root.outputs))
@@ -93,7 +93,7 @@ def types(recipe: composer.Recipe) -> dict[str, dict[str, str]]:
 
 
 def difference(before: composer.Recipe, after: composer.Recipe, *, drawn: bool = False, page: bool = False) -> Artifacts:
-    """What two models differ in."""
+    """Yield the artifacts of what two models differ in."""
     yield "difference.txt", lambda: str(before.diff(after))
     yield "difference.json", lambda: data(before.diff(after).to_json())
     if drawn:

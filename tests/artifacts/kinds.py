@@ -39,7 +39,7 @@ PLACES = re.compile(r":\d+:\d+|\^+|[-─]{2,}|[│├└|…]")
 
 
 def equal(before: str, after: str) -> Status:
-    """Lines of text."""
+    """Compare lines of text."""
     if before.splitlines() == after.splitlines():
         return "equal"
     ours, theirs = (sorted(PLACES.sub(" ", text).split()) for text in (before, after))
@@ -47,7 +47,7 @@ def equal(before: str, after: str) -> Status:
 
 
 def python(before: str, after: str) -> Status:
-    """Code that does the same."""
+    """Compare code by what it does."""
     try:
         ours, theirs = ast.parse(before), ast.parse(after)
     except SyntaxError:
@@ -59,7 +59,7 @@ def python(before: str, after: str) -> Status:
 
 
 def _undocumented(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings, those below attributes too."""
+    """Return the tree without docstrings, those below attributes too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [each for each in node.body if not _is_text(each)]
@@ -71,13 +71,13 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _comments(code: str) -> list[str]:
-    """Comments and docstrings, in order."""
+    """Return comments and docstrings, in order."""
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     return [token.string for token in tokens if token.type in (tokenize.COMMENT, tokenize.STRING)]
 
 
 def xml(before: str, after: str) -> Status:
-    """Elements with their attributes and texts, in order."""
+    """Compare elements with their attributes and texts, in order."""
     if ET.canonicalize(before) == ET.canonicalize(after):
         return "equal"
     ours, theirs = (sorted(_things(ET.fromstring(text))) for text in (before, after))
@@ -85,14 +85,14 @@ def xml(before: str, after: str) -> Status:
 
 
 def _things(root: ET.Element) -> Iterator[str]:
-    """What is in a picture, wherever it is there."""
+    """Yield what is in a picture, wherever it is there."""
     for element in root.iter():
         attributes = {name: value for name, value in element.attrib.items() if name not in GEOMETRY}
         yield f"{element.tag} {sorted(attributes.items())} {(element.text or '').strip()} {(element.tail or '').strip()}"
 
 
 def data(before: str, after: str) -> Status:
-    """JSON: numbers to the last bit, keys in any order."""
+    """Compare JSON: numbers to the last bit, keys in any order."""
     ours, theirs = json.loads(before), json.loads(after)
     if _plain(ours) == _plain(theirs):
         return "equal"
@@ -100,19 +100,19 @@ def data(before: str, after: str) -> Status:
 
 
 def _plain(value: Any) -> str:
-    """As text, in which 1, 1.0 and true are three things."""
+    """Return the value as text, in which 1, 1.0 and true are three things."""
     return json.dumps(value, sort_keys=True)
 
 
 def _unplaced(value: Any) -> Any:
-    """Diagnostics without places."""
+    """Return the diagnostics without places."""
     if isinstance(value, dict):
         return {name: _unplaced(inner) for name, inner in value.items() if name not in COLUMNS}
     return list(map(_unplaced, value)) if isinstance(value, list) else value
 
 
 def pixels(before: bytes, after: bytes) -> Status:
-    """Pictures of the same pixels."""
+    """Compare pictures by their pixels."""
     from PIL import Image
 
     ours, theirs = (Image.open(io.BytesIO(content)).convert("RGBA") for content in (before, after))
@@ -120,7 +120,7 @@ def pixels(before: bytes, after: bytes) -> Status:
 
 
 def binary(before: bytes, after: bytes) -> Status:
-    """Anything else."""
+    """Compare any other file."""
     return "equal" if before == after else "differs"
 
 

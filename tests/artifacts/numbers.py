@@ -20,19 +20,19 @@ STEPS = 3
 
 
 def of_zoo(name: str) -> Artifacts:
-    """A recipe of the zoo at a tiny size."""
+    """Yield the artifacts of a recipe of the zoo at a tiny size."""
     recipe = composer.load(name, overrides=TINY.get(name, {}))
     yield from of_recipe(recipe)
     yield "training.json", lambda: lines(trained(recipe))
 
 
 def of_text(text: str) -> Artifacts:
-    """A recipe that is tiny."""
+    """Return a recipe that is tiny."""
     return of_recipe(composer.load(text))
 
 
 def of_recipe(recipe: composer.Recipe) -> Artifacts:
-    """Where it starts, what it gives, and what it writes where it writes."""
+    """Return where the model starts, what it gives, and what it writes where it writes."""
     model = recipe.compile(seed=0).eval()
     yield "start.json", lambda: lines({name: digest(value) for name, value in model.state_dict().items()})
     yield "outputs.json", lambda: lines(outputs(moved(model)))
@@ -41,12 +41,12 @@ def of_recipe(recipe: composer.Recipe) -> Artifacts:
 
 
 def lines(values: Mapping[str, Any]) -> str:
-    """JSON with a line for each value."""
+    """Return JSON with a line for each value."""
     return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()) + "\n}\n"
 
 
 def digest(value: torch.Tensor) -> list[Any]:
-    """Its shape, a number to look at, and one that holds every bit."""
+    """Return its shape, a number to look at, and one that holds every bit."""
     value = value.detach().contiguous()
     bits = sha256(value.reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
     return [str(value.dtype), list(value.shape), value.double().mean().item() if value.numel() else 0.0, bits[:24]]
@@ -54,7 +54,7 @@ def digest(value: torch.Tensor) -> list[Any]:
 
 @torch.no_grad()
 def moved(model: composer.Model) -> composer.Model:
-    """The model with every parameter away from where it starts, so that none is zero or one."""
+    """Return the model with every parameter away from where it starts, so that none is zero or one."""
     fresh = model.recipe.compile(seed=0).eval()
     for number, parameter in enumerate(fresh.parameters()):
         parameter.add_(0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number)))
@@ -63,7 +63,7 @@ def moved(model: composer.Model) -> composer.Model:
 
 @torch.no_grad()
 def outputs(model: composer.Model) -> dict[str, Any]:
-    """Every output and loss, with and without optional inputs."""
+    """Return every output and loss, with and without optional inputs."""
     found = {}
     for number, lengths in enumerate(DRAWS):
         given = draw(model.program, lengths, seed=number, optional=number == 0)
@@ -75,7 +75,7 @@ def outputs(model: composer.Model) -> dict[str, Any]:
 
 
 def texts(model: composer.Model) -> dict[str, Any]:
-    """What it writes with a cache and without."""
+    """Return what a model writes with a cache and without."""
     own = TASKS[str(model.recipe.task)].text
     beside = {name: value for name, value in draw(model.program, DRAWS[0], optional=False).items() if name != own}
     request = Request(max_new_tokens=6)
@@ -86,7 +86,7 @@ def texts(model: composer.Model) -> dict[str, Any]:
 
 
 def trained(recipe: composer.Recipe) -> dict[str, Any]:
-    """The losses of some steps of training, and where they lead."""
+    """Return the losses of some steps of training, and where they lead."""
     model = recipe.compile(seed=0).train()
     batch = draw(model.program, DRAWS[0])
     batch |= targets(recipe.task, model, batch)
@@ -103,7 +103,7 @@ def trained(recipe: composer.Recipe) -> dict[str, Any]:
 
 
 def targets(task: str | None, model: composer.Model, batch: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What a task asks for that does not follow from the inputs: a small class each."""
+    """Return what a task asks for that does not follow from the inputs: a small class each."""
     if task is None or TASKS[task].text or not TASKS[task].targets:
         return {}
     with torch.no_grad():

@@ -30,7 +30,7 @@ class Words:
 
 
 def _bounded(word: str) -> str:
-    """What finds a word, but not within another."""
+    """Return what finds a word, but not within another."""
     start, end = r"(?<!\w)" * word[0].isalnum(), r"(?!\w)" * word[-1].isalnum()
     return f"{start}{re.escape(word)}{end}"
 
@@ -46,7 +46,7 @@ class Renames:
     paths: Mapping[str, str] | None = None
 
     def text(self, text: str, path: str) -> str:
-        """A text of a file of the earlier tree, in today's words."""
+        """Return a text of a file of the earlier tree, in today's words."""
         text = self.tokens(text)
         for pattern, new, where in self.texts:
             if fnmatch(path, where):
@@ -54,7 +54,7 @@ class Renames:
         return text
 
     def path(self, path: str) -> str:
-        """Where a file of the earlier tree is today."""
+        """Return where a file of the earlier tree is today."""
         for old, new in (self.paths or {}).items():
             if path == old or path.startswith(f"{old}/"):
                 return new + path.removeprefix(old)
@@ -62,7 +62,7 @@ class Renames:
 
 
 def load(path: Path | None) -> Renames:
-    """The renames of a file; none without one."""
+    """Return the renames of a file; none without one."""
     told = {} if path is None else json.loads(path.read_text(encoding="utf-8"))
     if unknown := told.keys() - {"tokens", "either", "texts", "paths"}:
         raise SystemExit(f"{path}: {', '.join(sorted(unknown))} is not known; tokens, either, texts and paths are")
@@ -71,6 +71,6 @@ def load(path: Path | None) -> Renames:
 
 
 def read(path: Path | None) -> dict[str, str]:
-    """A JSON file of texts by texts; nothing without one."""
+    """Return a JSON file of texts by texts; nothing without one."""
     found: dict[str, str] = {} if path is None else json.loads(path.read_text(encoding="utf-8"))
     return found

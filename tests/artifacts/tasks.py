@@ -116,25 +116,26 @@ class Task:
 
 
 def tasks(only: tuple[str, ...], texts: Mapping[str, str] | None = None) -> list[Task]:
-    """The tasks of some groups, or of folders in them; `texts` are the recipes, by the path of their folder, that are not to be
-    drawn again."""
+    """Return the tasks of some groups, or of folders in them; `texts` are the recipes, by the path of their folder, that are not
+    to be drawn again.
+    """
     groups = dict.fromkeys(folder.partition("/")[0] for folder in only)
     return [task for group in groups for task in GROUPS[group](texts) if within(task.path, only)]
 
 
 def within(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path leads into one of some folders."""
+    """Return whether a path leads into one of some folders."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def zoo(_: object) -> Iterator[Task]:
-    """Every recipe that comes with the package."""
+    """Yield every recipe that comes with the package."""
     for name in zoo_names():
         yield Task(f"zoo/{name}", kept.of_zoo, (name,))
 
 
 def pages(_: object) -> Iterator[Task]:
-    """Every recipe on a page but those of the errors, which are cases; on the page on the language also graphs alone."""
+    """Yield every recipe on a page but those of the errors, which are cases; on the page on the language also graphs alone."""
     for page in (page for page in PAGES if page.stem != "errors"):
         seen: Counter[str] = Counter()
         for number, example in enumerate(examples(page)):
@@ -146,7 +147,7 @@ def pages(_: object) -> Iterator[Task]:
 
 
 def of_example(page: Path, number: int) -> Artifacts:
-    """A recipe on a page, beside the files that stand above it and with the blocks of the page."""
+    """Return a recipe on a page, beside the files that stand above it and with the blocks of the page."""
     above = examples(page)[: number + 1]
     modules = []
     for example in above:
@@ -158,7 +159,7 @@ def of_example(page: Path, number: int) -> Artifacts:
 
 
 def case_tasks(_: object) -> Iterator[Task]:
-    """Every case of the case files."""
+    """Yield every case of the case files."""
     for file in case_files.FILES:
         seen: Counter[str] = Counter()
         for number, case in enumerate(cases(file)):
@@ -167,7 +168,7 @@ def case_tasks(_: object) -> Iterator[Task]:
 
 
 def of_case(file: Path, number: int) -> Artifacts:
-    """What is found in a case; of one that is only doubtful, all else too."""
+    """Yield what is found in a case; of one that is only doubtful, all else too."""
     case = list(cases(file))[number]
     yield "recipe.yaml", lambda: case.text
     found = diagnose(case)
@@ -177,7 +178,7 @@ def of_case(file: Path, number: int) -> Artifacts:
 
 
 def forms(_: object) -> Iterator[Task]:
-    """Architectures of well-known forms, and recipes that are wired at random."""
+    """Yield architectures of well-known forms, and recipes that are wired at random."""
     for path in FORMS:
         yield Task(f"forms/{path.stem}", of_text, (path.read_text(encoding="utf-8"),), path.parent)
     for name, write in {"ring": ring, "mixed": mixed}.items():
@@ -186,12 +187,12 @@ def forms(_: object) -> Iterator[Task]:
 
 
 def of_text(text: str, *levels: Any) -> Artifacts:
-    """A recipe that is nowhere but here."""
+    """Return a recipe that is nowhere but here."""
     return kept.whole(composer.load(text), *levels)
 
 
 def random_texts() -> dict[str, str]:
-    """The recipes of the conformance suite, by their folders."""
+    """Return the recipes of the conformance suite, by their folders."""
     whole = {f"generated/{seed:03}": generated(seed) for seed in range(COUNT)}
     library = standard()
     parts = blocks(library)
@@ -202,19 +203,19 @@ def random_texts() -> dict[str, str]:
 
 
 def replayed(texts: Mapping[str, str] | None, prefix: str, made: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
-    """The recipes below a folder: those of an earlier tree, or new ones."""
+    """Return the recipes below a folder: those of an earlier tree, or new ones."""
     return made() if texts is None else {path: text for path, text in texts.items() if path.startswith(prefix)}
 
 
 def generated_tasks(texts: Mapping[str, str] | None) -> Iterator[Task]:
-    """Recipes that are drawn at random: graphs, and each block alone in all its ways."""
+    """Yield the recipes that are drawn at random: graphs, and each block alone in all its ways."""
     for path, text in replayed(texts, "generated/", random_texts).items():
         levels = () if path.rpartition("/")[2].isdigit() else (("block",),)
         yield Task(path, of_text, (text, *levels))
 
 
 def number_tasks(texts: Mapping[str, str] | None) -> Iterator[Task]:
-    """What the zoo and the random recipes compute, of each block alone every third."""
+    """Yield what the zoo and the random recipes compute, of each block alone every third."""
     for name in zoo_names():
         yield Task(f"numbers/zoo/{name}", numbers.of_zoo, (name,))
     for number, (path, text) in enumerate(replayed(texts, "generated/", random_texts).items()):
@@ -224,13 +225,13 @@ def number_tasks(texts: Mapping[str, str] | None) -> Iterator[Task]:
 
 
 def mutated_texts() -> dict[str, str]:
-    """Recipes of the zoo with something changed, by their folders."""
+    """Return the recipes of the zoo with something changed, by their folders."""
     known = {name: list(mutations(composer.load(name).source.text))[::EVERY] for name in zoo_names()}
     return {f"diffs/mutated/{name}/{n:03}": text for name, found in known.items() for n, (_, text) in enumerate(found)}
 
 
 def diffs(texts: Mapping[str, str] | None) -> Iterator[Task]:
-    """Recipes beside others, beside themselves with a setting, and beside what mutations make of them."""
+    """Yield the recipes beside others, beside themselves with a setting, and beside what mutations make of them."""
     for pair, how in PAIRS.items():
         yield Task(f"diffs/{pair.replace(' ', '-')}", of_pair, (*pair.split(), how))
     for name, settings in SETTINGS.items():
@@ -240,12 +241,12 @@ def diffs(texts: Mapping[str, str] | None) -> Iterator[Task]:
 
 
 def of_pair(before: str, after: str, how: str) -> Artifacts:
-    """Two recipes of the zoo."""
+    """Yield the artifacts of two recipes of the zoo."""
     return kept.difference(composer.load(before), composer.load(after), drawn=how != "text", page=how == "page")
 
 
 def of_setting(name: str, settings: Mapping[str, Any]) -> Artifacts:
-    """A recipe of the zoo with a setting: what is wrong now, and what differs."""
+    """Yield the artifacts of a recipe of the zoo with a setting: what is wrong now, and what differs."""
     changed = composer.load(name, overrides=settings)
     yield from kept.diagnosed(changed.check())
     yield from kept.difference(composer.load(name), changed)
@@ -253,7 +254,7 @@ def of_setting(name: str, settings: Mapping[str, Any]) -> Artifacts:
 
 
 def of_mutation(name: str, text: str) -> Artifacts:
-    """A recipe of the zoo beside another text."""
+    """Yield the artifacts of a recipe of the zoo beside another text."""
     changed = composer.load(text)
     yield "recipe.yaml", lambda: text
     yield from kept.diagnosed(changed.check())
@@ -265,7 +266,7 @@ def of_mutation(name: str, text: str) -> Artifacts:
 
 
 def docs(_: object) -> Iterator[Task]:
-    """What commands print, a folder for each family."""
+    """Yield the outputs of commands, a folder for each family."""
     beside = case_files.FOLDER / "recipes"
     codes = sorted({case.code for file in case_files.FILES for case in cases(file)})
     yield Task("docs/help", printed, ({name: [name, "--help"] for name in COMMANDS},), beside)
@@ -277,27 +278,27 @@ def docs(_: object) -> Iterator[Task]:
 
 
 def _words(mask: str) -> list[str]:
-    """A mask with blanks is one word, what follows it are others."""
+    """Split the arguments of a command: a mask with blanks is one word, what follows it are others."""
     text, *options = mask.partition(" -")[0], *mask[len(mask.partition(" -")[0]) :].split()
     return [text, *options]
 
 
 def printed(commands: Mapping[str, list[str]]) -> Artifacts:
-    """What each command prints, and the code that it ends with."""
+    """Yield what each command prints, and the code that it ends with."""
     for name, words in commands.items():
         file = "_".join(name.split()).replace("/", "_").strip("-")
         yield f"{file}.txt", lambda words=words: said(words)
 
 
 def said(words: list[str]) -> str:
-    """What a command prints on either stream."""
+    """Return what a command prints on either stream."""
     codes: list[int] = []
     text = output(lambda: codes.append(main(words)))
     return f"{text}[exit {codes}]\n"
 
 
 def of_names() -> Artifacts:
-    """Lists of names, and the schema, in which nothing depends on the order."""
+    """Yield lists of names, and the schema, in which nothing depends on the order."""
     yield "blocks.json", lambda: data(list(standard()))
     yield "zoo.json", lambda: data(zoo_names())
     yield "commands.json", lambda: data(list(COMMANDS))

@@ -26,14 +26,14 @@ RENAMES = {
 
 
 def renames(folder: Path, told: Mapping[str, object]) -> Renames:
-    """As they are read from a file."""
+    """Return the renames as they are read from a file."""
     file = folder / "renames.json"
     file.write_text(json.dumps(told), encoding="utf-8")
     return load(file)
 
 
 def tree(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """A tree of some files."""
+    """Return a tree of some files."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
@@ -41,7 +41,7 @@ def tree(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def packed(x: int) -> str:
-    """A page with a picture in pieces."""
+    """Return a page with a picture in pieces."""
     data = {
         "words": ["<svg><rect", ' x="', '" y="', '"/></svg>'],
         "phrases": [[0, 1], [2], [3]],
@@ -52,7 +52,7 @@ def packed(x: int) -> str:
 
 
 def zipped(x: str) -> str:
-    """The same page with the picture as it is, in data that are compressed."""
+    """Return the same page with the picture as it is, in data that are compressed."""
     picture = f'<svg><rect x="{x}" y="2"/></svg>'
     data = {"views": {"block": {"picture": picture, "copied": "", "level": "block"}}}
     text = b64encode(gzip.compress(json.dumps(data).encode())).decode()
@@ -60,7 +60,7 @@ def zipped(x: str) -> str:
 
 
 def png(color: str, level: int) -> bytes:
-    """A picture of one color."""
+    """Return a picture of one color."""
     made = io.BytesIO()
     Image.new("RGB", (4, 4), color).save(made, "PNG", compress_level=level)
     return made.getvalue()

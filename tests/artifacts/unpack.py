@@ -15,8 +15,9 @@ ELEMENT = re.compile(r"<(style|script)([^>]*)>(.*?)</\1>|<svg\b.*?</svg>", re.DO
 
 
 def parts(page: str) -> dict[str, str]:
-    """A page by its parts: the markup, each style, script and picture that stands in it, the pictures that its data hold, and the
-    rest of the data as JSON."""
+    """Return a page by its parts: the markup, each style, script and picture that stands in it, the pictures that its data hold,
+    and the rest of the data as JSON.
+    """
     found: dict[str, str] = {}
 
     def take(match: re.Match[str]) -> str:
@@ -33,7 +34,7 @@ def parts(page: str) -> dict[str, str]:
 
 
 def opened(value: Any) -> Any:
-    """Data with everything in it read: JSON in a text, and what gzip and base64 made of either."""
+    """Return data with everything in it read: JSON in a text, and what gzip and base64 made of either."""
     if isinstance(value, str):
         text = value.strip()
         if text.startswith(GZIP):
@@ -45,7 +46,7 @@ def opened(value: Any) -> Any:
 
 
 def pictures(data: Any) -> dict[str, str]:
-    """Takes the pictures out of the data of a page, and gives each by where it stood."""
+    """Take the pictures out of the data of a page, and return each by where it stood."""
     phrases, things = ([data.pop(name, None) for name in ("phrases", "things")]) if isinstance(data, dict) else (None, None)
     if phrases is None or things is None:
         return dict(_written(data, "picture"))
@@ -58,7 +59,9 @@ def pictures(data: Any) -> dict[str, str]:
 
 
 def _together(rows: list[int], phrases: list[str], things: list[list[int]]) -> str:
-    """A picture: of each of its things the phrases and, between them, the points, in tenths from where the thing stands."""
+    """Return a picture: of each of its things the phrases and, between them, the points, in tenths from
+    where the thing stands.
+    """
     text = []
     for thing, *corner in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
         for at, part in enumerate(things[thing]):
@@ -67,7 +70,7 @@ def _together(rows: list[int], phrases: list[str], things: list[list[int]]) -> s
 
 
 def _written(data: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Every picture that stands in some data, whose place is left empty."""
+    """Yield every picture that stands in some data, whose place is left empty."""
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for name, value in items:
         if isinstance(value, str) and value.lstrip().startswith("<svg"):

@@ -28,7 +28,7 @@ from composer.graph.passes.roll_layers.roll_layers import folded
 
 
 def command(recipe: str) -> float:
-    """Of `arco draw`, the interpreter's own start with it."""
+    """Return the time of `arco draw`, the interpreter's own start included."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "bench_draw")}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -40,14 +40,14 @@ def command(recipe: str) -> float:
 
 
 def cpu(work: Callable[[], object]) -> float:
-    """Of one call."""
+    """Return the CPU time of one call."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def large(nodes: int = 1000) -> str:
-    """A recipe of so many nodes, wired at random."""
+    """Return a recipe of so many nodes, wired at random."""
     random, names, lines = Random(nodes), ["x"], []
     for number in range(nodes):
         name = f"n{number}"
@@ -61,7 +61,7 @@ def large(nodes: int = 1000) -> str:
 
 
 def main() -> None:
-    """Prints all of it."""
+    """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=15)
     runs = parser.parse_args().runs

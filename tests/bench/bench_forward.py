@@ -21,14 +21,14 @@ SIZES = {"n_layers": 12, "d_model": 32, "n_heads": 4, "vocab": 97, "context": 32
 
 
 def pair() -> tuple[composer.lower.Model, GPT2]:  # type: ignore[name-defined]  # a lazy attribute
-    """The generated model and the hand-written one, of the same sizes."""
+    """Return the generated model and the hand-written one, of the same sizes."""
     generated = composer.load("gpt2", overrides=SIZES).compile(seed=0)
     torch.manual_seed(0)
     return generated, GPT2(vocab=97, context=32, dim=32, layers=12, heads=4)
 
 
 def ratio(first: Callable[[], object], second: Callable[[], object], *, calls: int) -> tuple[float, float]:
-    """Median time of the first over that of the second, and the median of the pairwise ratios."""
+    """Return the median time of the first over that of the second, and the median of the pairwise ratios."""
     times: tuple[list[float], list[float]] = ([], [])
     for index in range(calls):
         for which in ((0, 1), (1, 0))[index % 2]:
@@ -40,7 +40,7 @@ def ratio(first: Callable[[], object], second: Callable[[], object], *, calls: i
 
 
 def work(model: torch.nn.Module, tokens: torch.Tensor, *, train: bool) -> Callable[[], object]:
-    """One forward, or a forward and a backward."""
+    """Return a function for one forward, or a forward and a backward."""
 
     def forward() -> object:
         with torch.inference_mode():

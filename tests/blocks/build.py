@@ -15,7 +15,9 @@ from blocks.masks.plans import kept, plan
 
 
 def plain(part: Part, **known: Any) -> Any:
-    """A part that is no node, as the object that runs: its fields as attributes, its own methods, what its holder knows."""
+    """Return a part that is no node, as the object that runs: its fields as attributes, its own methods,
+    what its holder knows.
+    """
     _use_real_torch()
     holder = type(part.kind or type(part).__name__, (), {**_methods(part), "cache": None})()
     for name, value in {**dict(part), **known}.items():
@@ -24,7 +26,7 @@ def plain(part: Part, **known: Any) -> Any:
 
 
 def module(part: Part, *, wired: Iterable[str] = (), requested_outputs: Iterable[str] = (), **sizes: Any) -> nn.Module:
-    """A part as the module that runs; `sizes` binds the axes of its ports."""
+    """Return a part as the module that runs; `sizes` binds the axes of its ports."""
     _use_real_torch()
     wired = frozenset(wired)
     part.check(sizes, wired)
@@ -85,7 +87,7 @@ class Attend(nn.Module):
         return self.block(**inputs, **ready)
 
     def start_session(self) -> None:
-        """From now on, keys, values and key positions stay for later calls."""
+        """Start a session: from now on, keys, values and key positions stay for later calls."""
         self.block.cache = Cache({name: _axis(text, "source") for name, text in self.block.cache_slots.items()})
         self.per_call["mask"].cache = Cache(dict.fromkeys(kept(self.plan), -1))
 
@@ -138,7 +140,7 @@ def _value(text: Any, scope: Mapping[str, Any]) -> Any:
 
 
 def _use_real_torch() -> None:
-    """What is traced must not import: the lazy modules of every block give way to the real ones."""
+    """Replace the lazy modules of every block by the real ones, since what is traced must not import."""
     real = {id(lazy.torch): torch, id(lazy.nn): nn, id(lazy.F): nn.functional}
     for name, loaded in list(sys.modules.items()):
         if name.startswith("blocks.") and name not in ("blocks.core", "blocks.core.lazy"):

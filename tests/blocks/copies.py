@@ -32,7 +32,7 @@ KINDS = {kind: part for kind, part in standard()._parts.items() if part.__module
 
 
 def swapped(kind: str) -> str:
-    """A name of the same letters, so that it is as wide in a picture: `linear` is `linera`."""
+    """Return a name of the same letters, so that it is as wide in a picture: `linear` is `linera`."""
     *_, run = [each for each in re.finditer(r"[a-z]+", kind) if len(set(each[0])) > 1]
     word = run[0]
     index = max(place for place in range(len(word) - 1) if word[place] != word[place + 1])
@@ -44,7 +44,7 @@ NAMES = {kind: swapped(kind) for kind in KINDS}
 
 
 def plain(text: str) -> str:
-    """A text in the originals' names, those of classes and files too; a kind may stand in it in words."""
+    """Return a text in the originals' names, those of classes and files too; a kind may stand in it in words."""
     return _words().sub(lambda found: _originals()[found[0]], re.sub(r"\bOwn(?=[A-Z])|\bown_", "", text))
 
 
@@ -64,8 +64,8 @@ def _words() -> re.Pattern[str]:
 
 
 def copied(module: ModuleType) -> str:
-    """A file of blocks with other names of its classes and kinds, which takes those of other files from their copies; families
-    are imported.
+    """Return a file of blocks with other names of its classes and kinds, which takes those of other files from their
+    copies; families are imported.
     """
     text = inspect.getsource(module)
     for kind, name in NAMES.items():
@@ -83,7 +83,7 @@ def copied(module: ModuleType) -> str:
 
 
 def _import(line: re.Match[str]) -> str:
-    """An import of a block as one of its copy; others stay."""
+    """Return an import of a block as one of its copy; others stay."""
     part = getattr(importlib.import_module(line[1]), line[2])
     return f"from {_file(line[1])} import Own{line[2]} as {line[2]}" if part in KINDS.values() else line[0]
 
@@ -93,7 +93,7 @@ def _file(module: str) -> str:
 
 
 def copies(folder: Path) -> list[type[Part]]:
-    """Every block in its copy."""
+    """Return every block in its copy."""
     modules = sorted({part.__module__ for part in KINDS.values()})
     for name in modules:
         (folder / f"{_file(name)}.py").write_text(copied(importlib.import_module(name)), encoding="utf-8")
@@ -105,7 +105,9 @@ def copies(folder: Path) -> list[type[Part]]:
 
 
 def renamed(text: str, seen: set[str] | None) -> str:
-    """A recipe in the copies' names; the kinds that stand in it are added to those that are `seen`. With None, in its own."""
+    """Return a recipe in the copies' names; the kinds that stand in it are added to those that are `seen`. With
+    None, in its own.
+    """
     recipe = yaml.load(text, Loader=yaml.BaseLoader)
     graphs = [recipe, *recipe.get("blocks", {}).values()]
     for one in graphs:

@@ -16,7 +16,7 @@ from blocks.core import Part, standard
 
 
 def build(part: Part, **sizes: Any) -> nn.Module:
-    """The module that a part describes; `sizes` binds the axes of its ports."""
+    """Return the module that a part describes; `sizes` binds the axes of its ports."""
     scope = scope_of(part, sizes)
     call = part.build(scope)
     if call is not None:
@@ -41,7 +41,7 @@ def build(part: Part, **sizes: Any) -> nn.Module:
 
 
 def scope_of(part: Part, sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Sizes and fields, derived defaults evaluated."""
+    """Return the sizes and fields, derived defaults evaluated."""
     scope = {**sizes, **{name: getattr(part, name) for name in type(part).model_fields}}
     for name, field in core.fields(type(part)).items():
         if field.derived and scope[name] is None:
@@ -50,12 +50,12 @@ def scope_of(part: Part, sizes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def weights_of(part: Part, scope: Mapping[str, Any]) -> core.Weights:
-    """What a part declares that it learns."""
+    """Return what a part declares that it learns."""
     return part.weights(scope, frozenset()) if callable(part.weights) else part.weights
 
 
 def run_graph(part: Part, x: torch.Tensor, body: nn.Module) -> torch.Tensor:
-    """What the `graph` of a block computes, node by node; every node but `body` is built anew."""
+    """Return what the `graph` of a block computes, node by node; every node but `body` is built anew."""
     scope = {**scope_of(part, {}), "none": None} | {word: word for word in ("pre", "post", "sandwich", "reordered")}
     values, above = {"input": x}, "input"
     for name, node in yaml.safe_load(part.graph).items():
@@ -95,5 +95,5 @@ def _parameter(weight: core.Tensor, scope: Mapping[str, Any]) -> nn.Parameter | 
 
 
 def _with_torch(forward: types.FunctionType) -> types.FunctionType:
-    """The function in this module, where `torch` and `F` are the real ones: what the compiler traces."""
+    """Return the function in this module, where `torch` and `F` are the real ones: what the compiler traces."""
     return types.FunctionType(forward.__code__, globals())

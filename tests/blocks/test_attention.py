@@ -45,7 +45,7 @@ def by_loops(
     softcap: float | None = None,
     sinks: Sequence[float] | None = None,
 ) -> torch.Tensor:
-    """Attention of q [B, T, H, D] over k, v [B, S, K, D], one score at a time: [B, T, H · Dv]."""
+    """Compute the attention of q [B, T, H, D] over k, v [B, S, K, D], one score at a time: [B, T, H · Dv]."""
     q, k, v, bias = (None if x is None else x.detach() for x in (q, k, v, bias))
     batch, time, heads, _ = q.shape
     y = torch.zeros(batch, time, heads, v.shape[-1], dtype=q.dtype)
@@ -66,7 +66,7 @@ def by_loops(
 
 
 def projected(block: nn.Module, x: torch.Tensor, memory: torch.Tensor | None = None) -> tuple[torch.Tensor, ...]:
-    """Queries, keys and values by head: [B, T, H, D] and [B, S, K, D]."""
+    """Return the queries, keys and values by head: [B, T, H, D] and [B, S, K, D]."""
     source = x if memory is None else memory
     q, k, v = block.q(x), block.k(source), block.v(source)
     return q.unflatten(-1, (block.heads, -1)), k.unflatten(-1, (block.kv_heads, -1)), v.unflatten(-1, (block.kv_heads, -1))
@@ -186,7 +186,7 @@ OURS = {"heads": 4, "kv_heads": 2, "head_dim": 8, "positions": Rotary(theta=100.
 
 
 def load(mine: nn.Module, theirs: nn.Module) -> None:
-    """The projections of a published attention, each with a bias where it has one."""
+    """Load the projections of a published attention, each with a bias where it has one."""
     for name, other in {"q": "q_proj", "k": "k_proj", "v": "v_proj", "out": "o_proj"}.items():
         getattr(mine, name).load_state_dict(getattr(theirs, other).state_dict())
 

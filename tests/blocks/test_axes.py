@@ -18,7 +18,7 @@ def seed():
 
 
 def x():
-    """A stream [B, T, D]."""
+    """Return a stream [B, T, D]."""
     return torch.randn(B, T, D)
 
 

@@ -102,7 +102,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> list[type[Part]]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Recipes by name."""
+    """Yield the recipes by name."""
     for kind, part in NODES.items():
         yield from ((f"{kind}-{seed}", alone(part, standard(), seed)) for seed in SEEDS)
     yield from ((f"model-{seed}", generated(seed)) for seed in MODELS)
@@ -129,7 +129,7 @@ def test_every_block_is_in_some_recipe() -> None:
 
 
 def loaded(text: str, own: list[type[Part]]) -> tuple[Recipe, Recipe]:
-    """A recipe of the copies, and the same of the originals."""
+    """Return a recipe of the copies, and the same of the originals."""
     return composer.load(renamed(text, set()), blocks=own), composer.load(renamed(text, None))
 
 

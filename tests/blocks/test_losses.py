@@ -26,7 +26,7 @@ def seed() -> None:
 
 
 def compiled(losses: str, **inputs: str) -> Model:
-    """A model of nothing but losses, in float64."""
+    """Return a model of nothing but losses, in float64."""
     declared = ", ".join(f'{name}: "{type_}"' for name, type_ in inputs.items())
     text = f"recipe: r\ninputs: {{{declared}}}\ngraph: {{y: {{type: identity}}}}\nlosses: {losses}\n"
     return composer.load(text).compile(seed=0).double()
@@ -196,7 +196,7 @@ losses:
 
 
 def moved(model: Model, loss: torch.Tensor) -> set[str]:
-    """The parameters to which a loss has a gradient."""
+    """Return the parameters to which a loss has a gradient."""
     gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True, retain_graph=True)
     names = [name for name, _ in model.named_parameters()]
     return {name for name, gradient in zip(names, gradients, strict=True) if gradient is not None and gradient.any()}

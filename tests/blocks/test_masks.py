@@ -42,7 +42,7 @@ EDGES = {
 
 @cache
 def by_the_book(count: int, b: int, seed: int) -> set[int]:
-    """Floyd's algorithm as in Bentley 1987, on a hash in unsigned 32-bit arithmetic."""
+    """Sample by Floyd's algorithm as in Bentley 1987, on a hash in unsigned 32-bit arithmetic."""
     if b + 1 <= count:
         return set(range(b + 1))
 
@@ -90,7 +90,7 @@ STATIC = ("full", *BY_POSITION)
 
 
 def view(mask: Mask, queries: int, keys: int, *, counted: bool = True, **edges: Any) -> Any:
-    """What attention over two sequences, or over one where they are equally long, would be given."""
+    """Return what attention over two sequences, or over one where they are equally long, would be given."""
     run = plain(plan(mask), counted=counted, grows=queries == keys)
     return run.prepare(torch.arange(queries), torch.arange(keys), **edges)
 
@@ -278,7 +278,7 @@ def test_the_structure_of_a_mask_decides_how_it_is_executed(mask: Mask, name: st
 
 
 def by_formula(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, allowed: torch.Tensor | None, scale: float) -> torch.Tensor:
-    """Attention by its formula; [B, H, T, D] and [B, K, S, D]; zeros where a query sees nothing."""
+    """Compute attention by its formula; [B, H, T, D] and [B, K, S, D]; zeros where a query sees nothing."""
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
     weights = (q @ k.mT * scale).exp()
     weights = weights if allowed is None else weights * allowed
@@ -286,7 +286,7 @@ def by_formula(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, allowed: torch
 
 
 def matches_formula(found: Any, allowed: torch.Tensor | None, queries: int, keys: int, batch: int = BATCH) -> None:
-    """Outputs and gradients of a view are those of the formula, with 4 query heads on 2 key heads, in float64."""
+    """Assert that the outputs and gradients of a view are those of the formula, with 4 query heads on 2 key heads, in float64."""
     torch.manual_seed(0)
     q, k, v = (
         torch.randn(batch, heads, length, width, dtype=torch.float64, requires_grad=True)

@@ -37,7 +37,7 @@ def _nothing_compiled_before() -> None:
 
 
 def mixture(router: str, expert: str = "gated_ffn", shared: str = "none") -> Any:
-    """A recipe of one mixture as a float64 module, all that can be read of it wired out."""
+    """Return a recipe of one mixture as a float64 module, all that can be read of it wired out."""
     text = f"recipe: one\ninputs:\n  x: float[batch, time, {D}]\ngraph:\n  moe: {{type: moe, experts: {E}, "
     text += f"expert: {EXPERTS[expert]}, router: {ROUTERS[router]}, shared: {shared}}}\n"
     text += "outputs: {y: moe, load_balancing: moe.load_balancing, router_z: moe.router_z, load: moe.load}\n"
@@ -49,7 +49,7 @@ def positions(batch: int = B, time: int = T, seed: int = 1) -> torch.Tensor:
 
 
 def visits(router: str, logits: torch.Tensor) -> dict[tuple[int, int], list[tuple[int, float]]]:
-    """Which experts each position visits and with which weights, by loops over logits [B, T, E]."""
+    """Return which experts each position visits and with which weights, by loops over logits [B, T, E]."""
     found: dict[tuple[int, int], list[tuple[int, Any]]] = {(b, t): [] for b in range(B) for t in range(T)}
     for b in range(B):
         taken = [0] * E
@@ -79,7 +79,7 @@ def visits(router: str, logits: torch.Tensor) -> dict[tuple[int, int], list[tupl
 
 
 def by_loop(router: str, expert: str, p: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    """Position after position, visit after visit."""
+    """Compute the mixture position after position, visit after visit."""
 
     def linear(name: str, e: int, v: torch.Tensor) -> torch.Tensor:
         bias = p.get(f"expert.{name}.bias")

@@ -79,7 +79,7 @@ SETTINGS = {
 
 
 def loaded(folder: Path, name: str, text: str) -> ModuleType:
-    """A module of one's own."""
+    """Return a module of one's own."""
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
@@ -95,7 +95,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> list[type[Part]]:
 
 
 def owned(text: str) -> str:
-    """An expression in the copies' names."""
+    """Return an expression in the copies' names."""
     return re.sub(rf"\b({'|'.join(KINDS)})\b", lambda found: NAMES[found[0]], text)
 
 

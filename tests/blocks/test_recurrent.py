@@ -17,7 +17,7 @@ SHAPES = [{}, {"layers": 2}, {"bidirectional": True}, {"layers": 3, "bidirection
 
 
 def layer(kind: str, *, states: bool = True, **fields: Any) -> Any:
-    """A recipe of one layer as a float64 module, with its states wired in and out."""
+    """Return a recipe of one layer as a float64 module, with its states wired in and out."""
     count = fields.get("layers", 1) * (2 if fields.get("bidirectional") else 1)
     names = ["h", "c"] if kind == "lstm" else ["h"]
     written = "".join(f", {name}: {str(value).lower()}" for name, value in fields.items())
@@ -30,7 +30,7 @@ def layer(kind: str, *, states: bool = True, **fields: Any) -> Any:
 
 
 def given(kind: str, count: int) -> list[torch.Tensor]:
-    """An input and states, [B, T, D] and [B, layers · directions, H]."""
+    """Return an input and states, [B, T, D] and [B, layers · directions, H]."""
     generator = torch.Generator().manual_seed(1)
     shapes = [(B, T, D), *[(B, count, H)] * (2 if kind == "lstm" else 1)]
     return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
@@ -64,7 +64,7 @@ def test_relu_is_the_curve_of_torch() -> None:
 
 
 def by_formula(kind: str, p: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    """The cells of one layer with one bias, written out; states start at zero."""
+    """Return the cells of one layer with one bias, written out; states start at zero."""
     h = c = x.new_zeros(B, H)
     rows = []
     for t in range(x.shape[1]):

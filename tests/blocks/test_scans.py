@@ -25,7 +25,7 @@ def states_of(kind: str) -> list[str]:
 
 
 def cell(kind: str, *, biases: str = "two", states: bool = True) -> Any:
-    """A recipe of one cell as a float64 module, with its states wired in and out."""
+    """Return a recipe of one cell as a float64 module, with its states wired in and out."""
     names = states_of(kind)
     inputs = "".join(f"  {name}: float[batch, {H}]\n" for name in names) if states else ""
     wires = "".join(f", {name}: {name}" for name in names) if states else ""
@@ -123,7 +123,7 @@ outputs:
 
 
 def selective(model: Any, tokens: torch.Tensor) -> torch.Tensor:
-    """The same as a plain loop: `h = exp(Δ A) h + Δ B x`, `y = C h + D x`, with A = -1, -2, -3 and Δ, B and C made of x."""
+    """Compute it in a plain loop: `h = exp(Δ A) h + Δ B x`, `y = C h + D x`, with A = -1, -2, -3 and Δ, B and C made of x."""
     p = dict(model.named_parameters())
     x = p["embed.weight"][tokens]
     step = torch.log1p(torch.exp(x @ p["delta.weight"].T + p["delta.bias"]))

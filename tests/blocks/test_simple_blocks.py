@@ -41,7 +41,7 @@ def seed():
 
 
 def randomize(module):
-    """Weights that are neither zero nor one, so that one that is not used shows."""
+    """Set weights that are neither zero nor one, so that one that is not used shows."""
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.normal_(0.5, 1.0)
@@ -49,12 +49,12 @@ def randomize(module):
 
 
 def x():
-    """A stream [B, T, D]."""
+    """Return a stream [B, T, D]."""
     return torch.randn(B, T, D)
 
 
 def gpt_oss_gate(gate):
-    """The activation inside GPT-OSS's experts: the half that is gated is 0, to which they add 1."""
+    """Return the activation inside GPT-OSS's experts: the half that is gated is 0, to which they add 1."""
     half = torch.stack((gate, torch.zeros_like(gate)), dim=-1).flatten(-2)
     return GptOssExperts._apply_gate(SimpleNamespace(alpha=1.702, limit=7.0), half)
 
@@ -307,7 +307,7 @@ NORM = LayerNorm(affine=False)
 
 
 def normed(stream):
-    """Layer normalization, by its definition."""
+    """Return the layer normalization, by its definition."""
     return (stream - stream.mean(-1, keepdim=True)) / (stream.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
 
 

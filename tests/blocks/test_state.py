@@ -25,7 +25,7 @@ def seed() -> None:
 
 
 def compiled(graph: str, outputs: str = "y", **inputs: str) -> Model:
-    """A model of one graph."""
+    """Return a model of one graph."""
     declared = ", ".join(f'{name}: "{type_}"' for name, type_ in inputs.items())
     text = f"recipe: r\ninputs: {{{declared}}}\ngraph:\n{graph}outputs: {{y: {outputs}}}\n"
     return composer.load(text).compile(seed=0)

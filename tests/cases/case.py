@@ -55,7 +55,7 @@ class Case:
 
 
 def cases(file: Path) -> Iterator[Case]:
-    """The cases of a file: each a recipe with the text below it, in the section of its code."""
+    """Yield the cases of a file: each a recipe with the text below it, in the section of its code."""
     lines = file.read_text(encoding="utf-8").splitlines()
     titles = [number for number, line in enumerate(lines, 1) if line.startswith("## ")]
     settings: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def _paragraph(lines: list[str]) -> str:
 
 @cache
 def diagnose(case: Case) -> list[Diagnostic]:
-    """What is found, what a recipe extends lying in `recipes`.
+    """Return what is found, what a recipe extends lying in `recipes`.
 
     Where the fence says `build` or `weights`, or a `config.json` stands above, by what comes after a check without errors.
     """
@@ -116,7 +116,7 @@ def diagnose(case: Case) -> list[Diagnostic]:
 
 
 def shown(diagnostic: Diagnostic) -> str:
-    """`6:5-9 error[unknown-node] there is no node called …`, the hint on a line below."""
+    """Return `6:5-9 error[unknown-node] there is no node called …`, the hint on a line below."""
     line = f"{_place(diagnostic.span)} {diagnostic.severity}[{diagnostic.code}] {diagnostic.message}\n"
     return line + (f"  = {diagnostic.hint}\n" if diagnostic.hint else "")
 

@@ -21,7 +21,7 @@ from being built; `warning[…]` does not. The layout of a report is described i
 
 
 def page() -> str:
-    """The page: for each code what it means, an example and what is said of it."""
+    """Return the page: for each code what it means, an example and what is said of it."""
     first: dict[str, Case] = {}
     for case in (case for file in FILES for case in cases(file)):
         first.setdefault(case.code, case)
@@ -38,7 +38,7 @@ def _section(case: Case) -> str:
 
 
 def renewed(file: Path) -> str:
-    """A case file with the diagnostics that come now."""
+    """Return a case file with the diagnostics that come now."""
     lines, moved = file.read_text(encoding="utf-8").splitlines(), 0
     for case in cases(file):
         start, old = case.expected.line + moved, len(case.expected.text.splitlines())

@@ -95,7 +95,7 @@ def test_examples_run(name: str, command: str, arco: Arco, tmp_path: Path, monke
 
 
 def shortened(name: str, words: list[str]) -> list[str]:
-    """What makes a long example short."""
+    """Return what makes a long example short."""
     match name:
         case "train":
             return ["--steps", "4", "--device", "cpu"] if "--resume" in words else [*QUICK, *TINY]
@@ -107,7 +107,7 @@ def shortened(name: str, words: list[str]) -> list[str]:
 
 
 def prepare(folder: Path, name: str, words: list[str], arco: Arco, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files that the examples name, and a run folder where one is read."""
+    """Write the files that the examples name, and a run folder where one is read."""
     (folder / "input.txt").write_text("To be, or not to be: that is the question. HAMLET\n" * 60, encoding="utf-8")
     for page, file in ((ROOT / "README.md", "small.yaml"), (ROOT / "docs" / "getting-started.md", "config.json")):
         text = next(example.text for example in examples(page) if example.option("file") == file)

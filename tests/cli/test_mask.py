@@ -12,7 +12,7 @@ from tests.cli.conftest import Arco
 
 
 def rows(text: str) -> list[str]:
-    """The signs of each query's row, without the numbers at the margin and what stands above and below."""
+    """Return the signs of each query's row, without the numbers at the margin and what stands above and below."""
     return [line.split("  ")[-1].replace(" ", "") for line in text.splitlines() if "█" in line or "·" in line]
 
 

@@ -90,7 +90,7 @@ def validator() -> Draft202012Validator:
 
 
 def plain(text: str) -> Any:
-    """A recipe as an editor reads it; None where it is no YAML."""
+    """Return a recipe as an editor reads it; None where it is no YAML."""
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:

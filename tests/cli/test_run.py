@@ -166,7 +166,9 @@ def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatc
 
 
 def surprise(seen: str, held_out: str) -> float:
-    """Witten and Bell's estimate of order one, character by character: what is unseen shares the weight of the novel ones."""
+    """Return Witten and Bell's estimate of order one, character by character: what is unseen shares the
+    weight of the novel ones.
+    """
     counts, alphabet = Counter(seen), len(set(seen + held_out))
     total, kinds = len(seen), len(counts)
     chances = [(counts[character] + kinds / alphabet) / (total + kinds) for character in held_out]

@@ -76,13 +76,13 @@ MORE_CASES = [f"more {n}" for n in range(2 * CHUNKS)]
 
 
 def each_of(cases: Sequence[str]) -> pytest.MarkDecorator:
-    """A test for each of some cases, and in the exhaustive tests for each chunk of further generated recipes."""
+    """Return a test for each of some cases, and in the exhaustive tests for each chunk of further generated recipes."""
     more = [pytest.param(case, marks=pytest.mark.exhaustive) for case in MORE_CASES]
     return pytest.mark.parametrize("case", [*cases, *more])
 
 
 def recipes(case: str) -> list[composer.Recipe]:
-    """The recipes of a case."""
+    """Return the recipes of a case."""
     kind, _, name = case.partition(" ")
     match kind:
         case "zoo":
@@ -97,8 +97,8 @@ def recipes(case: str) -> list[composer.Recipe]:
 
 @cache
 def models(case: str) -> tuple[Model, ...]:
-    """The compiled models of a case, every parameter moved from where it starts, so that none is zero or one. All tests are
-    given the same ones, so none may change them.
+    """Return the compiled models of a case, every parameter moved from where it starts, so that none is zero or one. All tests
+    are given the same ones, so none may change them.
     """
     made = []
     for recipe in recipes(case):
@@ -112,5 +112,5 @@ def models(case: str) -> tuple[Model, ...]:
 
 
 def language_models(case: str) -> list[Model]:
-    """Those that continue a text."""
+    """Return the models that continue a text."""
     return [model for model in models(case) if model.remembers is not None]

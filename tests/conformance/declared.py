@@ -63,8 +63,8 @@ class Declared:
         """The inputs that masks have read so far."""
 
     def use(self, part: type[Part], depth: int = 0, *, surely: str = "") -> dict[str, Any]:
-        """A block with some of its fields: all that it needs, the one that is asked for, and others by chance. What is asked for
-        may say in which way: `norm none`, `body graph`.
+        """Return a block with some of its fields: all that it needs, the one that is asked for, and others by chance. What is
+        asked for may say in which way: `norm none`, `body graph`.
         """
         written = {"type": part.kind}
         asked, _, way = surely.partition(" ")
@@ -76,11 +76,11 @@ class Declared:
         return written
 
     def sees(self, field: Field) -> bool:
-        """Whether a field must be written for the model to be causal."""
+        """Return whether a field must be written for the model to be causal."""
         return self.causal and isinstance(field.form, SlotOf) and field.form.family is Mask
 
     def value(self, field: Field, part: type[Part], depth: int = 0, way: str = "") -> Any:
-        """Something for a field; None where nothing can be drawn, such as text."""
+        """Return something for a field; None where nothing can be drawn, such as text."""
         if way == "none":
             return "none"
         if way in ("part", "graph") and isinstance(field.form, SlotOf):
@@ -118,7 +118,7 @@ class Declared:
         return None
 
     def slot(self, family: type[Part], depth: int, way: str = "") -> Any:
-        """A part of a family by its name, with its fields, or as a graph of several."""
+        """Return a part of a family by its name, with its fields, or as a graph of several."""
         known = self.library.of(family)
         simple = [kind for kind, part in known.items() if not is_node(part) or single(part)]
         if not simple:
@@ -130,7 +130,7 @@ class Declared:
         return part.kind if not required and self.random.random() < 0.5 else self.use(part, depth + 1)
 
     def mask(self) -> str:
-        """A mask that leaves a choice between keys, and hides the future where the model is causal."""
+        """Return a mask that leaves a choice between keys, and hides the future where the model is causal."""
         while True:
             read = set(self.read)
             text = f"causal and {self.operand(1)}" if self.causal else self.expression(2)
@@ -165,7 +165,7 @@ class Declared:
 
 @cache
 def leaves_a_choice(text: str) -> bool:
-    """Whether most queries see more than one key, with what its edges carry and without."""
+    """Return whether most queries see more than one key, with what its edges carry and without."""
     graph = {"block": {"type": "attention", "heads": "1", "mask": text}}
     recipe = composer.load(write({"recipe": "mask", "inputs": {"x": "float[batch, time, 2]", **INPUTS}, "graph": graph}))
     mask = recipe.program.root["block"].part.mask  # type: ignore[union-attr]  # an attention
@@ -180,22 +180,22 @@ def leaves_a_choice(text: str) -> bool:
 
 
 def example(name: str, q: int, k: int) -> Pair:
-    """What an edge might carry at a query and at a key."""
+    """Return what an edge might carry at a query and at a key."""
     pairs = (q * k % 4 != 1, q * k % 4 != 1)
     values = {"valid": (q % 4 != 0, k % 4 != 0), "documents": (q // 3, k // 3), "length": (2, 2), "pairs": pairs}
     return Pair(*next(value for edge, value in values.items() if edge in name))
 
 
 def single(part: type[Part]) -> bool:
-    """Whether a part has one stream coming in and one going out."""
+    """Return whether a part has one stream coming in and one going out."""
     marks = ports(part)
     first = next(iter(marks), "")
     return marks.get(first) == "" and list(marks.values()).count("") == 1 and part.inputs[first].startswith("float")
 
 
 def alone(part: type[Part], library: Library, seed: int, *, causal: bool = False) -> str:
-    """A recipe of this one block, drawn until the composer accepts it; the seed also counts through its fields, its optional
-    ports and its optional outputs.
+    """Return a recipe of this one block, drawn until the composer accepts it; the seed also counts through its fields, its
+    optional ports and its optional outputs.
     """
     random = Random(f"{part.kind} {seed}")
     for _ in range(TRIES):
@@ -206,12 +206,12 @@ def alone(part: type[Part], library: Library, seed: int, *, causal: bool = False
 
 
 def draws(part: type[Part]) -> int:
-    """How many seeds it takes until everything that is declared has been written."""
+    """Return how many seeds it takes until everything that is declared has been written."""
     return 2 * max(3, *map(len, _choices(part)))  # twice, since a field may be written in several ways
 
 
 def _choices(part: type[Part]) -> tuple[list[str], list[str], list[str]]:
-    """The fields, each in every way that means something else, and the ports and outputs that may be left out."""
+    """Return the fields, each in every way that means something else, and the ports and outputs that may be left out."""
     optional = [port for port, mark in ports(part).items() if mark == "?"]
     ways = [[way.partition(".")[2] for way in of_field(part.kind, name, field)] or [name] for name, field in fields(part).items()]
     return [way for each in ways for way in each], optional, [name[:-1] for name in part.outputs if name.endswith("?")]
@@ -256,5 +256,5 @@ def _text(expression: Any) -> str:
 
 
 def blocks(library: Library) -> Mapping[str, type[Part]]:
-    """Every part of a library that can be a node."""
+    """Return every part of a library that can be a node."""
     return {kind: part for kind, part in library._parts.items() if is_node(part)}

@@ -55,7 +55,7 @@ HARMFUL = frozenset({"norm", "x", "self", "input_", "del", "values", "forward"})
 
 
 def wanted(library: Library) -> frozenset[str]:
-    """All that the suite must have run: what the library declares, and the language."""
+    """Return all that the suite must have run: what the library declares, and the language."""
     found: set[str] = set(LANGUAGE)
     for kind in library:
         part = library[kind]
@@ -69,7 +69,7 @@ def wanted(library: Library) -> frozenset[str]:
 
 
 def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
-    """The ways in which a field can be written, where they mean different things."""
+    """Yield the ways in which a field can be written, where they mean different things."""
     match field.form:
         case SlotOf(family=family) if family is not Mask:
             yield f"slot:{kind}.{name} part"
@@ -84,7 +84,7 @@ def of_field(kind: str, name: str, field: Field) -> Iterator[str]:
 
 
 def features(written: composer.Recipe) -> set[str]:
-    """All that a sound recipe makes use of."""
+    """Return all that a sound recipe makes use of."""
     program = written.program.program
     text = written.source.text
     found = {*_of_text(program.recipe), *_of_graph(program), *_of_program(program), *_of_scans(written.program)}
@@ -92,7 +92,7 @@ def features(written: composer.Recipe) -> set[str]:
 
 
 def below(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Every object of a tree, each once."""
+    """Yield every object of a tree, each once."""
     seen = set() if seen is None else seen
     if isinstance(value, tuple):
         for item in value:
@@ -138,7 +138,7 @@ def _of_text(parsed: recipe.ParsedRecipe) -> Iterator[str]:
 
 
 def _of_definition(definition: recipe.Definition) -> Iterator[str]:
-    """A block that the recipe defines."""
+    """Yield a block that the recipe defines."""
     kinds = {"int": "number", "block": "slot", "mask": "mask"}
     yield from (f"block:{kinds[param.type]}" for param in definition.params if param.type in kinds)
     yield from ["block:optional port"] * any(item.optional for item in definition.inputs)
@@ -157,7 +157,7 @@ def _of_loss(loss: recipe.LossDecl, optional: set[str]) -> Iterator[str]:
 
 
 def _of_value(value: Any) -> Iterator[str]:
-    """What one piece of text says."""
+    """Yield what one piece of text says."""
     match value:
         case recipe.NodeDecl(name=name):
             yield from ["values:harmful name"] * (name in HARMFUL)
@@ -184,7 +184,7 @@ def _of_value(value: Any) -> Iterator[str]:
 
 
 def _of_entry(slot: str, value: recipe.WrittenValue | None) -> Iterator[str]:
-    """How a field is filled."""
+    """Yield how a field is filled."""
     match value:
         case recipe.SlotValue(what=recipe.GroupDecl()):
             yield f"{slot} graph"
@@ -221,7 +221,7 @@ def _of_edges(edges: tuple[recipe.EdgeDecl, ...]) -> Iterator[str]:
 
 
 def which(argument: Expression | Slice) -> str:
-    """What the brackets of a reference choose."""
+    """Return what the brackets of a reference choose."""
     match argument:
         case Slice(start=None, stop=None):
             return "pass:all"
@@ -249,7 +249,7 @@ def _of_tie(tie: Any) -> Iterator[str]:
 
 
 def _of_region(region: recipe.GroupDecl | recipe.RepeatDecl | recipe.ScanDecl) -> Iterator[str]:
-    """A graph in a graph."""
+    """Yield a graph in a graph."""
     inner = [node.what for node in region.body.nodes]
     if isinstance(region, recipe.GroupDecl):
         yield "node:group"
@@ -280,7 +280,7 @@ def _of_region(region: recipe.GroupDecl | recipe.RepeatDecl | recipe.ScanDecl) -
 
 
 def _of_nodes(body: recipe.GraphBody, around: set[str]) -> Iterator[str]:
-    """What depends on where a node stands: references and ties that leave their graph."""
+    """Yield what depends on where a node stands: references and ties that leave their graph."""
     here = {node.name for node in body.nodes}
     for node in body.nodes:
         match node.what:
@@ -302,7 +302,7 @@ def _of_nodes(body: recipe.GraphBody, around: set[str]) -> Iterator[str]:
 
 
 def slot(value: Any) -> bool:
-    """Whether a field is a slot."""
+    """Return whether a field is a slot."""
     return isinstance(value, recipe.SlotValue)
 
 
@@ -357,7 +357,7 @@ def _of_states(graph: ir.Graph, root: ir.Graph) -> Iterator[str]:
 
 
 def _of_program(program: ir.Program) -> Iterator[str]:
-    """What the values come to."""
+    """Yield what the values come to."""
     for item in below(program.recipe.body):
         if isinstance(item, recipe.NodeOptions) and item.when is not None:
             yield "when:kept"
@@ -367,7 +367,7 @@ def _of_program(program: ir.Program) -> Iterator[str]:
 
 
 def _of_scans(program: TypedProgram) -> Iterator[str]:
-    """How values go from step to step."""
+    """Yield how values go from step to step."""
     for scan in below(program.root):
         if isinstance(scan, TypedScan):
             outputs = [name for name, _ in scan.graph.graph.outputs]
@@ -386,7 +386,7 @@ def _of_scans(program: TypedProgram) -> Iterator[str]:
 
 
 def covering(texts: list[str]) -> list[str]:
-    """Some of the recipes, with all the features that all of them have: each time the one that adds most."""
+    """Return some of the recipes, with all the features that all of them have: each time the one that adds most."""
     have = {text: features(composer.load(text)) for text in texts}
     missing, chosen = set().union(*have.values()), []
     while missing:

@@ -86,14 +86,14 @@ class Draft:
         self.others = 0
 
     def name(self) -> str:
-        """A name that no node has: every other one a harmful one."""
+        """Return a name that no node has: every other one a harmful one."""
         if self.unused and self.random.random() < 0.5:
             return self.unused.pop()
         self.others += 1
         return f"n{self.others}"
 
     def reserve(self, name: str) -> None:
-        """No node is called so from now on."""
+        """Reserve a name, which no node has from now on."""
         if name not in self.unused and name in HARMFUL:
             raise Unfit(f"a node is called {name}")
         self.unused = [other for other in self.unused if other != name]
@@ -107,19 +107,19 @@ class Draft:
         return next(reversed(self.graph))
 
     def add(self, node: Any) -> str:
-        """The stream's next node."""
+        """Return the stream's next node."""
         name = self.name()
         self.graph[name] = node
         return name
 
     def body(self, *nodes: Any) -> Graph:
-        """A graph of its own."""
+        """Return a graph of its own."""
         return {self.name(): node for node in nodes}
 
     # -- nodes
 
     def block(self, kind: str) -> Any:
-        """A block whose output is of the type of its stream, drawn until the composer accepts it."""
+        """Return a block whose output is of the type of its stream, drawn until the composer accepts it."""
         for _ in range(TRIES):
             node = self.declared.use(self.library[kind])
             if self.fits(node):
@@ -127,7 +127,7 @@ class Draft:
         raise Unfit(f"nothing that was drawn for {kind} keeps a stream of width {self.width}")
 
     def fits(self, node: Any) -> bool:
-        """Whether a node, alone on the stream, is accepted and keeps its type."""
+        """Return whether a node, alone on the stream, is accepted and keeps its type."""
         text = write(
             {
                 "recipe": "fits",
@@ -142,7 +142,7 @@ class Draft:
         return root.inputs["x"].sizes == root["node"].outputs[next(iter(root["node"].outputs))].sizes  # type: ignore[union-attr]  # one value
 
     def attention(self, **fields: Any) -> Any:
-        """An attention whose heads fit the stream; `fields` win."""
+        """Return an attention whose heads fit the stream; `fields` win."""
         heads = self.pick(2, 4)
         return {"type": "attention", "heads": str(heads), "mask": self.declared.mask(), **fields}
 
@@ -152,7 +152,7 @@ class Draft:
         )
 
     def feed_mapping(self) -> dict[str, Any]:
-        """A feed-forward layer to which keys can be added."""
+        """Return a feed-forward layer to which keys can be added."""
         return {"type": "ffn", "hidden": self.pick("6", "2 * dim"), "bias": self.pick("true", "false")}
 
     def residual(self, body: Any, **fields: Any) -> Any:
@@ -180,7 +180,9 @@ class Draft:
 
 @cache
 def scenarios() -> dict[str, Callable[[Draft], None]]:
-    """What is written in turn: each block of the library that a stream flows through, and all that the language can say."""
+    """Return what is written in turn: each block of the library that a stream flows through, and all
+    that the language can say.
+    """
     from tests.conformance import scenarios as written
 
     def stage(kind: str) -> Callable[[Draft], None]:
@@ -200,7 +202,7 @@ GENERATED_WRONG = frozenset({"dead-node", "rejected", "indivisible", "type-misma
 
 @cache
 def generated(seed: int) -> str:
-    """The recipe of a number: drawn again where its scenarios do not go together."""
+    """Return the recipe of a number: drawn again where its scenarios do not go together."""
     known = list(scenarios().values())
     turn, first = divmod(seed, len(known))
     for attempt in range(TRIES):

@@ -22,7 +22,7 @@ POSITIONS = ("positions_given", "columns")
 def draw(
     typed: TypedProgram, lengths: Mapping[str, int], *, seed: int = 0, optional: bool = True, dtype: torch.dtype = torch.float32
 ) -> dict[str, torch.Tensor]:
-    """A value for every input, by name; without the optional ones where `optional` is false."""
+    """Return a value for every input, by name; without the optional ones where `optional` is false."""
     generator = torch.Generator().manual_seed(seed)
     given: dict[str, torch.Tensor] = {}
     for name, type_ in typed.inputs.items():
@@ -45,21 +45,21 @@ def draw(
 
 
 def length(size: object, lengths: Mapping[str, int]) -> int:
-    """The length of an axis; one that has none drawn is 3 long."""
+    """Return the length of an axis; one that has none drawn is 3 long."""
     assert isinstance(size, int) or hasattr(size, "terms")
     known = {**dict.fromkeys(names(size), 3), **lengths}  # type: ignore[arg-type]  # a size
     return substitute(size, known)  # type: ignore[arg-type]  # a size
 
 
 def largest(typed: TypedProgram) -> int:
-    """The smallest number that every table of the model has a row for, and every loss a class."""
+    """Return the smallest number that every table of the model has a row for, and every loss a class."""
     rows = [block.part.vocab for block in blocks(typed.root) if block.part.kind == "embedding"]  # type: ignore[attr-defined]  # embedding's field
     classes = [block.inputs["input"][0].sizes[-1] for block in blocks(typed.root) if block.part.kind == "cross_entropy"]  # type: ignore[index, union-attr]  # scores
     return min([*rows, *classes], default=5)
 
 
 def blocks(graph: TypedGraph) -> list[TypedBlock]:
-    """Every block of a graph, at any depth."""
+    """Return every block of a graph, at any depth."""
     found: list[TypedBlock] = []
     for node in graph.nodes:
         found += _below(node)
@@ -77,15 +77,15 @@ def _below(node: TypedNode) -> list[TypedBlock]:
 
 
 def shape_of(type_: TensorType, lengths: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape that an inferred type promises."""
+    """Return the shape that an inferred type promises."""
     return tuple(length(size, lengths) for size in type_.sizes)
 
 
 def placed(model: Model, device: str) -> Model:
-    """The model on a device: a copy, unless it is there already."""
+    """Return the model on a device: a copy, unless it is there already."""
     return model if device == "cpu" else copy.deepcopy(model).to(device)
 
 
 def on(device: str, given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The inputs on a device."""
+    """Return the inputs on a device."""
     return {name: value.to(device) for name, value in given.items()}

@@ -64,7 +64,7 @@ class Interpreter:
         return self.graph(self.model.program.root, self.root, "")
 
     def graph(self, graph: TypedGraph, values: dict[str, Any], path: str) -> dict[str, Any]:
-        """A graph's outputs; `values` are its inputs, to which every node's outputs are added."""
+        """Return a graph's outputs; `values` are its inputs, to which every node's outputs are added."""
         for node in graph.nodes:
             if node.node.dropped:
                 values[node.name] = {"": next(self.wire(wire, values) for wire in node.node.wires)}
@@ -87,7 +87,7 @@ class Interpreter:
         return {name: read(values, ref) for name, ref in graph.graph.outputs}
 
     def scan(self, scan: TypedScan, given: dict[str, Any], path: str) -> dict[str, Any]:
-        """What a scan gives: its graph walked once for each step."""
+        """Return what a scan gives: its graph walked once for each step."""
         walked = next(iter(scan.steps))
         carried = {name: given[name].expand(*given[walked].shape[:n], *given[name].shape) for name, n in scan.widened.items()}
         steps: list[dict[str, Any]] = []
@@ -99,7 +99,7 @@ class Interpreter:
         return {**steps[-1], first: torch.stack([step[first] for step in steps], scan.place)}
 
     def lacks(self, node: TypedNode, values: Mapping[str, Any]) -> bool:
-        """Whether a loss asks for what was not given."""
+        """Return whether a loss asks for what was not given."""
         wires = (wire for wire in wires_of(node.node) if not is_optional(node, wire.port))
         return any(read(values, ref) is None for wire in wires for ref in wire.refs)
 
@@ -107,14 +107,14 @@ class Interpreter:
         return {wire.port: self.wire(wire, values) for wire in wires}
 
     def wire(self, wire: Wire, values: Mapping[str, Any]) -> Any:
-        """One value, or a tuple where a port takes several."""
+        """Return one value, or a tuple where a port takes several."""
         found = [read(values, ref) for ref in wire.refs]
         if len(found) == 1 and wire.port != "xs":
             return found[0]
         return tuple(item for value in found for item in (value if isinstance(value, tuple) else (value,)))
 
     def block(self, block: TypedBlock, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """The outputs of a block, by the module that the model has for it."""
+        """Return the outputs of a block, by the module that the model has for it."""
         part = block.part
         forward = self.leaf(block, path)
         taken = inspect.signature(type(part).forward).parameters if type(part).forward else given
@@ -141,12 +141,12 @@ class Interpreter:
         return dict(zip(names, as_tuple(result), strict=True))
 
     def slot(self, slot: TypedGroup, path: str, x: torch.Tensor) -> Any:
-        """A graph in the slot of a block that computes, walked."""
+        """Return a graph in the slot of a block that computes, walked."""
         stream = slot.graph.graph.inputs[0].name
         return next(iter(self.graph(slot.graph, {stream: x}, path).values()))
 
     def leaf(self, block: TypedBlock, path: str) -> Any:
-        """The model's own module; what is written as an operator in its code has none."""
+        """Return the model's own module; what is written as an operator in its code has none."""
         found: Any = self.model
         for name in path.split("."):
             held = found._modules if isinstance(found, nn.Module) else {}
@@ -158,7 +158,7 @@ class Interpreter:
         return found
 
     def needs(self, block: TypedBlock, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is prepared for a block's forward: views of masks, tables of angles, positions."""
+        """Return what is prepared for a block's forward: views of masks, tables of angles, positions."""
         part = block.part
         needs: dict[str, Any] = {}
         for name, prepared in part.per_call(frozenset(given)).items():
@@ -189,7 +189,7 @@ class Interpreter:
         return running.prepare(*at, **edges)
 
     def positions(self, block: TypedBlock, port: str, given: Mapping[str, Any]) -> torch.Tensor:
-        """What is wired, what the recipe names for the axis, or 0, 1, 2 …"""
+        """Return what is wired, what the recipe names for the axis, or 0, 1, 2 …"""
         if port in given:
             return given[port]
         axis = block.sizes[block.part.position_inputs[port]]
@@ -202,7 +202,7 @@ class Interpreter:
 
 
 def read(values: Mapping[str, Any], ref: Ref) -> Any:
-    """The value that a reference names."""
+    """Return the value that a reference names."""
     value = values[ref.node]
     if isinstance(value, list):
         value = value[-1 if ref.index is None else ref.index]

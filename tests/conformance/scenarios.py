@@ -21,7 +21,7 @@ def scenario(function: Callable[[Draft], Any]) -> Callable[[Draft], Any]:
 
 @scenario
 def several_inputs(draft: Draft) -> None:
-    """A list for a variadic port, by position and by name."""
+    """Write a list for a variadic port, by position and by name."""
     before = draft.above
     draft.add(draft.feed())
     kind = draft.pick("add", "weighted_sum")
@@ -37,7 +37,7 @@ def product(draft: Draft) -> None:
 
 @scenario
 def axes_that_are_expanded(draft: Draft) -> None:
-    """A vector added to a stream, and one that scales it."""
+    """Write a vector added to a stream, and one that scales it."""
     before = draft.above
     init = draft.pick("normal", "ones")
     vector = draft.add({"type": "parameter", "shape": draft.pick(["width"], ["1", "width"]), "init": init, "std": "0.5"})
@@ -65,7 +65,7 @@ def concatenated(draft: Draft) -> None:
 
 @scenario
 def concatenated_in_time(draft: Draft) -> None:
-    """Twice as many positions, which the next attention counts."""
+    """Write twice as many positions, which the next attention counts."""
     if draft.causal:
         return
     before = draft.above
@@ -76,7 +76,7 @@ def concatenated_in_time(draft: Draft) -> None:
 
 @scenario
 def embedding_with_a_default(draft: Draft) -> None:
-    """An input that may be left out, which then is one number everywhere."""
+    """Write an input that may be left out, which then is one number everywhere."""
     before = draft.above
     draft.inputs["types"] = {"type": "int[batch, time]", "default": draft.pick("0", "1", "vocab - 1")}
     scale = draft.pick({}, {"scale": "sqrt(width)"}, {"padding_idx": "3"})
@@ -86,7 +86,7 @@ def embedding_with_a_default(draft: Draft) -> None:
 
 @scenario
 def features(draft: Draft) -> None:
-    """A second input that carries numbers."""
+    """Write a second input that carries numbers."""
     before = draft.above
     draft.inputs["features"] = "float[batch, time, 5]"
     projected = draft.add({"type": "linear", "out": "width", "in": "features"})
@@ -103,7 +103,7 @@ def attention(draft: Draft) -> None:
 
 @scenario
 def memory(draft: Draft) -> None:
-    """Attention to another sequence, with its padding."""
+    """Write attention to another sequence, with its padding."""
     draft.inputs["memory"] = "float[batch, source, 10]"
     draft.inputs["memory_valid"] = "bool[batch, source]?"
     before = draft.above
@@ -119,7 +119,7 @@ def memory(draft: Draft) -> None:
 
 @scenario
 def its_own_memory(draft: Draft) -> None:
-    """Keys and values from an earlier node of the same sequence."""
+    """Write keys and values from an earlier node of the same sequence."""
     before = draft.above
     seen = draft.add({**draft.attention(), "in": {"x": before, "memory": "embed"}})
     draft.add({"type": "add", "in": [before, seen]})
@@ -127,7 +127,7 @@ def its_own_memory(draft: Draft) -> None:
 
 @scenario
 def shared_keys(draft: Draft) -> None:
-    """Keys and values of one attention, read by another."""
+    """Write keys and values of one attention, read by another."""
     before = draft.above
     fields = {"heads": "4", "kv_heads": draft.pick("2", "4"), "mask": draft.declared.mask()}
     positions: dict[str, Any] = draft.pick(
@@ -149,7 +149,7 @@ def weights_that_are_read(draft: Draft) -> None:
 
 @scenario
 def from_primitives(draft: Draft) -> None:
-    """Attention without projections of its own."""
+    """Write attention without projections of its own."""
     before = draft.above
     q, k, v = (draft.add({"type": "linear", "out": "width", "in": before}) for _ in range(3))
     mask = {"mask": draft.declared.mask()}
@@ -169,7 +169,7 @@ def shared_heads_from_primitives(draft: Draft) -> None:
 
 @scenario
 def rotary(draft: Draft) -> None:
-    """Positions that turn, with every way of slowing them."""
+    """Write positions that turn, with every way of slowing them."""
     bands = {"factor": "4", "low_freq_factor": "1.5", "high_freq_factor": "3", "original_max_position_embeddings": "8"}
     for scaling in ("none", {"type": "linear_scaling", "factor": "2"}, {"type": "llama3", **bands}):
         turned = {"type": "rotary", "theta": "100 * width", "scaling": scaling, "layout": draft.pick("halves", "interleaved")}
@@ -179,7 +179,7 @@ def rotary(draft: Draft) -> None:
 
 @scenario
 def given_positions(draft: Draft) -> None:
-    """Positions that are not counted, for the whole model."""
+    """Write positions that are not counted, for the whole model."""
     draft.inputs["positions_given"] = "int[batch, time]"
     draft.positions = {"time": "positions_given"}
     draft.add({"type": "learned_positions", "max_length": "40", "offset": "2"})
@@ -188,7 +188,7 @@ def given_positions(draft: Draft) -> None:
 
 @scenario
 def positions_of_one_block(draft: Draft) -> None:
-    """Positions at the port `at`."""
+    """Write positions at the port `at`."""
     draft.inputs["columns"] = "int[batch, time]"
     before = draft.above
     draft.add({"type": "learned_positions", "max_length": "40", "in": {"x": before, "position_ids": "columns"}})
@@ -204,7 +204,7 @@ def positions_of_one_block(draft: Draft) -> None:
 
 @scenario
 def position_bias(draft: Draft) -> None:
-    """One bias of scores for two layers, from counted positions or from those that the model is given."""
+    """Write one bias of scores for two layers, from counted positions or from those that the model is given."""
     if draft.pick(0, 1):
         draft.inputs["positions_given"] = "int[batch, time]"
         draft.positions = {"time": "positions_given"}
@@ -218,7 +218,7 @@ def position_bias(draft: Draft) -> None:
 
 @scenario
 def alibi(draft: Draft) -> None:
-    """A bias by columns, where something else says where queries and keys stand."""
+    """Write a bias by columns, where something else says where queries and keys stand."""
     draft.inputs["columns"] = "int[batch, time]"
     before = draft.above
     where = {"position_ids": "columns", "memory_position_ids": "columns"}
@@ -229,7 +229,7 @@ def alibi(draft: Draft) -> None:
 
 @scenario
 def t5_bias(draft: Draft) -> None:
-    """A bias between two sequences."""
+    """Write a bias between two sequences."""
     draft.inputs["memory"] = "float[batch, source, 10]"
     before = draft.above
     bias = draft.add(
@@ -242,14 +242,14 @@ def t5_bias(draft: Draft) -> None:
 
 
 def beside(draft: Draft, before: str, out: str) -> None:
-    """A vector for each text, or a value of another shape, as an output of its own; a model of texts has none."""
+    """Write a vector for each text, or a value of another shape, as an output of its own; a model of texts has none."""
     draft.outputs[f"beside_{out}"] = out
     draft.add({"type": "identity", "in": before})
 
 
 @scenario
 def pool(draft: Draft) -> None:
-    """One vector for each sequence, added to every position of it or read by itself."""
+    """Write one vector for each sequence, added to every position of it or read by itself."""
     if draft.causal:
         draft.add(draft.feed())
         return
@@ -261,7 +261,7 @@ def pool(draft: Draft) -> None:
 
 @scenario
 def prepend_token(draft: Draft) -> None:
-    """One position more, which the next attention counts."""
+    """Write one position more, which the next attention counts."""
     if draft.causal:
         draft.add(draft.feed())
         return
@@ -273,13 +273,13 @@ def prepend_token(draft: Draft) -> None:
 
 @scenario
 def groupnorm(draft: Draft) -> None:
-    """All positions together, which a model of texts cannot do."""
+    """Write all positions together, which a model of texts cannot do."""
     draft.add(draft.feed() if draft.causal else {"type": "groupnorm", "groups": draft.pick("1", "4", "width")})
 
 
 @scenario
 def additive_attention(draft: Draft) -> None:
-    """A vector that is the same for every position, from another sequence."""
+    """Write a vector that is the same for every position, from another sequence."""
     draft.inputs |= {"state": "float[batch, 6]", "memory": "float[batch, source, 10]", "memory_valid": "bool[batch, source]?"}
     before = draft.above
     given = {"query": "state", "memory": "memory", **draft.pick({}, {"valid": "memory_valid"})}
@@ -291,7 +291,7 @@ def additive_attention(draft: Draft) -> None:
 
 @scenario
 def conv1d(draft: Draft) -> None:
-    """Convolutions, deep ones with a dilation that grows; in a model of texts they see nothing that is later."""
+    """Write convolutions, deep ones with a dilation that grows; in a model of texts they see nothing that is later."""
     causal = "true" if draft.causal else draft.pick("true", "false")
     fields = {"type": "conv1d", "out": "width", "kernel_size": draft.pick("1", "2", "3", "4"), "causal": causal}
     groups = draft.pick("1", "2", "width")
@@ -301,7 +301,7 @@ def conv1d(draft: Draft) -> None:
 
 @scenario
 def stack(draft: Draft) -> None:
-    """Streams side by side, of which the mean, the largest or one is taken."""
+    """Write streams side by side, of which the mean, the largest or one is taken."""
     before = draft.above
     draft.add(draft.feed())
     axis, where = draft.pick(("last", "last"), ("time", "inputs"), ("last", "inputs"))
@@ -314,7 +314,7 @@ def stack(draft: Draft) -> None:
 
 @scenario
 def mean(draft: Draft) -> None:
-    """What is taken along an axis of the stream itself, as an output of its own."""
+    """Write what is taken along an axis of the stream itself, as an output of its own."""
     before, axis = draft.above, "last" if draft.causal else draft.pick("last", "time")
     taken = draft.pick({"type": "mean"}, {"type": "max"}, {"type": "select", "index": "1"})
     beside(draft, before, draft.add({**taken, "axis": axis}))
@@ -325,7 +325,7 @@ SCENARIOS["max"] = SCENARIOS["select"] = mean
 
 @scenario
 def rearrange(draft: Draft) -> None:
-    """Channels as heads, normalized one by one, and back; a stream that is turned over."""
+    """Write channels as heads, normalized one by one, and back; a stream that is turned over."""
     heads = draft.pick("2", "4")
     draft.add({"type": "rearrange", "pattern": "batch time (heads dim) -> batch heads time dim", "sizes": [heads]})
     draft.add(draft.pick("rmsnorm", "l2norm", {"type": "linear", "out": "dim"}))
@@ -334,7 +334,7 @@ def rearrange(draft: Draft) -> None:
 
 @scenario
 def einsum(draft: Draft) -> None:
-    """A bilinear map by a learned matrix for each head, and the products of two streams."""
+    """Write a bilinear map by a learned matrix for each head, and the products of two streams."""
     before = draft.above
     draft.add({"type": "rearrange", "pattern": "b t (h d) -> b t h d", "sizes": ["2"]})
     weight = draft.add({"type": "parameter", "shape": ["2", "width // 2", "width // 2"], "std": "0.3"})
@@ -348,7 +348,7 @@ def einsum(draft: Draft) -> None:
 
 @scenario
 def split(draft: Draft) -> None:
-    """A stream whose channels are cut in two or three: one gates the other, or they are put together in another order."""
+    """Write a stream whose channels are cut in two or three: one gates the other, or they are put together in another order."""
     gated = {"type": "split", "into": ["up", "gate"], "in": draft.add({"type": "linear", "out": "2 * width"})}
     pieces = draft.add({**gated, **draft.pick({}, {"sizes": ["width", "width"]})})
     gate = draft.add({"type": "sigmoid", "in": f"{pieces}.gate"})
@@ -359,7 +359,7 @@ def split(draft: Draft) -> None:
 
 @scenario
 def patch_embedding(draft: Draft) -> None:
-    """An image that the tokens look at; where nothing else is read, that is what the model is for."""
+    """Write an image that the tokens look at; where nothing else is read, that is what the model is for."""
     if draft.task == "causal_lm":
         draft.task = "image_to_text"
     draft.inputs["image"] = f"float[batch, 3, {draft.pick('4, 6', '5, 7', 'source, 4')}]"
@@ -386,7 +386,7 @@ def denoising(draft: Draft) -> None:
 
 
 def with_encoder(draft: Draft, task: str) -> None:
-    """A source that is read whole, by layers that mix all of it, and at which every later layer of the text looks."""
+    """Write a source that is read whole, by layers that mix all of it, and at which every later layer of the text looks."""
     if draft.task != "causal_lm":
         draft.add(draft.feed())
         return
@@ -423,7 +423,7 @@ def with_encoder(draft: Draft, task: str) -> None:
 
 @scenario
 def experts(draft: Draft) -> None:
-    """Mixtures with every router, and what losses of balance are made from."""
+    """Write mixtures with every router, and what losses of balance are made from."""
     scoring = draft.pick("softmax", "sigmoid")
     routers = [
         {
@@ -447,7 +447,7 @@ def experts(draft: Draft) -> None:
 
 @scenario
 def states(draft: Draft) -> None:
-    """Recurrent layers, one of which starts where another ended over a sequence of its own."""
+    """Write recurrent layers, one of which starts where another ended over a sequence of its own."""
     before = draft.above
     draft.inputs["memory"] = "float[batch, source, 10]"
     kind = draft.pick("rnn", "gru", "lstm")
@@ -460,7 +460,7 @@ def states(draft: Draft) -> None:
 
 @scenario
 def rnn_cell(draft: Draft) -> None:
-    """A recurrent layer written out: a cell, walked along the text from zeros or from a learned start."""
+    """Write a recurrent layer written out: a cell, walked along the text from zeros or from a learned start."""
     before, cell = draft.above, draft.name()
     kind, fields = draft.pick(("rnn_cell", {"activation": draft.pick("tanh", "relu")}), ("gru_cell", {}))
     learned = {"type": "parameter", "shape": ["6"], "std": "0.5"}
@@ -479,7 +479,7 @@ SCENARIOS["gru_cell"] = rnn_cell
 
 @scenario
 def lstm_cell(draft: Draft) -> None:
-    """A cell with two states along another sequence, of which the last ones start the one along the text."""
+    """Write a cell with two states along another sequence, of which the last ones start the one along the text."""
     draft.inputs["memory"] = "float[batch, source, 10]"
     before, cell = draft.above, draft.name()
     fields = {"type": "lstm_cell", "hidden": "5", "biases": draft.pick("one", "two")}
@@ -495,7 +495,7 @@ def lstm_cell(draft: Draft) -> None:
 
 @scenario
 def zeros(draft: Draft) -> None:
-    """A recurrence from primitives, whose step also reads what it was not handed, and one that carries nothing."""
+    """Write a recurrence from primitives, whose step also reads what it was not handed, and one that carries nothing."""
     before = draft.above
     gate = draft.add({"type": "linear", "out": "width", "in": before})
     draft.add("sigmoid")
@@ -508,7 +508,7 @@ def zeros(draft: Draft) -> None:
 
 @scenario
 def scan_in_a_repeat(draft: Draft) -> None:
-    """A scan in the body of residuals, which are passed several times with one set of weights or with several."""
+    """Write a scan in the body of residuals, which are passed several times with one set of weights or with several."""
     before, cell = draft.above, draft.name()
     start = draft.add({"type": "parameter", "shape": ["width"]})
     inner = {cell: {"type": "gru_cell", "hidden": "width", "in": {"x": "input", "h": "h"}}}
@@ -522,7 +522,7 @@ def scan_in_a_repeat(draft: Draft) -> None:
 
 @scenario
 def losses(draft: Draft) -> None:
-    """Losses of the recipe's own: of scores, of numbers, of several streams, of what other blocks say in one number."""
+    """Write losses of the recipe's own: of scores, of numbers, of several streams, of what other blocks say in one number."""
     before, vocab = draft.above, {"type": "linear", "out": "vocab"}
     draft.inputs["labels"] = "int[batch, time]?"
     score, other = (draft.add({**vocab, "in": before}) for _ in range(2))
@@ -541,7 +541,7 @@ def losses(draft: Draft) -> None:
 
 @scenario
 def loss_of_pairs(draft: Draft) -> None:
-    """Rows of one stream against rows of another, read by nothing else."""
+    """Write rows of one stream against rows of another, read by nothing else."""
     before = draft.above
     one, two = (draft.add({"type": "mean", "axis": "time", "in": stream}) for stream in (before, "embed"))
     warmth = draft.add({"type": "parameter", "shape": [], "init": "ones"})
@@ -551,7 +551,7 @@ def loss_of_pairs(draft: Draft) -> None:
 
 @scenario
 def losses_of_passes(draft: Draft) -> None:
-    """Numbers from every pass of a repeat, averaged or added up."""
+    """Write numbers from every pass of a repeat, averaged or added up."""
     mixture = {"type": "moe", "experts": "3", "expert": {"type": "ffn", "hidden": "5"}}
     name = draft.name()
     repeat = draft.add({"repeat": draft.pick("2", "3"), "graph": {name: draft.residual(mixture)}})
@@ -564,7 +564,7 @@ def losses_of_passes(draft: Draft) -> None:
 
 @scenario
 def state(draft: Draft) -> None:
-    """A value from the call before, written by what comes after its reader."""
+    """Write a value from the call before, written by what comes after its reader."""
     before, here, behind = draft.above, draft.name(), draft.name()
     node = {"type": "state", "shape": draft.pick(["width"], ["1", "width"]), "next": behind}
     draft.graph[here] = node | draft.pick({}, {"init": "ones"}, {"update": "training"})
@@ -575,7 +575,7 @@ def state(draft: Draft) -> None:
 
 @scenario
 def states_of_passes(draft: Draft) -> None:
-    """A state in each pass of a repeat, which becomes what an expert's load was."""
+    """Write a state in each pass of a repeat, which becomes what an expert's load was."""
     mixture = {"type": "moe", "experts": "3", "expert": {"type": "ffn", "hidden": "5"}}
     one, two, three, four = (draft.name() for _ in range(4))
     inner = {
@@ -592,7 +592,7 @@ def states_of_passes(draft: Draft) -> None:
 
 @scenario
 def placements(draft: Draft) -> None:
-    """One setting that moves every norm."""
+    """Write one setting that moves every norm."""
     where = draft.pick("pre", "post", "sandwich", "reordered")
     draft.params["where"] = {"type": "choice", "of": ["pre", "post", "sandwich", "reordered"], "default": where}
     draft.add(draft.residual(draft.attention(), placement="where"))
@@ -614,7 +614,7 @@ def residual_without_norm(draft: Draft) -> None:
 
 @scenario
 def graph_in_a_slot(draft: Draft) -> None:
-    """A body written where it stands, that reads nodes around it."""
+    """Write a body written where it stands, that reads nodes around it."""
     outside = draft.above
     inner = draft.body(draft.feed(), "silu")
     last = next(reversed(inner))
@@ -644,7 +644,7 @@ def group(draft: Draft) -> None:
 
 @scenario
 def group_of_two_inputs(draft: Draft) -> None:
-    """A group that is given two values by name, and returns two."""
+    """Write a group that is given two values by name, and returns two."""
     given = {"left": draft.above, "right": "embed"}
     one, two, three = (draft.name() for _ in range(3))
     inner = {
@@ -658,7 +658,7 @@ def group_of_two_inputs(draft: Draft) -> None:
 
 @scenario
 def nested_groups(draft: Draft) -> None:
-    """A reference through two borders, and nodes of one name inside and outside."""
+    """Write a reference through two borders, and nodes of one name inside and outside."""
     outside = draft.add(draft.feed())
     inner = {outside + "_inner": {"type": "add", "in": ["input", outside]}, "same_name": "rmsnorm"}
     middle = {"same_name": "layernorm", draft.name(): {"graph": inner}, draft.name(): draft.feed()}
@@ -692,7 +692,7 @@ def tied_head(draft: Draft) -> None:
 
 @scenario
 def tied_nodes(draft: Draft) -> None:
-    """A whole node, and a block of graphs."""
+    """Write a whole node, and a block of graphs."""
     first = draft.add(draft.residual({"type": "ffn", "hidden": "10"}))
     draft.add({**draft.residual({"type": "ffn", "hidden": "10"}), "norm": draft.graph[first]["norm"], "tie": first})
     draft.add({"type": "ffn", "hidden": "10", "tie": draft.pick(f"{first}.body", {"up.weight": f"{first}.body.up.weight"})})
@@ -700,7 +700,7 @@ def tied_nodes(draft: Draft) -> None:
 
 @scenario
 def tied_passes(draft: Draft) -> None:
-    """Passes that share with the first one, and one that does not."""
+    """Write passes that share with the first one, and one that does not."""
     layers, attn, ffn = draft.name(), draft.name(), draft.name()
     body = draft.residual({"type": "ffn", "hidden": "7"})
     shared = {**draft.residual(draft.attention()), "tie": f"none if layer == 0 else {layers}(0).{attn}"}
@@ -710,14 +710,14 @@ def tied_passes(draft: Draft) -> None:
 
 @scenario
 def tied_to_the_enclosing(draft: Draft) -> None:
-    """A node of the same name around it."""
+    """Write a node of the same name around it."""
     name = draft.add({"type": "linear", "out": "width", "bias": "false"})
     draft.add({"graph": {name: {"type": "linear", "out": "width", "bias": "false", "tie": name}}})
 
 
 @scenario
 def tied_norms(draft: Draft) -> None:
-    """One parameter of a slot."""
+    """Write one parameter of a slot."""
     first = draft.add(draft.residual({"type": "ffn", "hidden": "6"}))
     draft.add(
         {"type": "rmsnorm" if draft.graph[first]["norm"] == "rmsnorm" else "layernorm", "tie": {"weight": f"{first}.norm.weight"}}
@@ -737,7 +737,7 @@ def equal_layers(draft: Draft) -> None:
 
 @scenario
 def one_set_of_weights(draft: Draft) -> None:
-    """Passes that share their weights, read from outside and inside, in a repeat and with a repeat in them."""
+    """Write passes that share their weights, read from outside and inside, in a repeat and with a repeat in them."""
     name, attn = draft.name(), draft.name()
     inner = draft.body(
         {"repeat": "2", "share": draft.pick("true", "width > 3", "width < 3"), "graph": draft.body(draft.residual(draft.feed()))}
@@ -754,7 +754,7 @@ def one_set_of_weights(draft: Draft) -> None:
 
 @scenario
 def one_set_of_weights_in_passes_that_differ(draft: Draft) -> None:
-    """What is learned is the same for all; what each pass sees, and by what it multiplies, is its own."""
+    """Write passes whose learned part is the same for all; what each pass sees, and by what it multiplies, is its own."""
     masks = [draft.declared.mask(), "causal"]
     outside = draft.above
     mixed = {"type": "add", "in": ["input", f"{outside} if layer > 0 else embed"]}
@@ -766,7 +766,7 @@ def one_set_of_weights_in_passes_that_differ(draft: Draft) -> None:
 
 @scenario
 def each_expression(draft: Draft) -> None:
-    """A pattern of local and global layers."""
+    """Write a pattern of local and global layers."""
     narrow = draft.declared.expression(0)
     mask = f"(causal and {narrow}) if local else causal" if draft.causal else f"{narrow} if local else full"
     positions = {"type": "rotary", "theta": "50 if local else 5000"}
@@ -776,7 +776,7 @@ def each_expression(draft: Draft) -> None:
 
 @scenario
 def each_numbers(draft: Draft) -> None:
-    """Widths, and floats that all differ."""
+    """Write widths, and floats that all differ."""
     body = draft.body(
         draft.residual({"type": "ffn", "hidden": "inner"}, scale="1 / sqrt(layer + 1)"),
         {"type": "scale", "by": "factor"},
@@ -793,7 +793,7 @@ def each_words(draft: Draft) -> None:
 
 @scenario
 def each_blocks(draft: Draft) -> None:
-    """Layers whose bodies are of different types."""
+    """Write layers whose bodies are of different types."""
     bodies = [draft.feed_mapping(), draft.attention(), "identity"]
     draft.add({"repeat": "4", "each": {"body_of": bodies}, "graph": draft.body(draft.residual("body_of"), "rmsnorm")})
 
@@ -806,7 +806,7 @@ def each_masks(draft: Draft) -> None:
 
 @scenario
 def several_values_carried(draft: Draft) -> None:
-    """Two streams, one value that stays the same, and one that can only be read from outside."""
+    """Write two streams, one value that stays the same, and one that can only be read from outside."""
     one, two, three = (draft.name() for _ in range(3))
     inner = {
         one: {"type": "linear", "out": "width", "in": "left"},
@@ -834,7 +834,7 @@ def nested_repeats(draft: Draft) -> None:
 
 @scenario
 def passes_from_outside(draft: Draft) -> None:
-    """One pass, ranges of passes, and nodes in them."""
+    """Write one pass, ranges of passes, and nodes in them."""
     layers, attn, ffn = draft.name(), draft.name(), draft.name()
     body = {attn: draft.residual(draft.attention()), ffn: draft.residual(draft.feed())}
     draft.graph[layers] = {"repeat": "4", "graph": body}
@@ -849,7 +849,7 @@ def passes_from_outside(draft: Draft) -> None:
 
 @scenario
 def passes_into_a_group(draft: Draft) -> None:
-    """A range of passes that crosses borders."""
+    """Write a range of passes that crosses borders."""
     layers = draft.name()
     draft.graph[layers] = {"repeat": "3", "graph": draft.body(draft.residual(draft.feed()))}
     inner = draft.body({"type": draft.pick("add", "weighted_sum"), "in": [f"{layers}(:)", "input"]}, "rmsnorm")
@@ -858,7 +858,7 @@ def passes_into_a_group(draft: Draft) -> None:
 
 @scenario
 def every_earlier_pass(draft: Draft) -> None:
-    """Each pass reads all before it."""
+    """Write passes each of which reads all before it."""
     layers, mix = draft.name(), draft.name()
     kind, earlier = draft.pick("weighted_sum", "add"), draft.pick(f"{layers}(:layer)", f"{layers}(:)")
     body = {mix: {"type": kind, "in": ["input", earlier]}, **draft.body(draft.residual(draft.feed()))}
@@ -880,7 +880,7 @@ def values_of_the_pass_before(draft: Draft) -> None:
 
 @scenario
 def keys_of_the_first_pass(draft: Draft) -> None:
-    """Keys and values that all later passes take from the first one, deep inside a residual."""
+    """Write keys and values that all later passes take from the first one, deep inside a residual."""
     layers, attn = draft.name(), draft.name()
     wired = {port: f"none if layer == 0 else {layers}(0).{attn}.body.{port}" for port in ("k", "v")}
     body = {"type": "attention", "heads": "2", "mask": draft.declared.mask(), "in": wired}
@@ -898,7 +898,7 @@ def a_port_that_some_passes_have(draft: Draft) -> None:
 
 @scenario
 def outside_from_inside(draft: Draft) -> None:
-    """A repeat whose passes read a node around it, on some passes only."""
+    """Write a repeat whose passes read a node around it, on some passes only."""
     outside = draft.above
     draft.add(draft.feed())
     mixed = {"type": "add", "in": ["input", f"{outside} if layer % 2 == 0 else embed"]}
@@ -910,7 +910,7 @@ def outside_from_inside(draft: Draft) -> None:
 
 @scenario
 def params(draft: Draft) -> None:
-    """Params of every type, and one that is computed from others."""
+    """Write params of every type, and one that is computed from others."""
     draft.params |= {
         "heads_n": {"default": "2", "type": "int", "min": "1", "doc": "attention heads"},
         "inner": "ceil_to(8 * width / 3, 4)",
@@ -927,7 +927,7 @@ def params(draft: Draft) -> None:
 
 @scenario
 def conditions(draft: Draft) -> None:
-    """A condition in a slot, an edge, a mask, a tie, a type and a number."""
+    """Write a condition in a slot, an edge, a mask, a tie, a type and a number."""
     draft.params["wide"] = draft.pick("true", "false")
     before = draft.above
     mask = "(causal if wide else causal and window(2))" if draft.causal else "full if wide else local(1)"
@@ -942,7 +942,7 @@ def conditions(draft: Draft) -> None:
 
 @scenario
 def numbers(draft: Draft) -> None:
-    """Arithmetic, and the sizes of what flows in."""
+    """Write arithmetic, and the sizes of what flows in."""
     hidden = "4 * dim", "max(dim, 10) - 3", "dim // 3 + 2 ** 3", "round(dim * 1.3)", "ceil_to(dim, 5)"
     factors = "-0.5", "exp(-1)", "log(3)", "min(abs(-2), 3)", "floor(2.5) % 3"
     for width, factor in zip(hidden, factors, strict=True):
@@ -958,7 +958,7 @@ def initial_values(draft: Draft) -> None:
 
 @scenario
 def outputs(draft: Draft) -> None:
-    """Several outputs, one of them inside a block."""
+    """Write several outputs, one of them inside a block."""
     name = draft.add(draft.residual(draft.feed()))
     draft.outputs |= {"hidden_state": name, "branch": f"{name}.body", "begin": "embed"}
 
@@ -968,7 +968,7 @@ def outputs(draft: Draft) -> None:
 
 @scenario
 def block_of_ones_own(draft: Draft) -> None:
-    """A block with a number, a slot and a mask as params, used twice: in a slot, and with a port left open."""
+    """Write a block with a number, a slot and a mask as params, used twice: in a slot, and with a port left open."""
     heads = draft.pick("2", "4")
     draft.blocks["own"] = {
         "params": {
@@ -1003,7 +1003,9 @@ def block_of_ones_own(draft: Draft) -> None:
 
 @scenario
 def block_of_blocks(draft: Draft) -> None:
-    """Blocks that a block defines for itself, its own start, and two values that it returns; one in each pass of a repeat."""
+    """Write blocks that a block defines for itself, its own start, and two values that it returns; one in each
+    pass of a repeat.
+    """
     draft.blocks["pair"] = {
         "params": {"wide": draft.pick("2", "3")},
         "blocks": {
@@ -1025,7 +1027,7 @@ def block_of_blocks(draft: Draft) -> None:
 
 @scenario
 def recipe_as_a_block(draft: Draft) -> None:
-    """A recipe of the zoo in this one."""
+    """Use a recipe of the zoo as a block of this one."""
     draft.uses.append("rnn_lm")
     before = draft.above
     other = draft.add({"type": "rnn_lm", "vocab": "width", "d_model": "2", "hidden": "3", "in": "embed"} | {"in": "tokens"})

@@ -108,7 +108,7 @@ def test_every_parameter_learns(case: str, device: str) -> None:
 
 
 def loss(output: Any) -> torch.Tensor:
-    """One number that depends on every output in its own way."""
+    """Return one number that depends on every output in its own way."""
     values = [*output[:-1], *output[-1].values()] if isinstance(output[-1], dict) else output
     parts = [value for value in values if value.dtype.is_floating_point]
     return sum((p * torch.linspace(0.5, 1.5, p.numel(), dtype=p.dtype, device=p.device).view_as(p)).sin().sum() for p in parts)  # type: ignore[return-value]  # never empty
@@ -116,7 +116,7 @@ def loss(output: Any) -> torch.Tensor:
 
 @torch.no_grad()
 def moves(model: Model, name: str, device: str) -> bool:
-    """Whether a parameter has any influence on any output."""
+    """Return whether a parameter has any influence on any output."""
     given = [on(device, draw(model.program, lengths, seed=9, dtype=torch.float64)) for lengths in DRAWS]
     before = [loss(model(**one)) for one in given]
     parameter = model.get_parameter(name)
@@ -158,7 +158,7 @@ def test_declared_dense_flops_are_those_that_torch_counts(case: str) -> None:
 
 
 def of_grouped_linear(x: torch.Size, weight: torch.Size, counts: torch.Size, **_: Any) -> int:
-    """FLOPs of our own operator, of which torch knows nothing: each row by one matrix."""
+    """Return the FLOPs of our own operator, of which torch knows nothing: each row by one matrix."""
     return 2 * x[0] * math.prod(weight[1:])
 
 

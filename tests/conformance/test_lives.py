@@ -31,7 +31,7 @@ each_case = each_of(CASES)
 
 
 def tied(model: Model) -> bool:
-    """Whether every tied parameter is its owner's."""
+    """Return whether every tied parameter is its owner's."""
     return all(model.get_parameter(alias) is model.get_parameter(owner) for alias, owner in model.module.ties)
 
 
@@ -121,7 +121,7 @@ for text, settings in texts:
 
 
 def alone_there(script: str, *arguments: str, said: str = "") -> str:
-    """What a script prints in a process of its own, which must end well."""
+    """Return what a script prints in a process of its own, which must end well."""
     whole = f"import sys; sys.path.insert(0, {ROOT!r})\n{script}"
     done = subprocess.run([sys.executable, "-c", whole, *arguments], input=said, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr[-4000:]
@@ -129,7 +129,7 @@ def alone_there(script: str, *arguments: str, said: str = "") -> str:
 
 
 def compiles(texts: list[tuple[str, dict[str, Any]]], device: str) -> None:
-    """Each recipe becomes one program, which computes the same."""
+    """Assert that each recipe becomes one program, which computes the same."""
     alone_there(COLD, said=json.dumps([device, texts]))
 
 
@@ -186,13 +186,13 @@ def test_repeats_compile_once_for_passes_that_agree(device: str) -> None:
 
 
 def kinds(recipe: composer.Recipe) -> list[int]:
-    """For every repeat, how many different passes it has."""
+    """Return how many different passes each repeat has."""
     repeats = [node for node in below(recipe.program.root) if isinstance(node, TypedRepeat)]
     return [len({id(one) for one in repeat.passes}) for repeat in repeats]
 
 
 def below(graph: TypedGraph) -> Iterator[TypedNode]:
-    """Every node of a graph, at any depth; what is in equal passes, once."""
+    """Yield every node of a graph, at any depth; what is in equal passes, once."""
     for node in graph.nodes:
         yield node
         match node:

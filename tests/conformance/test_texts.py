@@ -24,22 +24,22 @@ each_case = each_of(WRITING)
 
 
 def of_time(model: Model, name: str) -> bool:
-    """Whether an input has a value for each position of the text."""
+    """Return whether an input has a value for each position of the text."""
     return "time" in map(str, model.program.inputs[name].sizes)
 
 
 def stretch(model: Model, given: Mapping[str, torch.Tensor], start: int, stop: int | None) -> dict[str, torch.Tensor]:
-    """The inputs of a stretch of tokens; what has no time is given whole, as it is with every call."""
+    """Return the inputs of a stretch of tokens; what has no time is given whole, as it is with every call."""
     return {name: value[:, start:stop] if of_time(model, name) else value for name, value in given.items()}
 
 
 def wide(model: Model, device: str) -> Model:
-    """In float64, where a difference is one of meaning and not of rounding."""
+    """Return the model in float64, where a difference is one of meaning and not of rounding."""
     return copy.deepcopy(model).double().to(device)
 
 
 def inputs(model: Model, device: str, *, optional: bool, padded: bool = False) -> dict[str, torch.Tensor]:
-    """Inputs of three rows; with padding, the second starts two tokens late."""
+    """Return the inputs of three rows; with padding, the second starts two tokens late."""
     given = on(device, draw(model.program, DRAWS[1], seed=4, optional=optional, dtype=torch.float64))
     if padded and "valid" in given:
         given["valid"][:] = True
@@ -68,7 +68,7 @@ def test_causal_models_leak_nothing(case: str, device: str) -> None:
 
 
 def later(value: torch.Tensor, cut: int) -> torch.Tensor:
-    """The value with other rows' numbers from `cut` on, each row's for itself still in order."""
+    """Return the value with other rows' numbers from `cut` on, each row's for itself still in order."""
     return torch.cat([value[:, :cut], value[:, cut:].roll(1, 0)], dim=1)
 
 
@@ -86,7 +86,7 @@ def test_a_text_can_be_continued_at_every_split(case: str, device: str) -> None:
 
 
 def in_pieces(model: Model, given: Mapping[str, torch.Tensor], spans: list[tuple[int, int | None]]) -> torch.Tensor:
-    """The logits of several calls, one after the other; the cache starts too small for them."""
+    """Return the logits of several calls, one after the other; the cache starts too small for them."""
     with session(model, initial_length=3):
         return torch.cat([model(**stretch(model, given, *span)).logits for span in spans], dim=1)
 
@@ -122,7 +122,7 @@ def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
 
 
 def carries(model: Model) -> bool:
-    """Whether a block has a state, which a session replaces at each call."""
+    """Return whether a block has a state, which a session replaces at each call."""
     assert model.remembers is not None
     kept = [kept for keeper in model.remembers.keepers for kept in keeper.names.values()]
     return any(each.axis is None and each.batch and not each.whole for each in kept)
@@ -156,8 +156,8 @@ def test_packed_documents_are_separate(case: str, device: str) -> None:
 
 
 def packs(model: Model) -> bool:
-    """Whether every mask keeps documents apart and else looks at distances, no position counts in itself, no state goes on, and
-    nothing else looks at other positions.
+    """Return whether every mask keeps documents apart and else looks at distances, no position counts in itself, no state goes
+    on, and nothing else looks at other positions.
     """
     masks = [block.part.mask for block in blocks(model.program.root) if hasattr(block.part, "mask")]
     apart = [{type(term) for term in mask.conjuncts()} for mask in masks]

@@ -16,7 +16,7 @@ NUMBERS_PER_TOKEN = {"gpt2": 12 * 2 * 768, "llama3": 32 * 2 * 8 * 128, "gemma3":
 
 
 def costs_of(graph: str, *, inputs: str = "", outputs: str = "{logits: head}") -> Costs:
-    """A language model of a width of 24 around some nodes, which read `embed`."""
+    """Return a language model of a width of 24 around some nodes, which read `embed`."""
     return costs(
         composer.load(
             f"recipe: counted\ntask: causal_lm\ninputs:\n  tokens: int[batch, time]\n{inputs}"

@@ -50,13 +50,13 @@ GRAPHS = {
 
 
 def graph(text: str) -> composer.Recipe:
-    """A graph on the stream `x` of 24 channels, beside a `memory` of 10."""
+    """Return a graph on the stream `x` of 24 channels, beside a `memory` of 10."""
     memory = "  memory: float[batch, source, 10]\n" if "memory" in text else ""
     return composer.load(f"recipe: counted\ninputs:\n  x: float[batch, time, 24]\n{memory}graph:{text}\n")
 
 
 def counted(recipe: composer.Recipe) -> int:
-    """What torch counts while the model runs without memory, by matrix products alone."""
+    """Return what torch counts while the model runs without memory, by matrix products alone."""
     model = recipe.compile(device="meta").eval()
     inputs = {name: zeros(type_) for name, type_ in recipe.program.inputs.items() if not type_.optional}
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -65,7 +65,7 @@ def counted(recipe: composer.Recipe) -> int:
 
 
 def zeros(type_: Any) -> torch.Tensor:
-    """An input on the meta device."""
+    """Return an input on the meta device."""
     shape = [LENGTHS.get(str(size), size) for size in type_.sizes]
     return torch.zeros(shape, dtype=torch.int64 if type_.dtype == "int" else torch.float32, device="meta")
 

@@ -14,7 +14,7 @@ from tests.draw.cases import FORMS
 
 
 def rows_of(name: str, **changes: object) -> tuple[SummaryRow, ...]:
-    """The rows of a recipe of the zoo."""
+    """Return the rows of a recipe of the zoo."""
     return composer.load(name, overrides=changes).summary().rows
 
 

@@ -31,7 +31,7 @@ class Table(nn.Module):
 
 
 def every_text(model, prompt, penalty):
-    """Each text that ends with the stop token, or is as long as it may be, with its score."""
+    """Return each text that ends with the stop token, or is as long as it may be, with its score."""
     found = {}
     for length in range(1, LONGEST + 1):
         for text in itertools.product(range(WORDS), repeat=length):
@@ -84,7 +84,7 @@ def test_a_narrow_search_finds_what_transformers_finds(stop, penalty):
 
 
 def until(tokens, stop):
-    """The tokens before the first that ends them."""
+    """Return the tokens before the first that ends them."""
     return list(itertools.takewhile(lambda token: token not in stop, tokens))
 
 

@@ -45,7 +45,7 @@ class Recurrent(nn.Module):
 
 @contextmanager
 def remembering(model, encoder_inputs, max_length):
-    """A session that keeps the recurrent state, and holds its caller to the length it announced."""
+    """Return a session that keeps the recurrent state, and holds its caller to the length it announced."""
     state = SimpleNamespace(memory=None, read=0)
 
     def step(tokens):

@@ -13,7 +13,7 @@ INFINITY = math.inf
 
 
 def by_hand(scores, temperature, top_k, top_p):
-    """The documented order, one token at a time: temperature, top-k, top-p, each followed by making the sum 1."""
+    """Return the documented order, one token at a time: temperature, top-k, top-p, each followed by making the sum 1."""
     chances = {token: math.exp(score / temperature) for token, score in enumerate(scores)}
     order = sorted(chances, key=lambda token: (-scores[token], token))[:top_k]
     total = sum(chances[token] for token in order)

@@ -83,7 +83,7 @@ def test_codes_without_a_case_have_a_test(code: str) -> None:
 
 
 def codes() -> Iterator[str]:
-    """Every code that the sources hand to a diagnostic."""
+    """Yield every code that the sources hand to a diagnostic."""
     for folder in ("composer", "blocks"):
         for file in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -92,7 +92,7 @@ def codes() -> Iterator[str]:
 
 
 def _code_of(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands for the code: an argument, the default of one, or a constant of that name."""
+    """Yield what stands for the code: an argument, the default of one, or a constant of that name."""
     match node:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments, keywords=keywords):
             place = PLACE_OF_CODE.get(name)

@@ -33,7 +33,7 @@ PIECES = [
 
 
 def check(text: str, settings: tuple[str, ...] = ()) -> list[Diagnostic]:
-    """The diagnostics of a text, in the calls that they may take, rendered, and each in its text."""
+    """Return the diagnostics of a text, in the calls that they may take, rendered, and each in its text."""
     with at_most(CALLS):
         found = composer.load(f"{text}\n", overrides=settings).check()
         report(found)
@@ -50,7 +50,7 @@ def check(text: str, settings: tuple[str, ...] = ()) -> list[Diagnostic]:
 
 
 def by_lines(text: str, chance: random.Random) -> str:
-    """Lines removed, doubled, swapped, indented and outdented."""
+    """Return lines removed, doubled, swapped, indented and outdented."""
     lines = text.splitlines()
     for _ in range(chance.randint(1, 3)):
         a, b = chance.randrange(len(lines)), chance.randrange(len(lines))
@@ -69,7 +69,7 @@ def by_lines(text: str, chance: random.Random) -> str:
 
 
 def by_characters(text: str, chance: random.Random) -> str:
-    """A few places overwritten."""
+    """Return a few places overwritten."""
     for _ in range(chance.randint(1, 4)):
         place = chance.randrange(len(text))
         text = text[:place] + chance.choice(PIECES) + text[place + chance.choice([0, 0, 1, 1, 4]) :]
@@ -77,7 +77,7 @@ def by_characters(text: str, chance: random.Random) -> str:
 
 
 def by_words(text: str, chance: random.Random) -> str:
-    """Words replaced by other words of the same recipe, which keeps most of it YAML."""
+    """Return words replaced by other words of the same recipe, which keeps most of it YAML."""
     words = sorted({*text.replace("{", " ").replace("}", " ").replace(",", " ").replace(":", " ").split(), *FUNCTIONS})
     for _ in range(chance.randint(1, 3)):
         word = chance.choice([word for word in words if word in text])
@@ -141,7 +141,7 @@ def test_what_is_set_at_random_never_escapes() -> None:
 
 
 def slips(name: str, chance: random.Random) -> Iterator[str]:
-    """One of each kind: a letter inserted, lost, mistyped, two swapped."""
+    """Yield one slip of each kind: a letter inserted, lost, mistyped, two swapped."""
     letter = chance.choice(string.ascii_lowercase)
     place = chance.randrange(len(name))
     yield name[:place] + letter + name[place:]
@@ -168,7 +168,7 @@ USES: dict[str, tuple[list[str], str]] = {
 
 
 def offered(pattern: str, word: str) -> str:
-    """What is offered for a word in its place; nothing where nothing is."""
+    """Return what is offered for a word in its place; nothing where nothing is."""
     found = composer.load(pattern.replace("NAME", word)).check()
     hints = [each.hint for each in found if each.code.startswith("unknown-") and word in each.message]
     return next((hint for hint in hints if hint.startswith("did you mean ")), "")

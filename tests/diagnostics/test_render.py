@@ -8,13 +8,13 @@ from composer.diagnostics import Diagnostic, Label, RecipeError, Source, Span, c
 
 
 def mark(source: Source, line: int, words: str) -> Span:
-    """The span of the first occurrence of some words in a line."""
+    """Return the span of the first occurrence of some words in a line."""
     column = source.lines[line - 1].index(words) + 1
     return Span(source, line, column, line, column + len(words))
 
 
 def columns(text: str) -> int:
-    """What a terminal gives a text, counted independently of the renderer."""
+    """Return what a terminal gives a text, counted independently of the renderer."""
     return sum({"W": 2, "F": 2}.get(unicodedata.east_asian_width(c), 1) for c in text if not unicodedata.combining(c))
 
 

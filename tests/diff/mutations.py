@@ -35,7 +35,7 @@ NOT_THE_MODEL = frozenset({"recipe", "language", "doc", "paper", "checkpoints"})
 
 
 def data(text: str) -> dict[str, Any]:
-    """A recipe as mappings, lists and text."""
+    """Return a recipe as mappings, lists and text."""
     root = read(Source("mutated", text)).root
     assert root is not None
     found = data_of(root)
@@ -44,7 +44,7 @@ def data(text: str) -> dict[str, Any]:
 
 
 def mutations(text: str) -> Iterator[tuple[str, str]]:
-    """What is done, and the recipe after it; many are no sound recipes."""
+    """Yield what is done, and the recipe after it; many are no sound recipes."""
     whole = data(text)
     for path, value in _below(whole, ()):
         if path and path[0] in NOT_THE_MODEL:
@@ -83,7 +83,7 @@ def _put(whole: Any, path: Path, new: Any) -> None:
 
 
 def _instead(path: Path, value: Any, whole: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Other values for one place."""
+    """Yield other values for one place."""
     key = path[-1] if path else ""
     if isinstance(value, dict):
         if "type" in value and len(path) > 1 and "graph" in path:
@@ -128,7 +128,7 @@ def _instead(path: Path, value: Any, whole: dict[str, Any]) -> Iterator[tuple[st
 
 
 def _around(whole: Any, path: Path) -> list[str]:
-    """The nodes beside the one that a path lies in."""
+    """Return the nodes beside the one that a path lies in."""
     last = max((place for place, step in enumerate(path) if step == "graph"), default=None)
     if last is None:
         return []
@@ -138,7 +138,7 @@ def _around(whole: Any, path: Path) -> list[str]:
 
 
 def _graph(path: Path, graph: dict[str, Any], whole: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """A graph without one of its nodes, what reads it reading what it read; or with one more."""
+    """Yield a graph without one of its nodes, what reads it reading what it read; or with one more."""
     for name, node in graph.items():
         place = f"{'.'.join(map(str, path))}.{name}"
         source = node.get("in") if isinstance(node, dict) else None

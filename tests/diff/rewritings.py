@@ -24,7 +24,7 @@ class Unfit(Exception):
 
 
 def renamed(recipe: composer.Recipe, random: Random) -> str:
-    """Every node under another name, and every axis."""
+    """Return every node under another name, and every axis."""
     whole = data(recipe.expand())
     old = sorted(_node_names({"graph": whole["graph"]}))
     if {*old} & {*whole["inputs"]}:
@@ -70,7 +70,7 @@ def _with_names(value: Any, new: Mapping[str, str], key: str = "", *, reference:
 
 
 def _given(value: Any, new: Mapping[str, str]) -> Any:
-    """What a group is given, under names that follow those of nodes."""
+    """Return what a group is given, under names that follow those of nodes."""
     if not isinstance(value, dict):
         return _with_names(value, new, reference=True)
     return {new.get(name, name): _with_names(inner, new, reference=True) for name, inner in value.items()}
@@ -92,7 +92,7 @@ def _on_axes(value: Any, change: Callable[[str], str], key: str = "") -> Any:
 
 
 def shuffled(recipe: composer.Recipe, random: Random) -> str:
-    """All keys in another order, nodes too, since every edge is written."""
+    """Return all keys in another order, nodes too, since every edge is written."""
     text = recipe.expand()
     return write(_shuffled(data(text), random, nodes="tie:" not in text and "each:" not in text))
 
@@ -110,7 +110,7 @@ def _shuffled(value: Any, random: Random, *, nodes: bool, key: str = "") -> Any:
 
 
 def unrolled(recipe: composer.Recipe) -> str:
-    """Every repeat at the top level as that many groups, one after the other."""
+    """Return every repeat at the top level as that many groups, one after the other."""
     whole = data(recipe.expand())
     if "share:" in recipe.expand() or "losses" in whole:  # losses read passes
         raise Unfit
@@ -182,7 +182,7 @@ def _of_layers(value: Any, repeats: Mapping[str, int], *, reference: bool = Fals
 def _with_starts(
     whole: dict[str, Any], recipe: composer.Recipe, path: Callable[[list[str]], str], new: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Initial values for each parameter by its name, which patterns over the old names would miss."""
+    """Return initial values for each parameter by its name, which patterns over the old names would miss."""
     typed = recipe.program
     names = {"": ""}
     for visit in walk(typed.root):

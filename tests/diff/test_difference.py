@@ -18,12 +18,12 @@ SIZES = {"vocab": 11, "d_model": 16, "n_layers": 4, "n_heads": 2}
 
 
 def changes(settings: dict[str, object], name: str = "gpt_mini") -> tuple[Change, ...]:
-    """What some settings change in a small model."""
+    """Return what some settings change in a small model."""
     return composer.load(name, overrides=SIZES).diff(composer.load(name, overrides={**SIZES, **settings})).changes
 
 
 def between(before: str, after: str) -> list[tuple[str, ...]]:
-    """What differs between two small graphs: the kind of each change, and the nodes."""
+    """Return what differs between two small graphs: the kind of each change, and the nodes."""
     found = small(before).diff(small(after)).changes
     return [
         (type(each).__name__, *(getattr(each, side).name for side in ("before", "after") if _is_nodes(each, side)))

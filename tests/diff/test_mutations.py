@@ -20,7 +20,7 @@ of them."""
 
 
 def other_model(one: composer.Recipe, two: composer.Recipe) -> str:
-    """What tells two models apart once they are built, if anything does: found without any comparing of graphs."""
+    """Return what tells two models apart once they are built, if anything does: found without any comparing of graphs."""
     ours, theirs = (composer.load(recipe.text).compile(seed=1) for recipe in (one, two))
     if one.task != two.task:
         return "the task"
@@ -45,7 +45,7 @@ def other_model(one: composer.Recipe, two: composer.Recipe) -> str:
 
 
 def judge(recipe: composer.Recipe, what: str, text: str) -> str:
-    """`seen`, `same` or `wrong` for one mutation of a recipe."""
+    """Return `seen`, `same` or `wrong` for one mutation of a recipe."""
     mutated = composer.load(text)
     if any(found.severity == "error" for found in mutated.check()):
         return "wrong"

@@ -26,7 +26,7 @@ PREDICATES = [
 
 
 def drawn(random: Random, depth: int) -> Mask:
-    """A mask of a few predicates."""
+    """Return a mask of a few predicates."""
     if not depth or random.random() < 0.2:
         return random.choice(PREDICATES)
     if random.random() < 0.2:
@@ -36,7 +36,7 @@ def drawn(random: Random, depth: int) -> Mask:
 
 
 def seen(mask: Mask) -> tuple[bool, ...]:
-    """Who sees whom among eight positions."""
+    """Return who sees whom among eight positions."""
     return tuple(bool(mask.allows(q, k)) for q in range(8) for k in range(8))
 
 

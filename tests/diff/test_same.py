@@ -99,7 +99,7 @@ PAIRS = {
 
 
 def small(graph: str) -> composer.Recipe:
-    """A graph on the stream `x`, its last node returned as `y`; `valid` is there where it is read."""
+    """Return a graph on the stream `x`, its last node returned as `y`; `valid` is there where it is read."""
     head = HEAD if "(valid)" in graph else HEAD.replace('  valid: "bool[batch, time]?"\n', "")
     nodes, _, init = graph.partition("\ninit:")
     last = nodes.splitlines()[-1].split(":")[0].strip()
@@ -107,7 +107,7 @@ def small(graph: str) -> composer.Recipe:
 
 
 def assert_same(one: composer.Recipe, other: composer.Recipe) -> None:
-    """Nothing differs, in either direction."""
+    """Assert that nothing differs, in either direction."""
     for difference in (one.diff(other), other.diff(one)):
         assert str(difference).splitlines()[0].endswith(": the same model"), difference
         costs = (replace(each, lengths={}) for each in (difference.costs_before, difference.costs_after))

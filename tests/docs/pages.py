@@ -33,7 +33,7 @@ class Example:
         return [word for word in self.info.split()[1:] if "=" not in word]
 
     def option(self, name: str) -> str:
-        """The value of `name=value` after the language, or nothing."""
+        """Return the value of `name=value` after the language, or nothing."""
         return next((word.partition("=")[2] for word in self.info.split() if word.startswith(f"{name}=")), "")
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Example:
 
 
 def examples(page: Path) -> list[Example]:
-    """The fenced blocks of a page, in its order."""
+    """Return the fenced blocks of a page, in its order."""
     return list(_blocks(page))
 
 

@@ -16,7 +16,7 @@ from tests.docs.test_blocks import RULE, generated
 
 
 def renewed(page: Path) -> str:
-    """The page with every output that no longer agrees replaced; those that agree keep their `…`."""
+    """Return the page with every output that no longer agrees replaced; those that agree keep their `…`."""
     lines, moved = page.read_text(encoding="utf-8").splitlines(), 0
     session = Session()
     for example in examples(page):

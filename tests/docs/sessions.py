@@ -37,7 +37,7 @@ class Run:
 
 
 def agree(shown: str, came: str) -> bool:
-    """Whether an output is the one that is shown; blanks at the ends of lines do not count."""
+    """Return whether an output is the one that is shown; blanks at the ends of lines do not count."""
     lines = [line.rstrip() for line in shown.strip("\n").splitlines()]
     pattern = "".join("(?:.*\n)*?" if line == ANY else "[^\n]*".join(map(re.escape, line.split(ANY))) + "\n" for line in lines)
     text = "".join(f"{line.rstrip()}\n" for line in came.strip("\n").splitlines())
@@ -51,7 +51,7 @@ class Session:
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
     def run(self, example: Example) -> Iterator[Run]:
-        """All that one example does."""
+        """Yield all that one example does."""
         if file := example.option("file"):
             Path(file).write_text(example.text, encoding="utf-8")
         elif example.language == "console":
@@ -77,14 +77,16 @@ class Session:
 
 
 def _command(text: str) -> tuple[str, str]:
-    """A command, which goes on after a backslash at the end of a line, and the output below it."""
+    """Return a command, which goes on after a backslash at the end of a line, and the output below it."""
     lines = text.split("\n")
     end = next(number for number, line in enumerate(lines, 1) if not line.endswith("\\"))
     return "\n".join(lines[:end]), "\n".join(lines[end:])
 
 
 def output(work: Any) -> str:
-    """What some work prints, wherever it prints it, paths with slashes; an exception is its last line, as in a terminal."""
+    """Return what some work prints, wherever it prints it, paths with slashes; an exception is its last line,
+    as in a terminal.
+    """
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:

@@ -34,7 +34,7 @@ TITLES = {
 
 
 def rows(section: str) -> list[list[str]]:
-    """The cells of the first table below a heading."""
+    """Return the cells of the first table below a heading."""
     lines = TEXT.partition(f"\n## {section}\n")[2].partition("\n## ")[0].splitlines()
     return [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines if line.startswith("|")][2:]
 

@@ -19,7 +19,7 @@ RULE = "\n---\n\n"
 
 
 def generated() -> str:
-    """The page below its rule."""
+    """Return the page below its rule."""
     return reference(standard())
 
 

@@ -28,7 +28,7 @@ CELLS = re.compile(r"(?<!\\)\|")
 
 
 def sections() -> dict[str, list[list[str]]]:
-    """The rows of each table, cell by cell, by the heading above it."""
+    """Return the rows of each table, cell by cell, by the heading above it."""
     found: dict[str, list[list[str]]] = {}
     for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         title, *lines = part.splitlines()
@@ -39,7 +39,7 @@ def sections() -> dict[str, list[list[str]]]:
 
 
 def terms(cell: str) -> list[str]:
-    """The terms that one row defines: ``mask area (`MaskArea`)`` is two, and ``a, b`` is too."""
+    """Return the terms that one row defines: ``mask area (`MaskArea`)`` is two, and ``a, b`` is too."""
     return [term.replace("`", "").strip() for term in re.split(r", | \((?=`)", cell.removesuffix("`)"))]
 
 
@@ -60,17 +60,17 @@ def test_terms_are_in_the_order_of_the_alphabet(section: str) -> None:
 
 
 def language_keys() -> set[str]:
-    """The keys of recipes, wherever they stand."""
+    """Return the keys of recipes, wherever they stand."""
     return {key.name for key in TABLE}
 
 
 def declarations() -> set[str]:
-    """What the class of a block may declare."""
+    """Return what the class of a block may declare."""
     return {name for name in vars(Part) if not name.startswith(("_", "model_"))}
 
 
 def public_names() -> set[str]:
-    """The names of the API; what two packages offer goes by the shorter path."""
+    """Return the names of the API; what two packages offer goes by the shorter path."""
     top = {id(getattr(composer, name)) for name in composer.__all__}
     found = {f"composer.{name}" for name in composer.__all__}
     for package in (composer.train, composer.decode, composer.weights):
@@ -80,7 +80,7 @@ def public_names() -> set[str]:
 
 
 def packages() -> set[str]:
-    """The folders right below `blocks` and `composer`."""
+    """Return the folders right below `blocks` and `composer`."""
     folders = [folder for package in ("blocks", "composer") for folder in (ROOT / package).iterdir() if folder.is_dir()]
     return {f"{folder.relative_to(ROOT).as_posix()}/" for folder in folders if any(folder.glob("*.py")) or folder.name == "data"}
 
@@ -188,7 +188,7 @@ ORDINARY = {
 
 
 def members(file: Path) -> Iterator[str]:
-    """The names that the bodies of a file's classes define."""
+    """Yield the names that the bodies of a file's classes define."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         for item in node.body if isinstance(node, ast.ClassDef) else ():
             match item:
@@ -199,7 +199,7 @@ def members(file: Path) -> Iterator[str]:
 
 
 def identifiers(file: Path) -> Iterator[str]:
-    """The names that a file defines or reads, attributes and arguments included, and that of the file."""
+    """Yield the names that a file defines or reads, attributes and arguments included, and that of the file."""
     yield file.stem
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
@@ -212,7 +212,7 @@ def identifiers(file: Path) -> Iterator[str]:
 
 
 def given_up() -> Iterator[tuple[str, str]]:
-    """Each place of a retired word, with the word that stands for it now."""
+    """Yield each place of a retired word, with the word that stands for it now."""
     for file in CODE:
         place = file.relative_to(ROOT).as_posix()
         gone = [new for folder, new in MEMBERS.items() if place.startswith(folder)]

@@ -34,12 +34,12 @@ LENGTHS = {"batch": 2, "time": 5, "source_time": 4}
 
 
 def recipe_text(example: Example) -> str:
-    """The example as a whole recipe; a graph is given the stream `x`, and what it names of the usual inputs and params."""
+    """Return the example as a whole recipe; a graph is given the stream `x`, and what it names of the usual inputs and params."""
     return example.text if "graph" not in example.words else graph_text(example.text)
 
 
 def graph_text(graph: str) -> str:
-    """A graph as a whole recipe."""
+    """Return a graph as a whole recipe."""
     named = set(re.findall(r"\w+", graph))
     params = [f"  {name}: {value}" for name, value in PARAMS.items() if name in named]
     inputs = ["  x: float[batch, time, 32]", *(f"  {name}: {type_}" for name, type_ in INPUTS.items() if name in named)]
@@ -63,12 +63,12 @@ def run(text: str) -> None:
 
 
 def lengths(type_: Any) -> list[int]:
-    """The shape of a type, with the lengths of the model's own axes filled in."""
+    """Return the shape of a type, with the lengths of the model's own axes filled in."""
     return [LENGTHS.get(str(axis.size), axis.size) for axis in type_.axes]
 
 
 def value(type_: Any) -> torch.Tensor:
-    """A tensor of a type."""
+    """Return a tensor of a type."""
     shape = lengths(type_)
     return (
         torch.randn(shape)
@@ -104,17 +104,17 @@ def test_numbers_have_the_values_that_are_shown(line: str) -> None:
 
 
 def section(title: str) -> str:
-    """The text below a heading."""
+    """Return the text below a heading."""
     return PAGE.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def first_column(text: str) -> list[str]:
-    """The cells on the left of a table, below its head."""
+    """Return the cells on the left of a table, below its head."""
     return [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")][2:]
 
 
 def code_words(text: str) -> list[str]:
-    """Words between backquotes, without their arguments."""
+    """Return the words between backquotes, without their arguments."""
     return re.findall(r"`(\w+)(?:\([^)]*\))?`", text)
 
 

@@ -14,7 +14,7 @@ PICTURE = next(example.text for example in examples(PAGE) if example.language ==
 
 
 def drawn(picture: str) -> dict[str, list[str]]:
-    """What each name of the picture reads: the one above it, and at a ⊕ what left on the side before."""
+    """Return what each name of the picture reads: the one above it, and at a ⊕ what left on the side before."""
     reads: dict[str, list[str]] = {}
     above, aside = "", ""
     for line in picture.splitlines():
@@ -46,5 +46,5 @@ def test_every_line_of_the_table_is_one_of_the_recipe_with_its_lines_of_code() -
 
 
 def named(line: str) -> bool:
-    """Whether a line of the recipe is that of a node."""
+    """Return whether a line of the recipe is that of a node."""
     return line.strip().partition(":")[0] in {node.name for node in RECIPE.program.root.nodes}

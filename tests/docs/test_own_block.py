@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A fresh interpreter in the folder."""
+    """Return a fresh interpreter in the folder."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
     return subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, encoding="utf-8", env=environment)
 

@@ -38,7 +38,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """The anchors that GitHub gives a page's headings."""
+    """Return the anchors that GitHub gives a page's headings."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -52,7 +52,7 @@ def test_make_has_every_target_that_a_page_names() -> None:
 
 
 def _code(page: Path) -> str:
-    """What a page writes as code: its blocks, and what stands between single backquotes."""
+    """Return what a page writes as code: its blocks, and what stands between single backquotes."""
     text = page.read_text(encoding="utf-8")
     return "\n".join([*(example.text for example in examples(page)), *re.findall(r"`[^`\n]+`", text)])
 

@@ -21,7 +21,7 @@ needs_browser = pytest.mark.skipif(
 
 
 def browser(folder: Path) -> Iterator[Any]:
-    """The browser, closed in the end; what its page complains of is kept."""
+    """Yield the browser, closed in the end; what its page complains of is kept."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -54,18 +54,18 @@ def find(page: Any, css: str) -> Any:
 
 
 def paths(page: Any, css: str) -> set[str]:
-    """Paths of all that a selector finds."""
+    """Return the paths of all that a selector finds."""
     return {one.get_attribute("data-id") for one in page.find_elements("css selector", css)}
 
 
 def wires(page: Any, css: str) -> set[tuple[str, str]]:
-    """Both ends of all wires that a selector finds."""
+    """Return both ends of all wires that a selector finds."""
     found = page.find_elements("css selector", css)
     return {(one.get_attribute("data-a"), one.get_attribute("data-b")) for one in found}
 
 
 def keys(page: Any, *words: str) -> None:
-    """Types keys where the focus is."""
+    """Type keys where the focus is."""
     from selenium.webdriver.common.action_chains import ActionChains
 
     ActionChains(page).send_keys(*words).perform()
@@ -93,7 +93,7 @@ class Script(HTMLParser):
 
 
 def data_of(html: str) -> Any:
-    """The data in a page."""
+    """Return the data in a page."""
     script = Script()
     script.feed(html)
     assert script.scripts == 2

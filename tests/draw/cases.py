@@ -44,7 +44,7 @@ WRONG = {
 
 
 def each_of(cases: Sequence[str], more: Sequence[str] = ()) -> pytest.MarkDecorator:
-    """A test for each of some cases, most of them slow; and for some `more` where tests are exhaustive."""
+    """Return a test for each of some cases, most of them slow; and for some `more` where tests are exhaustive."""
     known = [case if case in FEW else pytest.param(case, marks=pytest.mark.slow) for case in cases]
     return pytest.mark.parametrize("case", [*known, *(pytest.param(case, marks=pytest.mark.exhaustive) for case in more)])
 
@@ -54,7 +54,7 @@ each_level = pytest.mark.parametrize("level", LEVELS)
 
 
 def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
-    """The recipes of a case, each with its name."""
+    """Return the recipes of a case, each with its name."""
     kind, _, name = case.partition(" ")
     match kind:
         case "zoo":
@@ -73,11 +73,11 @@ def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
 
 @cache
 def programs(case: str) -> tuple[tuple[str, TypedProgram], ...]:
-    """The typed recipes of a case, each with its name."""
+    """Return the typed recipes of a case, each with its name."""
     return tuple((name, composer.load(source).program) for name, source in sources(case))
 
 
 @cache
 def scenes(case: str, level: Level) -> tuple[tuple[str, TypedProgram, Scene], ...]:
-    """The drawings of a case."""
+    """Return the drawings of a case."""
     return tuple((name, typed, draw(typed, level).scene) for name, typed in programs(case))

@@ -14,7 +14,7 @@ TOUCH = 1.2
 
 
 def texts(scene: Scene) -> list[Text]:
-    """Every text on the page."""
+    """Return every text on the page."""
     found = [*scene.texts]
     for box in scene.boxes:
         found += box.texts
@@ -24,7 +24,7 @@ def texts(scene: Scene) -> list[Text]:
 
 
 def pieces(wire: WirePath) -> list[tuple[Point, Point]]:
-    """A wire as straight pieces; a curve as twelve."""
+    """Return a wire as straight pieces; a curve as twelve."""
     points = wire.points
     if wire.curved:
         points = tuple(bezier(wire.points, step / 12) for step in range(13))
@@ -32,14 +32,14 @@ def pieces(wire: WirePath) -> list[tuple[Point, Point]]:
 
 
 def bezier(points: Sequence[Point], t: float) -> Point:
-    """A place on a curve of four control points."""
+    """Return a place on a curve of four control points."""
     weights = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
     x, y = (sum(w * p[axis] for w, p in zip(weights, points, strict=True)) for axis in (0, 1))
     return x, y
 
 
 def crosses(a: Point, b: Point, area: Area) -> bool:
-    """Whether a straight piece goes through the inside of a rectangle (Liang and Barsky)."""
+    """Return whether a straight piece goes through the inside of a rectangle (Liang and Barsky)."""
     low, high = 0.0, 1.0
     dx, dy = b[0] - a[0], b[1] - a[1]
     sides = ((-dx, a[0] - area.left), (dx, area.right - a[0]), (-dy, a[1] - area.top), (dy, area.bottom - a[1]))
@@ -55,7 +55,7 @@ def crosses(a: Point, b: Point, area: Area) -> bool:
 
 
 def overlaps(scene: Scene) -> Iterator[str]:
-    """Everything that lies on something else."""
+    """Yield everything that lies on something else."""
     said = [(text.text, text.area) for text in texts(scene)]
     page = Area(0, 0, scene.width, scene.height).grown(-EDGE)
     for name, area in said:
@@ -89,7 +89,7 @@ def overlaps(scene: Scene) -> Iterator[str]:
 
 
 def borders(scene: Scene) -> Iterator[str]:
-    """Everything that a border goes through, and what lies on an icon or on a map of layers."""
+    """Yield everything that a border goes through, and what lies on an icon or on a map of layers."""
     things = [(thing.about.path, thing.area) for thing in (*scene.boxes, *scene.merges)]
     things += [(text.text, text.area) for text in texts(scene)]
     strips = [(f"layers of {frame.about.path}", frame.strip.area) for frame in scene.frames if frame.strip]
@@ -114,7 +114,7 @@ def borders(scene: Scene) -> Iterator[str]:
 
 
 def inside(inner: Area, outer: Area) -> bool:
-    """Whether a rectangle lies in another."""
+    """Return whether a rectangle lies in another."""
     return (
         inner.left >= outer.left - 0.5
         and inner.right <= outer.right + 0.5
@@ -124,7 +124,7 @@ def inside(inner: Area, outer: Area) -> bool:
 
 
 def together(one: WirePath, other: WirePath) -> bool:
-    """Whether two wires share a stretch."""
+    """Return whether two wires share a stretch."""
     for (a, b), (c, d) in ((p, q) for p in pieces(one) for q in pieces(other)):
         for axis in (0, 1):
             across = 1 - axis

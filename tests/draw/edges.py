@@ -42,16 +42,16 @@ class Readers:
         self.blocks = set(map(self.box, self.blocks))
 
     def box(self, path: str) -> str:
-        """Where a node is drawn."""
+        """Return the path of the box that a node is drawn in."""
         first = path.partition(".")[0]
         return first if first in self.layers else path
 
     def outside(self, maker: str, reader: str, port: str) -> tuple[str, str, str]:
-        """A pair as it is seen from outside of such boxes, whose ports have no names of their own."""
+        """Return a pair as it is seen from outside of such boxes, whose ports have no names of their own."""
         return self.box(maker), self.box(reader), "" if self.box(reader) in self.layers else port
 
     def silent(self) -> Readers:
-        """One that keeps nothing of what it meets."""
+        """Return readers that keep nothing of what they meet."""
         other = copy(self)
         other.pairs, other.blocks = set(), set()
         return other
@@ -117,7 +117,9 @@ class Readers:
 
 
 def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
-    """The same from a drawing: what comes in at a frame goes on to what reads it inside, what goes out comes from inside."""
+    """Return the edges of a drawing: what comes in at a frame goes on to what reads it inside, what goes
+    out comes from inside.
+    """
     known = set(blocks)
     frames = {frame.about.path for frame in scene.frames} - known
     repeats = {frame.about.path for frame in scene.frames if frame.pill and frame.pill.text[2:].isdigit()}
@@ -138,7 +140,7 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
         into.setdefault(target, []).append(source)
 
     def origins(name: str) -> list[str]:
-        """Blocks and inputs that a wire comes from, through frames."""
+        """Return blocks and inputs that a wire comes from, through frames."""
         if not name.endswith((" in", " out")):
             return [name]
         before = into.get(name, ())
@@ -151,12 +153,12 @@ def drawn(scene: Scene, blocks: Iterable[str]) -> Counter[tuple[str, str, str]]:
 
 
 def mixed(scene: Scene) -> tuple[str, ...]:
-    """What lies in repeats whose passes differ: drawn as one, they seem to read what only some of them do."""
+    """Return what lies in repeats whose passes differ: drawn as one, they seem to read what only some of them do."""
     return tuple(f"{frame.about.path}." for frame in scene.frames if frame.kinds)
 
 
 def place(path: str, blocks: set[str]) -> str:
-    """The block that a path lies in: pieces of a block are the block's."""
+    """Return the block that a path lies in: pieces of a block are the block's."""
     steps = path.split(".")
     for end in range(len(steps), 0, -1):
         if ".".join(steps[:end]) in blocks:

@@ -8,13 +8,13 @@ from composer.draw.scene import About
 
 
 def leaf(path: str, *facts: str, title: str = "Linear", parameters: int = 0) -> Leaf:
-    """A block that says some facts."""
+    """Return a block that says some facts."""
     return Leaf(About(path, parameters=parameters), Look(title, facts, "ffn"))
 
 
 def flow(*reads: str, owner: str = "") -> Flow:
-    """Blocks in the order in which they are written, each as `block: source, source`; the last one is returned. What is no
-    block is an input of the model, or what the frame is given that owns the flow.
+    """Return the blocks in the order in which they are written, each as `block: source, source`; the last one is returned. What
+    is no block is an input of the model, or what the frame is given that owns the flow.
     """
     sources = {path: names.split(", ") for path, names in (line.split(": ") for line in reads)}
 

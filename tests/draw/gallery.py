@@ -20,12 +20,12 @@ traced, with the recipe beside the drawing. This page is generated: `python -m t
 
 
 def page() -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     return "\n".join([HEAD, *entries()])
 
 
 def entries() -> Iterator[str]:
-    """A heading, a sentence, its source and a picture for each recipe."""
+    """Yield a heading, a sentence, its source and a picture for each recipe."""
     for name in zoo_names():
         recipe = composer.load(name)
         source = recipe.program.program.recipe.paper
@@ -33,17 +33,17 @@ def entries() -> Iterator[str]:
 
 
 def picture(name: str) -> str:
-    """The drawing of a recipe; it follows the reader's dark mode."""
+    """Return the drawing of a recipe; it follows the reader's dark mode."""
     return composer.load(name).draw(theme="auto").svg()
 
 
 def compared() -> str:
-    """The picture of docs/diff.md."""
+    """Return the picture of docs/diff.md."""
     return composer.load("llama3").diff(composer.load("mixtral")).draw(theme="auto").svg()
 
 
 def write() -> None:
-    """Writes the page and the pictures, and takes away those of recipes that are gone."""
+    """Write the page and the pictures, and take away those of recipes that are gone."""
     COMPARED.write_text(compared(), encoding="utf-8", newline="\n")
     PICTURES.mkdir(exist_ok=True)
     for old in PICTURES.glob("*.svg"):

@@ -22,7 +22,7 @@ ITEM = re.compile(r"(\w+)(?::(\w+))?\(([^)]*)\)")
 
 
 def flow(text: str) -> Flow:
-    """The flow that a line shows."""
+    """Return the flow that a line shows."""
     found = ITEM.findall(text)
     names = {name for name, _, _ in found}
     items = [Leaf(About(name), Look(title or name, hue="norm" if name == "norm" else "ffn")) for name, title, _ in found]
@@ -35,7 +35,7 @@ def flow(text: str) -> Flow:
 
 
 def shown(drawn: Flow) -> str:
-    """A flow in a line."""
+    """Return a flow in a line."""
     return " ".join(_item(item, drawn) for item in drawn.items)
 
 

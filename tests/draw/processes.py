@@ -8,7 +8,7 @@ import sys
 
 
 def printed(code: str) -> set[bytes]:
-    """What a program prints where its sets have one order, and where they have another."""
+    """Return what a program prints where its sets have one order, and where they have another."""
     return {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True

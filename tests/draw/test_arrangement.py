@@ -14,13 +14,13 @@ from tests.operations import at_most
 
 
 def places(case: str) -> dict[str, Area]:
-    """The area of every box and frame of a drawing, by its path."""
+    """Return the area of every box and frame of a drawing, by its path."""
     ((_, _, scene),) = scenes(case, "block")
     return {thing.about.path: thing.area for thing in (*scene.frames, *scene.boxes, *scene.merges)}
 
 
 def beside(one: Area, other: Area) -> bool:
-    """Whether the first is left of the second, at a height that both have."""
+    """Return whether the first is left of the second, at a height that both have."""
     return one.right < other.left and one.top < other.bottom and other.top < one.bottom
 
 

@@ -14,75 +14,75 @@ from tests.draw.checks import borders, overlaps
 
 
 def sound() -> Scene:
-    """A drawing with a map of layers, icons, side inputs and wires of all kinds."""
+    """Return a drawing with a map of layers, icons, side inputs and wires of all kinds."""
     return draw(composer.load("gemma3").program).scene
 
 
 def second(scene: Scene) -> Box:
-    """A box in the middle of it."""
+    """Return the scene with a box in the middle of a wire."""
     return next(box for box in scene.boxes if box.about.path == "layers.attn.body")
 
 
 def with_box(scene: Scene, box: Box) -> Scene:
-    """The box in place of the one with its path."""
+    """Return the box in place of the one with its path."""
     return replace(scene, boxes=tuple(box if one.about.path == box.about.path else one for one in scene.boxes))
 
 
 def with_text(scene: Scene, text: Text) -> Scene:
-    """One more text on the page."""
+    """Return the scene with one more text on the page."""
     return replace(scene, texts=(*scene.texts, text))
 
 
 def with_wire(scene: Scene, *points: tuple[float, float]) -> Scene:
-    """One more wire, from a thing that has none."""
+    """Return the scene with one more wire, from a thing that has none."""
     return replace(scene, wires=(*scene.wires, WirePath("nothing", "nobody", points)))
 
 
 def moved(box: Box, dx: float = 0, dy: float = 0) -> Box:
-    """The border alone: what stands in it stays."""
+    """Return the border alone: what stands in it stays."""
     return replace(box, x=box.x + dx, y=box.y + dy)
 
 
 def across(scene: Scene) -> Scene:
-    """A wire through a box."""
+    """Return a wire through a box."""
     area = second(scene).area
     middle = (area.top + area.bottom) / 2
     return with_wire(scene, (area.left - 3, middle), (area.right + 3, middle))
 
 
 def beside_a_wire(scene: Scene) -> Scene:
-    """A wire that runs along another."""
+    """Return a wire that runs along another."""
     long = max(scene.wires, key=lambda wire: abs(wire.points[-1][1] - wire.points[0][1]) * (len(wire.points) == 2))
     return with_wire(scene, *long.points)
 
 
 def through_the_map(scene: Scene) -> Scene:
-    """A wire through the map of layers."""
+    """Return a wire through the map of layers."""
     strip = next(frame.strip for frame in scene.frames if frame.strip)
     y = strip.y + strip.height / 2 + 1
     return with_wire(scene, (strip.x - 3, y), (strip.x + strip.width + 3, y))
 
 
 def over_the_border(scene: Scene) -> Scene:
-    """A text on the border of a frame, where nothing else is."""
+    """Return a text on the border of a frame, where nothing else is."""
     area = scene.frames[0].area
     return with_text(scene, Text(area.left, area.top + 50, "on the border", "shape"))
 
 
 def taller(scene: Scene) -> Scene:
-    """A box that reaches up to the next one."""
+    """Return a box that reaches up to the next one."""
     box = second(scene)
     return with_box(scene, replace(box, y=box.y - 60, height=box.height + 60))
 
 
 def icon_outside(scene: Scene) -> Scene:
-    """An icon above its box."""
+    """Return the scene with an icon above its box."""
     box = next(box for box in scene.boxes if box.about.path == "layers.ffn.body")
     return with_box(scene, replace(box, icons=tuple(replace(icon, y=icon.y - 20) for icon in box.icons)))
 
 
 def text_on_icon(scene: Scene) -> Scene:
-    """A title where the curve is."""
+    """Return a title where the curve is."""
     box = next(box for box in scene.boxes if box.about.path == "layers.ffn.body")
     return with_box(scene, replace(box, texts=(replace(box.texts[0], x=box.icons[0].x + 14, anchor="middle"), *box.texts[1:])))
 

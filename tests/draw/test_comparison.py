@@ -54,14 +54,14 @@ CASES = [(pair, level) for pair in range(len(PAIRS)) for level in LEVELS]
 
 @cache
 def difference(pair: int) -> Difference:
-    """What differs in a pair."""
+    """Return what differs in a pair."""
     before, after = (composer.load(name) for name in PAIRS[pair])
     return before.diff(after)
 
 
 @cache
 def scene(pair: int, level: Level) -> Scene:
-    """The drawing of a pair."""
+    """Return the drawing of a pair."""
     return draw(difference(pair), level).scene
 
 
@@ -86,7 +86,7 @@ def test_badges_hide_nothing(pair: int, level: Level) -> None:
 
 
 def marks(page: Scene) -> dict[str, list[Badge]]:
-    """The badges in the drawings, by what they say; those of the legend say no number, those of notes have no place."""
+    """Return the badges in the drawings, by what they say; those of the legend say no number, those of notes have no place."""
     found: dict[str, list[Badge]] = {}
     for badge in page.badges:
         if badge.path:
@@ -113,7 +113,7 @@ def test_every_change_is_noted_and_marked_on_its_sides(pair: int, level: Level) 
 
 
 def related(one: str, other: str) -> bool:
-    """Whether a path leads to another, or both are one."""
+    """Return whether a path leads to another, or both are one."""
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
@@ -148,12 +148,12 @@ def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
 
 
 def counts(page: Scene, ring: Ring) -> bool:
-    """Whether a ring is around the number of layers alone."""
+    """Return whether a ring is around the number of layers alone."""
     return any(frame.about.path == ring.path and not inside(frame.area, ring.area) for frame in page.frames)
 
 
 def paths_of(change: object, side: int) -> tuple[str, ...]:
-    """The nodes of a change on one side."""
+    """Return the nodes of a change on one side."""
     nodes = getattr(change, ("before", "after")[side], None)
     return nodes.paths if isinstance(nodes, Nodes) else ()
 
@@ -192,7 +192,7 @@ def test_a_wire_that_leads_elsewhere_is_marked() -> None:
 
 
 def touches(wire: WirePath, badge: Badge) -> bool:
-    """Whether a badge lies on a wire."""
+    """Return whether a badge lies on a wire."""
     return any(crosses(a, b, badge.area) for a, b in pieces(wire))
 
 

@@ -32,13 +32,13 @@ ROPE = {f"{side}layers.attn.body.positions" for side in SIDES}
 
 @cache
 def difference() -> Difference:
-    """What differs between a dense decoder and a mixture of experts."""
+    """Return what differs between a dense decoder and a mixture of experts."""
     return composer.load("llama3").diff(composer.load("mixtral"))
 
 
 @cache
 def html() -> str:
-    """The page."""
+    """Return the page."""
     return difference().draw().html()
 
 
@@ -51,17 +51,17 @@ def page(chromium: Any, tmp_path: Path) -> Any:
 
 
 def changes(page: Any) -> list[Any]:
-    """The list of changes."""
+    """Return the list of changes."""
     return page.find_elements("css selector", "#changes button")  # type: ignore[no-any-return]
 
 
 def change(page: Any, name: str) -> Any:
-    """One of them."""
+    """Return the change that a name occurs in."""
     return next(one for one in changes(page) if name in one.text)
 
 
 def marked(page: Any, recipe: int) -> str:
-    """The lines that stand out in one of the recipes."""
+    """Return the lines that stand out in one of the recipes."""
     return "\n".join(
         line.text for line in page.find_elements("css selector", ".recipe")[recipe].find_elements("css selector", ".marked")
     )

@@ -20,12 +20,12 @@ RECIPES = [*zoo_names(), *map(str, FORMS), *(generated(seed) for seed in range(0
 
 
 def picture(recipe: composer.Recipe, level: Level) -> str:
-    """The drawing without the numbers of lines, which another recipe of the same model may well have."""
+    """Return the drawing without the numbers of lines, which another recipe of the same model may well have."""
     return re.sub(r' data-lines="[\d-]*"', "", recipe.draw(level).svg())
 
 
 def unseen(recipe: composer.Recipe, text: str) -> bool:
-    """Whether a changed recipe is another model and is drawn as this one in full detail."""
+    """Return whether a changed recipe is another model and is drawn as this one in full detail."""
     other = composer.load(text)
     if any(found.severity == "error" for found in other.check()) or recipe.diff(other).equal:
         return False

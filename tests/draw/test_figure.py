@@ -211,13 +211,13 @@ def test_mixture_tells_what_an_expert_is() -> None:
 
 
 def detail(recipe: str | Path, path: str) -> str:
-    """What stands below the title of a box."""
+    """Return what stands below the title of a box."""
     (box,) = (box for box in composer.load(recipe).draw().scene.boxes if box.about.path == path)
     return next(text.text for text in box.texts if text.role == "detail")
 
 
 def shapes(recipe: str, **params: float) -> list[Text]:
-    """What stands beside wires."""
+    """Return what stands beside wires."""
     return [text for text in composer.load(recipe, overrides=params).draw().scene.texts if text.role == "shape"]
 
 

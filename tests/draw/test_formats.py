@@ -72,7 +72,7 @@ def test_links_are_the_edges_of_the_graph(case: str) -> None:
 
 
 def next_pass(scene: Scene, maker: str, reader: str) -> bool:
-    """Whether a block reads what stands above it in the same repeat: what the pass before has made."""
+    """Return whether a block reads what stands above it in the same repeat: what the pass before has made."""
     tops = {thing.about.path: thing.area.top for thing in (*scene.frames, *scene.boxes, *scene.merges)}
     repeats = [f"{frame.about.path}." for frame in scene.frames if frame.pill is not None]
     same = any(maker.startswith(path) and reader.startswith(path) for path in repeats)
@@ -90,7 +90,7 @@ def test_mermaid_says_all_nodes_clusters_and_links(case: str) -> None:
 
 
 def read_back(text: str) -> dict[str, list[dict[str, str]]]:
-    """What Graphviz understands of a DOT text, without laying it out."""
+    """Return what Graphviz understands of a DOT text, without laying it out."""
     told: dict[str, list[dict[str, str]]] = json.loads(graphviz(text, "json", "-Kneato", "-n2"))
     return told
 
@@ -145,7 +145,7 @@ def test_what_no_page_can_hold_is_left_out_of_titles(format: str) -> None:
 
 
 def with_title(title: str) -> Scene:
-    """A model with a block that has such a title."""
+    """Return a model with a block that has such a title."""
     scene = composer.load("gpt2").draw().scene
     texts = tuple(replace(text, text=title) for text in scene.boxes[1].texts)
     return replace(scene, boxes=(scene.boxes[0], replace(scene.boxes[1], texts=texts), *scene.boxes[2:]))
@@ -174,7 +174,7 @@ def test_png_is_twice_the_natural_size(tmp_path: Path) -> None:
 
 
 def pixels(data: bytes) -> tuple[int, int, list[list[tuple[int, ...]]]]:
-    """A PNG of eight bits, read by its specification."""
+    """Return a PNG of eight bits, read by its specification."""
     width, height, _, kind = struct.unpack(">IIBB", data[16:26])
     depth, at, packed = {2: 3, 6: 4}[kind], 8, b""
     while at < len(data):
@@ -325,7 +325,7 @@ def test_arcs_of_a_path_are_round() -> None:
 
 
 def center(curve: Outline) -> tuple[float, float]:
-    """The middle of the circle through three points of a curve."""
+    """Return the middle of the circle through three points of a curve."""
     (ax, ay), (bx, by), (cx, cy) = curve.points[0], curve.points[3], curve.points[6]
     d = 2 * (ax * (by - cy) + bx * (cy - ay) + cx * (ay - by))
     a, b, c = ax**2 + ay**2, bx**2 + by**2, cx**2 + cy**2
@@ -365,12 +365,12 @@ def test_both_engines_draw_one_graph(case: str) -> None:
 
 
 def links(graph: LinkGraph) -> set[tuple[str, str, str]]:
-    """Which node reads which, at which port."""
+    """Return which node reads which, at which port."""
     return {(link.source, link.target, link.port) for link in graph.links}
 
 
 def held_by(told: dict[str, Any]) -> dict[str, set[int]]:
-    """The clusters around each node, by number, as Graphviz tells it."""
+    """Return the clusters around each node, by number, as Graphviz tells it."""
     found: dict[str, set[int]] = {one["name"]: set() for one in told["objects"] if not one["name"].startswith("cluster_")}
     for cluster in told["objects"]:
         if cluster["name"].startswith("cluster_"):
@@ -380,7 +380,7 @@ def held_by(told: dict[str, Any]) -> dict[str, set[int]]:
 
 
 def enclosing(scene: Scene, area: Area) -> set[int]:
-    """The frames around a place, by number."""
+    """Return the frames around a place, by number."""
     return {
         number
         for number, frame in enumerate(scene.frames)

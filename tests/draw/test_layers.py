@@ -43,7 +43,7 @@ add{b}: {{type: add, in: [add{a}, ffn{n}]}}
 
 
 def of_nodes(count: int, change: Callable[[int, str], str] = lambda number, text: text) -> str:
-    """A decoder whose layers are written node by node, each of them changed."""
+    """Return a decoder whose layers are written node by node, each of them changed."""
     layers = ""
     for number in range(1, count + 1):
         x = f"add{2 * number - 2}" if number > 1 else "embed"
@@ -53,25 +53,25 @@ def of_nodes(count: int, change: Callable[[int, str], str] = lambda number, text
 
 
 def of_groups(count: int, layer: Callable[[int], str]) -> str:
-    """A decoder with a group for each layer."""
+    """Return a decoder with a group for each layer."""
     return HEAD + "".join(f"  layer{number}: {layer(number)}\n" for number in range(1, count + 1)) + FOOT
 
 
 def layer(mask: str = "causal", more: str = "") -> str:
-    """A group of a decoder."""
+    """Return a group of a decoder."""
     attn = f"attn: {{type: residual, norm: layernorm, body: {{type: attention, heads: 4, mask: {mask}}}}}"
     return f"{{graph: {{{attn}, ffn: {{type: residual, norm: layernorm, body: {{type: ffn, hidden: 48}}}}}}{more}}}"
 
 
 def repeated(count: int) -> str:
-    """The same as a repeat."""
+    """Return the decoder with its layers in a repeat."""
     lines = NODES.format(a="_a", b="_b", n="", x="input").splitlines()
     graph = "".join(f"      {line}\n" for line in lines)
     return f"{HEAD}  layers:\n    repeat: {count}\n    graph:\n{graph}{FOOT}"
 
 
 def picture(scene: Scene) -> tuple[object, ...]:
-    """All that is seen, whatever things are called by their paths."""
+    """Return all that is seen, whatever things are called by their paths."""
     boxes = [(b.x, b.y, b.width, b.height, b.hue, b.texts, b.icons, b.dashed, b.double) for b in scene.boxes]
     frames = [(f.x, f.y, f.width, f.height, f.texts, f.pill, f.strip) for f in scene.frames]
     wires = [(w.points, w.style, w.arrow, w.partial) for w in scene.wires]
@@ -80,7 +80,7 @@ def picture(scene: Scene) -> tuple[object, ...]:
 
 
 def drawn(text: str, level: Level = "block") -> Scene:
-    """The drawing of a recipe."""
+    """Return the drawing of a recipe."""
     return composer.load(text).draw(level).scene
 
 
@@ -92,7 +92,7 @@ def test_layers_written_as_nodes_are_drawn_as_their_repeat(level: Level) -> None
 
 @cache
 def plain_repeats() -> tuple[tuple[str, composer.Recipe, composer.Recipe], ...]:
-    """Recipes of the zoo and generated ones whose passes are all alike, with the same written pass by pass."""
+    """Return the recipes of the zoo and generated ones whose passes are all alike, with the same written pass by pass."""
     return tuple(_plain_repeats())
 
 
@@ -109,7 +109,7 @@ def _plain_repeats() -> Iterator[tuple[str, composer.Recipe, composer.Recipe]]:
 
 
 def alike(typed: TypedProgram) -> bool:
-    """Whether every repeat at the top has equal passes, worth a frame, of which only the last is read."""
+    """Return whether every repeat at the top has equal passes, worth a frame, of which only the last is read."""
     repeats = [node for node in typed.root.nodes if isinstance(node, TypedRepeat)]
     read = [ref for node in typed.root.nodes for wire in wires_of(node.node) for ref in wire.refs if ref.node != node.name]
     read += [ref for _, ref in typed.root.graph.outputs]
@@ -120,13 +120,13 @@ def alike(typed: TypedProgram) -> bool:
 
 
 def last(ref: Ref, graph: TypedGraph) -> bool:
-    """Whether a reference names the last pass."""
+    """Return whether a reference names the last pass."""
     node = graph[ref.node]
     return isinstance(node, TypedRepeat) and ref.index == len(node.passes) - 1
 
 
 def blocks(graph: TypedGraph) -> int:
-    """How many there are, repeats folded."""
+    """Return how many there are, repeats folded."""
     count = 0
     for node in graph.nodes:
         if isinstance(node, TypedBlock):
@@ -170,7 +170,7 @@ def test_a_difference_in_one_layer_is_seen(old: str, new: str) -> None:
 
 
 def frames(text: str) -> list[tuple[str, Frame]]:
-    """What the pills of a drawing say."""
+    """Return what the pills of a drawing say."""
     return [(frame.pill.text, frame) for frame in drawn(text).frames if frame.pill]
 
 

@@ -12,12 +12,12 @@ from tests.draw.flows import flow, leaf
 
 
 def of(*facts: str, parameters: int = 0, title: str = "Attention") -> Flow:
-    """A pass of one block."""
+    """Return a pass of one block."""
     return replace(flow("attn: layer|"), items=(leaf("attn", *facts, title=title, parameters=parameters),))
 
 
 def only(found: Flow | None) -> Leaf:
-    """Its block."""
+    """Return its block."""
     assert found is not None
     (item,) = found.items
     assert isinstance(item, Leaf)

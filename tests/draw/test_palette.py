@@ -21,13 +21,13 @@ WHITE = np.array([0.95047, 1.0, 1.08883])
 
 
 def linear(color: str) -> np.ndarray:
-    """The light of a color written in hexadecimal (IEC 61966-2-1)."""
+    """Return the light of a color written in hexadecimal (IEC 61966-2-1)."""
     values = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
 def lab(color: str, sight: str) -> np.ndarray:
-    """A color in CIE L*a*b*, as an eye sees it."""
+    """Return a color in CIE L*a*b*, as an eye sees it."""
     seen = np.clip(SIGHTS[sight] @ linear(color), 0, 1)
     ratio = TO_XYZ @ seen / WHITE
     f = np.where(ratio > 216 / 24389, np.cbrt(ratio), (24389 / 27 * ratio + 16) / 116)
@@ -35,13 +35,15 @@ def lab(color: str, sight: str) -> np.ndarray:
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of WCAG 2."""
+    """Return the ratio of WCAG 2."""
     light = sorted(float(np.array([0.2126, 0.7152, 0.0722]) @ linear(color)) for color in (one, other))
     return (light[1] + 0.05) / (light[0] + 0.05)
 
 
 def fills(palette: Palette) -> dict[str, str]:
-    """The fills that tell what a block is: cross-attention has a border of its own, losses are dashed, merges are circles."""
+    """Return the fills that tell what a block is: cross-attention has a border of its own, losses are
+    dashed, merges are circles.
+    """
     return {hue: paint.fill for hue, paint in palette.hues.items() if hue not in ("cross", "loss", "merge")}
 
 

@@ -22,8 +22,8 @@ Thing: TypeAlias = Box | MergeCircle | Frame
 
 @cache
 def modules(case: str) -> tuple[dict[str, int], ...]:
-    """Numbers of parameters of each model of a case, tied ones once, by the names that they have where layers are folded; built
-    without memory.
+    """Return the numbers of parameters of each model of a case, tied ones once, by the names that they have where layers are
+    folded; built without memory.
     """
     recipes = [composer.load(source) for _, source in sources(case)]
     found = []
@@ -36,18 +36,18 @@ def modules(case: str) -> tuple[dict[str, int], ...]:
 
 
 def routed(name: str, mixtures: Collection[str]) -> str:
-    """A name, with `router` in that of a map of a mixture of experts by which it chooses."""
+    """Return a name, with `router` in that of a map of a mixture of experts by which it chooses."""
     mixture = next((path for path in mixtures if name.startswith((f"{path}.gate.", f"{path}.noise."))), None)
     return f"{mixture}.router{name.removeprefix(mixture)}" if mixture else name
 
 
 def folded(name: str) -> str:
-    """A name without the passes of repeats."""
+    """Return a name without the passes of repeats."""
     return re.sub(r"\.\d+(?=\.)", "", name)
 
 
 def by_path(scene: Scene) -> dict[str, list[Thing]]:
-    """What is on the page, by all the paths that it stands for."""
+    """Return what is on the page, by all the paths that it stands for."""
     found: dict[str, list[Thing]] = {}
     for thing in (*scene.frames, *scene.merges, *scene.boxes):
         for path in (thing.about.path, *thing.about.covers):
@@ -56,7 +56,7 @@ def by_path(scene: Scene) -> dict[str, list[Thing]]:
 
 
 def holder(name: str, things: dict[str, list[Thing]]) -> str:
-    """The path of the innermost thing that a parameter stands in."""
+    """Return the path of the innermost thing that a parameter stands in."""
     found = ""
     for path in above(name):
         if path in things:
@@ -68,7 +68,7 @@ def holder(name: str, things: dict[str, list[Thing]]) -> str:
 
 
 def above(name: str) -> list[str]:
-    """Every path that leads to a name, and itself."""
+    """Return every path that leads to a name, and itself."""
     steps = name.split(".")
     return [".".join(steps[: end + 1]) for end in range(len(steps))]
 
@@ -89,7 +89,7 @@ def test_every_thing_has_the_parameters_of_its_modules(case: str, level: Level) 
 
 
 def place(parameter: str, path: str) -> str:
-    """The passes of the repeats around a thing in which a parameter of it stands."""
+    """Return the passes of the repeats around a thing in which a parameter of it stands."""
     steps, passes = path.split("."), []
     for step in parameter.split("."):
         if not steps:

@@ -16,7 +16,7 @@ from tests.draw.notation import flow, shown
 
 
 def said(result: object) -> str:
-    """What a pass gives, in a line."""
+    """Return what a pass gives, in a line."""
     match result:
         case Flow():
             return shown(result)
@@ -29,7 +29,7 @@ def said(result: object) -> str:
 
 
 def run(apply: Callable[..., object], flows: list[Flow]) -> object:
-    """What a pass makes of flows."""
+    """Return what a pass makes of flows."""
     if apply is merge_passes:
         return apply(flows, [1] * len(flows))
     if apply is group_irregular_subgraphs:

@@ -11,12 +11,12 @@ from composer.draw.scene import Box, PlacedIcon, Scene, Swatch, Text
 
 
 def scene(recipe: str, level: str = "block") -> Scene:
-    """A drawing of a recipe of the zoo."""
+    """Return a drawing of a recipe of the zoo."""
     return composer.load(recipe).draw(level).scene  # type: ignore[arg-type]  # a level
 
 
 def box(page: Scene, path: str) -> Box:
-    """The box of a block."""
+    """Return the box of a block."""
     (found,) = (one for one in page.boxes if one.about.path == path)
     return found
 
@@ -73,7 +73,7 @@ def test_squares_of_rows_are_those_of_the_map(recipe: str) -> None:
 
 
 def nearest(icon: PlacedIcon, rows: list[Text]) -> Text:
-    """The row that an icon stands in."""
+    """Return the row that an icon stands in."""
     return min(rows, key=lambda row: abs(row.y - icon.area.bottom))
 
 

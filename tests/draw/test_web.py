@@ -23,7 +23,7 @@ SEEDS = range(300)
 
 
 def graph(seed: int) -> tuple[int, list[tuple[int, int]]]:
-    """Edges at random, all of them upwards, so that every node lies on a way from the first to the last."""
+    """Return the edges at random, all of them upwards, so that every node lies on a way from the first to the last."""
     random = Random(seed)
     count = random.randrange(3, 12)
     edges = {(a, b) for a in range(count) for b in range(a + 1, count) if random.random() < 0.25}
@@ -72,7 +72,7 @@ def form(name: str) -> composer.Recipe:
 
 
 def side_by_side(scene: Scene) -> int:
-    """How many boxes stand at most beside each other."""
+    """Return how many boxes stand at most beside each other."""
     return max(Counter(round(box.y + box.height / 2) for box in scene.boxes).values())
 
 

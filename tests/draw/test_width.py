@@ -16,14 +16,14 @@ NAMED = [case for case in CASES if not case.startswith("chunk")]
 
 
 def smallest(svg: str) -> float:
-    """The size in points of the smallest letters of a picture whose width is given in points."""
+    """Return the size in points of the smallest letters of a picture whose width is given in points."""
     root = ET.fromstring(svg)
     scale = float(root.attrib["width"].removesuffix("pt")) / float(root.attrib["viewBox"].split()[2])
     return scale * min(float(element.attrib["font-size"]) for element in root.iter() if element.tag.endswith("text"))
 
 
 def column(case: str) -> Figure:
-    """The first model of a case, 240 points wide."""
+    """Return the first model of a case, 240 points wide."""
     return draw(programs(case)[0][1], width="240pt")
 
 

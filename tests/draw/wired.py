@@ -15,8 +15,9 @@ graph:
 
 
 def ring(seed: int, nodes: int = 14, rewired: float = 0.75) -> str:
-    """Xie et al. 2019: a ring in which each node is joined with the next two, some edges led elsewhere, all of them directed
-    upwards; a node maps the sum of what it reads."""
+    """Return the graph of Xie et al. 2019: a ring in which each node is joined with the next two, some edges led elsewhere, all
+    of them directed upwards; a node maps the sum of what it reads.
+    """
     random = Random(seed)
     edges: set[tuple[int, int]] = set()
     for node in range(nodes):
@@ -39,7 +40,7 @@ def ring(seed: int, nodes: int = 14, rewired: float = 0.75) -> str:
 
 
 def mixed(seed: int, nodes: int = 12) -> str:
-    """Blocks of many kinds, each reading any of those below it: one, or several where it merges."""
+    """Return the blocks of many kinds, each reading any of those below it: one, or several where it merges."""
     random = Random(seed)
     lines, below = "", ["stem"]
     for node in range(nodes):
@@ -59,6 +60,6 @@ def mixed(seed: int, nodes: int = 12) -> str:
 
 
 def joined(ends: Sequence[str]) -> str:
-    """The end of a recipe, where all that nothing reads comes together."""
+    """Return the end of a recipe, where all that nothing reads comes together."""
     end = f"  end: {{type: add, in: [{', '.join(ends)}]}}\n" if len(ends) > 1 else f"  end: {{type: identity, in: {ends[0]}}}\n"
     return f"{end}  head: {{type: linear, out: 10}}\noutputs: {{logits: head}}\n"

@@ -14,7 +14,7 @@ from composer.train.data.text import read_text, split
 
 
 def by_hand(train: str, validation: str, longest: int) -> float:
-    """One n-gram model from dictionaries, straight from the formula."""
+    """Compute one n-gram model from dictionaries, straight from the formula."""
     alphabet = set(train + validation)
     followers: dict[str, Counter[str]] = defaultdict(Counter)
     for n in range(1, longest + 1):

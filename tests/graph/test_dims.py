@@ -15,7 +15,7 @@ SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator
 
 
 def drawn(seed: int) -> tuple[Dim, str]:
-    """A random size, and the same for Python to compute."""
+    """Return a random size, and the same for Python to compute."""
     draw = random.Random(seed)
     size, text = draw.choice([(T, "time"), (S, "source")])
     for _ in range(draw.randint(1, 7)):

@@ -14,14 +14,14 @@ HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
 
 
 def expanded(nodes: str, head: str = HEAD) -> tuple[Program | None, tuple[Diagnostic, ...]]:
-    """The frozen graph of some nodes, and what is reported of them."""
+    """Return the frozen graph of some nodes, and what is reported of them."""
     recipe = composer.load(head + nodes)
     state = compile_graph(recipe.document, recipe.library, last=freeze)
     return state.program, state.diagnostics
 
 
 def graph(nodes: str, head: str = HEAD) -> Graph:
-    """The graph of nodes that are right."""
+    """Return the graph of nodes that are right."""
     program, found = expanded(nodes, head)
     assert program is not None
     assert found == ()
@@ -29,7 +29,7 @@ def graph(nodes: str, head: str = HEAD) -> Graph:
 
 
 def reads(node: Node) -> dict[str, list[str]]:
-    """What each port of a node reads."""
+    """Return what each port of a node reads."""
     assert not isinstance(node, RepeatNode)
     return {wire.port: list(map(str, wire.refs)) for wire in node.wires}
 

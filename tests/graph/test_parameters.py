@@ -74,7 +74,7 @@ WRONG = {
 
 
 def assert_as_compiled(recipe: composer.Recipe) -> None:
-    """The table has the names, shapes, ties and frozen tensors of the module, under the same owners."""
+    """Assert that the table has the names, shapes, ties and frozen tensors of the module, under the same owners."""
     table, model = parameters(recipe.program), recipe.compile(device="meta")
     named = dict(model.named_parameters(remove_duplicate=False))
     assert {entry.name: entry.parameter.shape for entry in table} == {name: tuple(each.shape) for name, each in named.items()}

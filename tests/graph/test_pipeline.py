@@ -24,7 +24,7 @@ HEAD = 'recipe: example\nlanguage: 1\n{params}inputs: {{x: "float[batch, time, 8
 
 
 def example(documented: Callable[..., object]) -> tuple[str, list[str]]:
-    """What stands below `Before` and `After` in a docstring."""
+    """Return what stands below `Before` and `After` in a docstring."""
     found = re.search(r"Before:\n(.*)After:\n(.*)", inspect.getdoc(documented) or "", re.DOTALL)
     assert found is not None, f"{documented.__name__} has no example"
     before, after = (textwrap.dedent(part) for part in found.groups())
@@ -32,7 +32,7 @@ def example(documented: Callable[..., object]) -> tuple[str, list[str]]:
 
 
 def declarations(state: Compilation) -> Iterator[str]:
-    """Each node as it was parsed."""
+    """Yield each node as it was parsed."""
     assert state.parsed is not None
     for node in state.parsed.body.nodes:
         assert isinstance(node.what, UseDecl)
@@ -40,7 +40,7 @@ def declarations(state: Compilation) -> Iterator[str]:
 
 
 def builders(state: Compilation) -> Iterator[str]:
-    """Each node as it was written out."""
+    """Yield each node as it was written out."""
     assert state.expansion is not None
     for node in state.expansion.root.nodes.values():
         assert node.graph is not None
@@ -48,7 +48,7 @@ def builders(state: Compilation) -> Iterator[str]:
 
 
 def wires(state: Compilation) -> Iterator[str]:
-    """What each port of a node reads."""
+    """Yield what each port of a node reads."""
     assert state.expansion is not None
     yield from _wires(state.expansion.root, "")
 
@@ -63,19 +63,19 @@ def _wires(graph: GraphBuilder, prefix: str) -> Iterator[str]:
 
 
 def order(state: Compilation) -> Iterator[str]:
-    """The nodes in one line."""
+    """Yield the nodes in one line."""
     assert state.program is not None
     yield ", ".join(node.name for node in state.program.graph.nodes)
 
 
 def types(state: Compilation) -> Iterator[str]:
-    """The type of what each node gives."""
+    """Yield the type of what each node gives."""
     assert state.typed is not None
     yield from (f"{visit.path}: {next(iter(visit.node.outputs.values()))}" for visit in walk(state.typed.root))
 
 
 def diagnostics(state: Compilation) -> Iterator[str]:
-    """What is told."""
+    """Yield what is told."""
     yield from (f"{each.severity}[{each.code}]: {each.message}" for each in state.diagnostics)
 
 

@@ -133,7 +133,7 @@ losses:
 
 
 def on_stream(graph: str) -> composer.Recipe:
-    """A graph on the stream `x`, with those params and inputs that it names."""
+    """Return a graph on the stream `x`, with those params and inputs that it names."""
     params, inputs = (
         "".join(f"  {name}: {value}\n" for name, value in known.items() if re.search(rf"\b{name}\b", graph))
         for known in (PARAMS, INPUTS)
@@ -143,21 +143,21 @@ def on_stream(graph: str) -> composer.Recipe:
 
 
 def types(recipe: composer.Recipe) -> dict[str, str]:
-    """The types of everything that goes in and comes out."""
+    """Return the types of everything that goes in and comes out."""
     typed = recipe.program
     inside = {f"{node.name}.{port}": str(type_) for node in typed.root.nodes for port, type_ in node.outputs.items()}
     return inside | {name: str(type_) for ports in (typed.inputs, typed.root.outputs) for name, type_ in ports.items()}
 
 
 def table(recipe: composer.Recipe) -> dict[str, Any]:
-    """Everything that is kept or learned, with its shape, role, initial values, and what it is tied to."""
+    """Return everything that is kept or learned, with its shape, role, initial values, and what it is tied to."""
     entries = parameters(recipe.program)
     learned = {each.name: (each.parameter.shape, each.parameter.role, each.trainable, each.tied_to) for each in entries}
     return {**learned, **buffers(recipe.program)}
 
 
 def computed(recipe: composer.Recipe) -> list[torch.Tensor]:
-    """What the model computes from some input after one in training, with the initial values of a seed."""
+    """Return what the model computes from some input after one in training, with the initial values of a seed."""
     model = recipe.compile(seed=3, dtype=torch.float64)
     torch.manual_seed(4)
     first = torch.randint(61, (2, 9)) if "tokens" in recipe.program.inputs else torch.randn(2, 9, 8, dtype=torch.float64)
@@ -169,7 +169,7 @@ def computed(recipe: composer.Recipe) -> list[torch.Tensor]:
 
 
 def assert_same(recipe: composer.Recipe) -> None:
-    """Written out, it is read again as the same model, and written out again it stays as it is."""
+    """Assert that, written out, a model is read again as the same model, and written out again it stays as it is."""
     text = recipe.expand()
     again = composer.load(text)
     assert [each for each in again.check() if each.severity == "error"] == []
@@ -181,7 +181,7 @@ def assert_same(recipe: composer.Recipe) -> None:
 
 
 def bare(text: str) -> str:
-    """A text without its remarks."""
+    """Return a text without its remarks."""
     return re.sub(r" +# .*$", "", text, flags=re.MULTILINE)
 
 

@@ -24,7 +24,7 @@ outputs: {y: head}
 
 
 def flowing(graph: nx.MultiDiGraph[str]) -> nx.MultiDiGraph[str]:
-    """The graph without what comes from an earlier pass."""
+    """Return the graph without what comes from an earlier pass."""
     return nx.MultiDiGraph((one, other) for one, other, carried in graph.edges(data="carried") if not carried)
 
 

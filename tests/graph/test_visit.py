@@ -135,12 +135,12 @@ def test_map_keeps_what_does_not_change(root: TypedGraph) -> None:
 
 
 def sources() -> Iterator[Path]:
-    """Every module that is held to it; drawings have their own structure."""
+    """Yield every module that is held to it; drawings have their own structure."""
     yield from (path for path in (ROOT / "composer").rglob("*.py") if "draw" not in path.parts)
 
 
 def recursive(path: Path) -> set[str]:
-    """The functions of a module that tell kinds of nodes apart and come back to themselves."""
+    """Return the functions of a module that tell kinds of nodes apart and come back to themselves."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     methods = [node for each in tree.body if isinstance(each, ast.ClassDef) for node in each.body]
     functions: dict[str, list[ast.FunctionDef]] = {}
@@ -153,7 +153,7 @@ def recursive(path: Path) -> set[str]:
 
 
 def called(function: ast.FunctionDef) -> Iterator[str]:
-    """Functions that a function mentions: the module's by name, its own object's methods with a dot."""
+    """Yield functions that a function mentions: the module's by name, its own object's methods with a dot."""
     given = {each.arg for each in ast.walk(function) if isinstance(each, ast.arg)}
     for node in ast.walk(function):
         match node:
@@ -164,7 +164,7 @@ def called(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def reached(start: str, calls: dict[str, set[str]]) -> set[str]:
-    """All that is called on the way from a function."""
+    """Return all that is called on the way from a function."""
     found: set[str] = set()
     waiting = [*calls[start]]
     while waiting:
@@ -175,7 +175,7 @@ def reached(start: str, calls: dict[str, set[str]]) -> set[str]:
 
 
 def tells_apart(function: ast.FunctionDef) -> bool:
-    """Whether a function asks of a node what kind it is."""
+    """Return whether a function asks of a node what kind it is."""
     for node in ast.walk(function):
         match node:
             case ast.MatchClass(cls=ast.Name(id=name)) if name in KINDS:
@@ -245,5 +245,5 @@ def test_the_places_that_know_each_kind_are_documented() -> None:
 
 
 def drawings(files: dict[str, str]) -> set[str]:
-    """Those of the files that draw."""
+    """Return those of the files that draw."""
     return {file for file in files if file.startswith("composer/draw/")}

@@ -115,7 +115,7 @@ def test_a_long_chain_is_refused(folder: Path) -> None:
 
 
 def cycle(folder: Path, text: str, **files: str) -> list[tuple[str, str, str, list[str]]]:
-    """The circles that are reported, each with its file and the files of its labels."""
+    """Return the circles that are reported, each with its file and the files of its labels."""
     for name, content in files.items():
         (folder / f"{name}.yaml").write_text(content, encoding="utf-8")
     found = [each for each in load(folder, text).check() if each.code.endswith("-cycle")]

@@ -65,7 +65,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def codes(recipe: composer.Recipe) -> list[str]:
-    """What is wrong with a recipe."""
+    """Return what is wrong with a recipe."""
     return [each.code for each in recipe.check()]
 
 

@@ -21,12 +21,12 @@ IDS = torch.randint(61, (2, 9), generator=torch.Generator().manual_seed(3))
 
 
 def tiny(seed: int = 0) -> composer.lower.Model:  # type: ignore[name-defined]  # a lazy attribute
-    """A small gpt2 in evaluation mode."""
+    """Return a small gpt2 in evaluation mode."""
     return composer.load("gpt2", overrides=TINY).compile(seed=seed).eval()
 
 
 def is_tied(model: torch.nn.Module) -> bool:
-    """Whether head and embedding are one tensor."""
+    """Return whether head and embedding are one tensor."""
     return model.head.weight is model.embed.weight
 
 

@@ -28,14 +28,14 @@ class Operations(TorchDispatchMode):
 
 
 def operations(model: torch.nn.Module) -> list[str]:
-    """What one forward asks of torch."""
+    """Return what one forward asks of torch."""
     with torch.no_grad(), Operations() as seen:
         model(TOKENS)
     return seen.names
 
 
 def python_calls(model: torch.nn.Module) -> int:
-    """Python functions entered in one forward, torch's own included."""
+    """Count the Python functions entered in one forward, torch's own included."""
     calls = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:

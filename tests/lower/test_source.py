@@ -48,12 +48,12 @@ outputs: {logits: state_dict}
 
 
 def tokens(vocab: int, *, rows: int = 2, time: int = 7) -> torch.Tensor:
-    """Token ids from a fixed seed, [B, T]."""
+    """Return token ids from a fixed seed, [B, T]."""
     return torch.randint(vocab, (rows, time), generator=torch.Generator().manual_seed(1))
 
 
 def by_hand(model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
-    """The hostile recipe, read as it is written."""
+    """Return the hostile recipe, read as it is written."""
     m = model._modules
 
     def residual(block: torch.nn.Module, x: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
@@ -188,7 +188,7 @@ graph:
 
 
 def _simulate(forward: str) -> tuple[list[int], int]:
-    """How many values are held after each statement."""
+    """Return how many values are held after each statement."""
     function = ast.parse(forward.replace("\n    ", "\n")).body[0]
     assert isinstance(function, ast.FunctionDef)
     names = {argument.arg for argument in function.args.args} - {"self"}

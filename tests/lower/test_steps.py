@@ -136,7 +136,7 @@ def test_layers_of_one_form_are_instances_of_one_class() -> None:
 
 
 def statement(gives: str, text: str, *uses: str) -> Statement:
-    """A call that gives one value, its arguments written by their names."""
+    """Return a call that gives one value, its arguments written by their names."""
     keys: list[Key] = [(use, 0, None) for use in uses]
 
     def write(name: Callable[[Key], str]) -> str:
@@ -146,7 +146,7 @@ def statement(gives: str, text: str, *uses: str) -> Statement:
 
 
 def lines(statements: list[Statement], result: str) -> list[str]:
-    """The body of a forward that is given `x` and returns one value."""
+    """Return the body of a forward that is given `x` and returns one value."""
     writer = Writer([(("x", 0, None), "x")], False, [(result, 0, None)])
     return [text for text, _, _ in writer.write(statements, lambda name: name((result, 0, None)), {})]
 

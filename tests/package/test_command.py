@@ -13,7 +13,7 @@ from composer.__main__ import main
 
 
 def ends_with(outcome: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> int:
-    """The exit code where the command line behaves like `outcome`."""
+    """Return the exit code where the command line behaves like `outcome`."""
     monkeypatch.setattr(composer.cli, "main", outcome)
     return main()
 

@@ -14,14 +14,14 @@ SLOW = {"torch", "transformers", "tokenizers"}
 
 
 def modules() -> list[str]:
-    """Every module of both packages outside the parts that run what was compiled."""
+    """Return every module of both packages outside the parts that run what was compiled."""
     files = [file.relative_to(ROOT) for package in ("blocks", "composer") for file in (ROOT / package).rglob("*.py")]
     front = [file.with_suffix("").parts for file in files if not RUNS_MODULES & {*file.parts[1:-1]}]
     return sorted(".".join(parts[:-1] if parts[-1] == "__init__" else parts) for parts in front)
 
 
 def loaded_after(statement: str) -> set[str]:
-    """The top-level modules that a fresh interpreter holds after one statement."""
+    """Return the top-level modules that a fresh interpreter holds after one statement."""
     code = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(run.stdout.split())

@@ -259,7 +259,7 @@ def test_what_a_page_says_of_a_node(arco: Arco, monkeypatch: pytest.MonkeyPatch)
 
 
 def residual_sides(scene: Scene) -> set[str]:
-    """The side of the column at which the wires that lead past blocks to a sum go."""
+    """Return the side of the column at which the wires that lead past blocks to a sum go."""
     sums = {merge.about.path: merge.x for merge in scene.merges}
     ways = [(wire.points, sums[wire.target]) for wire in scene.wires if wire.target in sums]
     turns = [(points[1][0], middle) for points, middle in ways if len(points) > 2]

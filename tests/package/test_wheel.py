@@ -24,7 +24,7 @@ class Environment:
     packages: Path
 
     def run(self, *command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        """`arco …` or `python …` in a folder, with more environment variables."""
+        """Run `arco …` or `python …` in a folder, with more environment variables."""
         program = self.python if command[0] == "python" else self.scripts / command[0]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         return subprocess.run(
@@ -79,7 +79,7 @@ def install_neighbor(packages: Path) -> None:
 
 
 def assert_one_line(run: subprocess.CompletedProcess[str], *, naming: str) -> None:
-    """Wrong usage, said in one line on stderr that names what is in the way."""
+    """Assert that wrong usage is reported in one line on stderr that names what is in the way."""
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith("arco: ")
     assert run.stderr.count("\n") == 1

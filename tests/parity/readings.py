@@ -14,7 +14,7 @@ Weights = dict[str, Tensor]
 def transformer(
     w: Weights, source: Tensor, target: Tensor, source_valid: Tensor | None = None, valid: Tensor | None = None
 ) -> Tensor:
-    """Vaswani et al. 2017, https://arxiv.org/abs/1706.03762.
+    """Compute the Transformer of Vaswani et al. 2017, https://arxiv.org/abs/1706.03762.
 
     Two layers and four heads. The projections have no biases, as the paper writes them; LayerNorm's epsilon, which it does not
     give, is 1e-5.
@@ -26,7 +26,7 @@ def transformer(
 
 
 def translation(w: Weights, source: Tensor, target: Tensor, source_valid: Tensor, valid: Tensor, *, heads: int) -> Tensor:
-    """One sentence and what is written of its translation, `[S]` and `[T]`, to logits `[T, V]`."""
+    """Map one sentence and what is written of its translation, `[S]` and `[T]`, to logits `[T, V]`."""
     may_read = source_valid.expand(len(source), -1)  # [S, S]
     memory = placed(w["embed.weight"], source)
     for layer in range(2):  # 3.1, encoder: two sub-layers
@@ -47,7 +47,7 @@ def translation(w: Weights, source: Tensor, target: Tensor, source_valid: Tensor
 
 
 def placed(embedding: Tensor, tokens: Tensor) -> Tensor:
-    """3.4 and 3.5: vectors times sqrt(d_model), plus the encoding of their positions."""
+    """Place the vectors (3.4 and 3.5): vectors times sqrt(d_model), plus the encoding of their positions."""
     dim = embedding.shape[1]
     rows = []
     for pos, token in enumerate(tokens.tolist()):
@@ -58,14 +58,16 @@ def placed(embedding: Tensor, tokens: Tensor) -> Tensor:
 
 
 def multi_head(w: Weights, name: str, x: Tensor, memory: Tensor, mask: Tensor, heads: int) -> Tensor:
-    """3.2.2: Concat(head_1, …, head_h) W^O, where head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)."""
+    """Compute multi-head attention (3.2.2): Concat(head_1, …, head_h) W^O, where head_i = Attention(Q W_i^Q,
+    K W_i^K, V W_i^V).
+    """
     q, k, v = x @ w[f"{name}.q.weight"].T, memory @ w[f"{name}.k.weight"].T, memory @ w[f"{name}.v.weight"].T
     per_head = zip(q.chunk(heads, -1), k.chunk(heads, -1), v.chunk(heads, -1), strict=True)
     return torch.cat([attention(*head, mask) for head in per_head], -1) @ w[f"{name}.out.weight"].T
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    """Equation 1, softmax(Q K^T / sqrt(d_k)) V, a query at a time; `mask` is true where it may look."""
+    """Compute attention by equation 1, softmax(Q K^T / sqrt(d_k)) V, a query at a time; `mask` is true where it may look."""
     rows = []
     for query, seen in zip(q, mask, strict=True):
         weights = (k[seen] @ query / q.shape[1] ** 0.5).exp()
@@ -74,29 +76,31 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 
 def feed_forward(w: Weights, name: str, x: Tensor) -> Tensor:
-    """Equation 2, max(0, x W_1 + b_1) W_2 + b_2."""
+    """Compute the feed-forward layer by equation 2, max(0, x W_1 + b_1) W_2 + b_2."""
     return affine(w, f"{name}.down", affine(w, f"{name}.up", x).clamp(min=0))
 
 
 def add_norm(w: Weights, name: str, x: Tensor, sublayer: Tensor) -> Tensor:
-    """3.1, LayerNorm(x + Sublayer(x))."""
+    """Compute a residual (3.1), LayerNorm(x + Sublayer(x))."""
     return layer_norm(w, name, x + sublayer)
 
 
 def layer_norm(w: Weights, name: str, x: Tensor) -> Tensor:
-    """Ba et al. 2016, https://arxiv.org/abs/1607.06450, equation 4; its variance divides by the width H."""
+    """Compute the layer normalization of Ba et al. 2016, https://arxiv.org/abs/1607.06450, equation 4; its variance divides
+    by the width H.
+    """
     centered = x - x.mean(-1, keepdim=True)
     variance = (centered**2).mean(-1, keepdim=True)
     return w[f"{name}.weight"] * centered / (variance + 1e-5).sqrt() + w[f"{name}.bias"]
 
 
 def affine(w: Weights, name: str, x: Tensor) -> Tensor:
-    """A linear map and its bias."""
+    """Return a linear map and its bias."""
     return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
 
 
 def lecture_block(w: Weights, tokens: Tensor) -> Tensor:
-    """One block of the Transformer with one head, whose values are summed without a map after them."""
+    """Compute one block of the Transformer with one head, whose values are summed without a map after them."""
     x = w["embed.weight"][tokens]  # [B, T, D]
     q, k, v = (x @ w[f"attn.{name}.weight"].T for name in "qkv")
     causal = torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool).tril()
@@ -107,7 +111,9 @@ def lecture_block(w: Weights, tokens: Tensor) -> Tensor:
 
 
 def rnn_lm(w: Weights, tokens: Tensor) -> Tensor:
-    """h_t = tanh(W_xh x_t + W_hh h_{t-1} + b), o_t = W_hy h_t + b_y, from h_0 = 0, and logits of o_t."""
+    """Compute a recurrent language model: h_t = tanh(W_xh x_t + W_hh h_{t-1} + b), o_t = W_hy h_t + b_y, from h_0 = 0,
+    and logits of o_t.
+    """
     h = w["embed.weight"].new_zeros(len(tokens), w["cell.hidden.weight_hh_l0"].shape[0])  # [B, d_h]
     logits = []
     for step in tokens.T:
@@ -119,7 +125,7 @@ def rnn_lm(w: Weights, tokens: Tensor) -> Tensor:
 
 
 def mlp_lm(w: Weights, tokens: Tensor) -> Tensor:
-    """Bengio et al. 2003, equation 1 without W, the direct connections: y = b + U tanh(d + H x)."""
+    """Compute the language model of Bengio et al. 2003, equation 1 without W, the direct connections: y = b + U tanh(d + H x)."""
     window = w["window.weight"]  # H, [hidden, dim, reach], the oldest word first
     reach = window.shape[2]
     C = w["embed.weight"]
@@ -133,7 +139,7 @@ def mlp_lm(w: Weights, tokens: Tensor) -> Tensor:
 
 
 def conv_lm(w: Weights, tokens: Tensor) -> Tensor:
-    """WaveNet's layers, van den Oord et al. 2016, https://arxiv.org/abs/1609.03499, each x + Sublayer(LayerNorm(x))."""
+    """Compute WaveNet's layers, van den Oord et al. 2016, https://arxiv.org/abs/1609.03499, each x + Sublayer(LayerNorm(x))."""
     x = w["embed.weight"][tokens]  # [B, T, D]
     for layer in range(3):
         name = f"layers.{layer}.conv"
@@ -146,7 +152,9 @@ def conv_lm(w: Weights, tokens: Tensor) -> Tensor:
 
 
 def causal_convolution(w: Weights, name: str, x: Tensor, *, dilation: int) -> Tensor:
-    """2.1: y_t = b + Σ_j W_j x_{t - (kernel - 1 - j) dilation}, where what is before the text is zero."""
+    """Compute a causal convolution (2.1): y_t = b + Σ_j W_j x_{t - (kernel - 1 - j) dilation}, where what is
+    before the text is zero.
+    """
     kernel = w[f"{name}.weight"]  # [out, in, kernel]
     rows = []
     for t in range(x.shape[1]):
@@ -160,7 +168,7 @@ def causal_convolution(w: Weights, name: str, x: Tensor, *, dilation: int) -> Te
 
 
 def seq2seq_rnn(w: Weights, source: Tensor, target: Tensor) -> Tensor:
-    """RNNsearch, Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473, appendix A.2, which leaves out the biases.
+    """Compute RNNsearch, Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473, appendix A.2, which leaves out the biases.
 
     The paper says two things of the state that the deep output reads: s_i in equation 4 and in p(y_i | s_i, y_{i-1}, c_i),
     s_{i-1} in the sum of A.2.2. Here it is s_i.
@@ -194,12 +202,14 @@ def seq2seq_rnn(w: Weights, source: Tensor, target: Tensor) -> Tensor:
 
 
 def alignment(w: Weights, s: Tensor, h: Tensor) -> Tensor:
-    """A.1.2: a(s_{i-1}, h_j) = v^T tanh(W_a s_{i-1} + U_a h_j)."""
+    """Compute the alignment (A.1.2): a(s_{i-1}, h_j) = v^T tanh(W_a s_{i-1} + U_a h_j)."""
     return torch.tanh(s @ w["decoder.look.q.weight"].T + h @ w["decoder.look.k.weight"].T) @ w["decoder.look.v.weight"][0]
 
 
 def gru(w: Weights, name: str, x: Tensor, h: Tensor) -> Tensor:
-    """A.2.2: s_i = (1 - z_i) s_{i-1} + z_i s̃_i; the weights of r, 1 - z and s̃ are below one another, as torch has them."""
+    """Compute a gated recurrent unit (A.2.2): s_i = (1 - z_i) s_{i-1} + z_i s̃_i; the weights of r, 1 - z and s̃ are below one
+    another, as torch has them.
+    """
     W_r, W_z, W = w[name.format("weight_ih")].chunk(3)
     U_r, U_z, U = w[name.format("weight_hh")].chunk(3)
     b_r, b_z, b = (w[name.format("bias_ih")] + w[name.format("bias_hh")]).chunk(3)

@@ -31,7 +31,7 @@ from transformers.core_model_loading import revert_weight_conversion
 
 
 def gpt2(params: Mapping[str, Any]) -> PreTrainedModel:
-    """GPT-2 with the recipe's params; those not given as published."""
+    """Return GPT-2 with the recipe's params; those not given as published."""
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=params.get("vocab", 50257),
@@ -46,7 +46,7 @@ def gpt2(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def llama3(params: Mapping[str, Any]) -> PreTrainedModel:
-    """Llama 3 with the recipe's params; those not given as in meta-llama/Meta-Llama-3-8B."""
+    """Return Llama 3 with the recipe's params; those not given as in meta-llama/Meta-Llama-3-8B."""
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=params.get("vocab", 128256),
@@ -64,7 +64,7 @@ def llama3(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def mixtral(params: Mapping[str, Any]) -> PreTrainedModel:
-    """Mixtral with the recipe's params; those not given as in mistralai/Mixtral-8x7B-v0.1."""
+    """Return Mixtral with the recipe's params; those not given as in mistralai/Mixtral-8x7B-v0.1."""
     return MixtralForCausalLM(
         MixtralConfig(
             vocab_size=params.get("vocab", 32000),
@@ -84,7 +84,7 @@ def mixtral(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
-    """Gemma 3 with the recipe's params; those not given as in google/gemma-3-1b-pt."""
+    """Return Gemma 3 with the recipe's params; those not given as in google/gemma-3-1b-pt."""
     return Gemma3ForCausalLM(
         Gemma3TextConfig(
             vocab_size=params.get("vocab", 262144),
@@ -107,7 +107,7 @@ def gemma3(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def bert(params: Mapping[str, Any]) -> PreTrainedModel:
-    """BERT with the recipe's params; those not given as in google-bert/bert-base-uncased."""
+    """Return BERT with the recipe's params; those not given as in google-bert/bert-base-uncased."""
     return BertForMaskedLM(
         BertConfig(
             vocab_size=params.get("vocab", 30522),
@@ -122,7 +122,7 @@ def bert(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def albert(params: Mapping[str, Any]) -> PreTrainedModel:
-    """ALBERT with the recipe's params; those not given as in albert/albert-base-v2."""
+    """Return ALBERT with the recipe's params; those not given as in albert/albert-base-v2."""
     return AlbertForMaskedLM(
         AlbertConfig(
             vocab_size=params.get("vocab", 30000),
@@ -137,7 +137,7 @@ def albert(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def vit(params: Mapping[str, Any]) -> PreTrainedModel:
-    """ViT with the recipe's params; those not given as in google/vit-base-patch16-224."""
+    """Return ViT with the recipe's params; those not given as in google/vit-base-patch16-224."""
     return ViTForImageClassification(
         ViTConfig(
             image_size=params.get("size", 224),
@@ -153,12 +153,12 @@ def vit(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def t5(params: Mapping[str, Any]) -> PreTrainedModel:
-    """T5 with the recipe's params; those not given as in google-t5/t5-base."""
+    """Return T5 with the recipe's params; those not given as in google-t5/t5-base."""
     return T5ForConditionalGeneration(T5Config(**of_t5(params)))
 
 
 def switch(params: Mapping[str, Any]) -> PreTrainedModel:
-    """Switch with the recipe's params; those not given as in google/switch-base-8."""
+    """Return Switch with the recipe's params; those not given as in google/switch-base-8."""
     layers = params.get("n_layers", 12)
     sparse = {"num_sparse_encoder_layers": layers // 2, "num_sparse_decoder_layers": layers // 2}
     experts = {"num_experts": params.get("n_experts", 8), "expert_capacity": params.get("capacity", 64)}
@@ -166,7 +166,7 @@ def switch(params: Mapping[str, Any]) -> PreTrainedModel:
 
 
 def of_t5(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What T5's configuration and that of its descendants call the recipe's params."""
+    """Return what T5's configuration and that of its descendants call the recipe's params."""
     return {
         "vocab_size": params.get("vocab", 32128),
         "d_model": params.get("d_model", 768),
@@ -195,12 +195,14 @@ REFERENCE = {
 
 
 def published(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """The tensors by the names and in the shapes of published files, which for Mixtral are not those that transformers runs."""
+    """Return the tensors by the names and in the shapes of published files, which for Mixtral are not
+    those that transformers runs.
+    """
     return {name: tensor.contiguous() for name, tensor in revert_weight_conversion(model, model.state_dict()).items()}
 
 
 def perturbed(model: PreTrainedModel) -> PreTrainedModel:
-    """The model with every parameter moved at random, also gains and biases that start at 1 or 0, ready to be compared."""
+    """Return the model with every parameter moved at random, also gains and biases that start at 1 or 0, ready to be compared."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():

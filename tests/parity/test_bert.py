@@ -38,7 +38,7 @@ checkpoints:
 
 
 def batch() -> dict[str, torch.Tensor]:
-    """Two kinds of token, and padding at the end of the second row."""
+    """Return two kinds of token, and padding at the end of the second row."""
     tokens = torch.randint(53, (3, 11), generator=torch.Generator().manual_seed(2))
     kinds = (torch.arange(11) > torch.tensor([[4], [6], [2]])).long() * 2
     valid = torch.arange(11) < torch.tensor([[11], [8], [10]])

@@ -23,7 +23,7 @@ T = 7
 
 
 def reference() -> VisionEncoderDecoderModel:
-    """The same sizes in transformers' configurations, every weight away from its start."""
+    """Return the same sizes in transformers' configurations, every weight away from its start."""
     encoder = ViTConfig(
         image_size=20,
         num_channels=2,

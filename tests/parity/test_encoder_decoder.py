@@ -25,7 +25,7 @@ VALID = torch.arange(S) < torch.tensor([[S], [S - 3], [S - 5]])
 
 
 def pair(name: str, ours: dict[str, Any] | None = None) -> tuple[Any, Any]:
-    """The recipe's model and transformers', with one set of weights, none of them at its initial value."""
+    """Return the recipe's model and transformers', with one set of weights, none of them at its initial value."""
     torch.manual_seed(0)
     reference = perturbed(REFERENCE[name](TINY[name]))
     model = composer.load(name, overrides=ours or TINY[name]).compile(seed=0).eval()
@@ -34,7 +34,7 @@ def pair(name: str, ours: dict[str, Any] | None = None) -> tuple[Any, Any]:
 
 
 def texts() -> tuple[Tensor, Tensor]:
-    """A source [B, S], and a target [B, T] that begins with the start token."""
+    """Return a source [B, S], and a target [B, T] that begins with the start token."""
     generator = torch.Generator().manual_seed(2)
     source, target = (torch.randint(1, VOCAB, (3, length), generator=generator) for length in (S, T))
     target[:, 0] = 0
@@ -42,7 +42,7 @@ def texts() -> tuple[Tensor, Tensor]:
 
 
 def close(ours: Tensor, theirs: Tensor) -> None:
-    """Within 1e-5 of the largest logit."""
+    """Assert equality within 1e-5 of the largest logit."""
     assert ours.dtype == theirs.dtype == torch.float32
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5 * theirs.abs().max().item())
 
@@ -133,7 +133,7 @@ def test_t5_writes_what_transformers_writes() -> None:
 
 
 def until(tokens: list[int], stop: frozenset[int]) -> list[int]:
-    """The tokens before the first that ends them."""
+    """Return the tokens before the first that ends them."""
     return tokens[: next((place for place, token in enumerate(tokens) if token in stop), len(tokens))]
 
 
@@ -141,7 +141,7 @@ def until(tokens: list[int], stop: frozenset[int]) -> list[int]:
 
 
 def softmax(scores: list[float]) -> list[float]:
-    """Of a list."""
+    """Return the softmax of a list."""
     powers = [math.exp(score - max(scores)) for score in scores]
     return [power / sum(powers) for power in powers]
 
@@ -167,7 +167,7 @@ class ByThePaper:
         return torch.stack([self.table @ x for x in stream])  # 3.4: the same matrix before the softmax
 
     def embedded(self, tokens: list[int]) -> list[Tensor]:
-        """3.4 and 3.5: embeddings by √d, and PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d))."""
+        """Embed by √d (3.4), and add PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d))."""
         d = self.table.shape[1]
         rows = []
         for pos, token in enumerate(tokens):
@@ -179,13 +179,13 @@ class ByThePaper:
         return rows
 
     def added(self, name: str, before: list[Tensor], sublayer: list[Tensor]) -> list[Tensor]:
-        """3.1: LayerNorm(x + Sublayer(x))."""
+        """Compute a residual (3.1): LayerNorm(x + Sublayer(x))."""
         gain, bias = self.weights[f"{name}.post_norm.weight"], self.weights[f"{name}.post_norm.bias"]
         sums = [x + y for x, y in zip(before, sublayer, strict=True)]
         return [(x - x.mean()) / torch.sqrt(x.var(correction=0) + 1e-5) * gain + bias for x in sums]
 
     def attention(self, name: str, queries: list[Tensor], keys: list[Tensor], *, causal: bool) -> list[Tensor]:
-        """3.2.2: Concat(head_1, …, head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)."""
+        """Compute multi-head attention (3.2.2): Concat(head_1, …, head_h) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)."""
         w_q, w_k, w_v, w_o = (self.weights[f"{name}.{which}.weight"] for which in ("q", "k", "v", "out"))
         width = w_q.shape[0] // self.heads
         answers = []
@@ -201,7 +201,7 @@ class ByThePaper:
         return answers
 
     def ffn(self, name: str, x: Tensor) -> Tensor:
-        """3.3: max(0, x W_1 + b_1) W_2 + b_2."""
+        """Compute the feed-forward layer (3.3): max(0, x W_1 + b_1) W_2 + b_2."""
         inner = self.weights[f"{name}.up.weight"] @ x + self.weights[f"{name}.up.bias"]
         return self.weights[f"{name}.down.weight"] @ inner.clamp(min=0) + self.weights[f"{name}.down.bias"]
 

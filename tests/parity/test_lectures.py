@@ -15,7 +15,7 @@ B, T, VOCAB = 2, 9, 13
 
 
 def pair(name: str, sizes: Mapping[str, Any]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """A text, the recipe's logits for it, and the recipe's weights, all moved at random, in float64."""
+    """Return a text, the recipe's logits for it, and the recipe's weights, all moved at random, in float64."""
     model = composer.load(name, overrides={"vocab": VOCAB, **sizes}).compile(seed=0).double().eval()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -26,7 +26,7 @@ def pair(name: str, sizes: Mapping[str, Any]) -> tuple[Tensor, Tensor, dict[str,
 
 
 def normed(x: Tensor, w: Mapping[str, Tensor], name: str) -> Tensor:
-    """LayerNorm with the gain and the bias of a node."""
+    """Return LayerNorm with the gain and the bias of a node."""
     return layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"], 1e-5)
 
 

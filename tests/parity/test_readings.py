@@ -22,7 +22,7 @@ RNNSEARCH = {"vocab": 11, "d_embed": 5, "hidden": 6, "align": 7, "maxout": 4}
 
 
 def moved(name: str, sizes: dict[str, int]) -> nn.Module:
-    """The recipe's model in float64 with every parameter moved at random, also gains and biases that start at 1 or 0."""
+    """Return the recipe's model in float64 with every parameter moved at random, also gains and biases that start at 1 or 0."""
     model = composer.load(name, overrides=sizes).compile(seed=0).double().eval()
     generator = torch.Generator().manual_seed(1)
     for parameter in model.parameters():
@@ -31,12 +31,12 @@ def moved(name: str, sizes: dict[str, int]) -> nn.Module:
 
 
 def tokens(vocab: int, *shape: int) -> Tensor:
-    """Seeded tokens."""
+    """Return seeded tokens."""
     return torch.randint(vocab, shape, generator=torch.Generator().manual_seed(2))
 
 
 def assert_same(ours: Tensor, read: Tensor) -> None:
-    """Within rounding in float64."""
+    """Assert equality within rounding in float64."""
     torch.testing.assert_close(ours, read, rtol=0, atol=1e-10)
 
 

@@ -33,7 +33,7 @@ def words(rows: int, length: int, seed: int) -> torch.Tensor:
 
 
 def by_loop(model: Any, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Sentence by sentence, word by word, with torch's own recurrent layer and cell."""
+    """Compute the logits sentence by sentence, word by word, with torch's own recurrent layer and cell."""
     w = dict(model.named_parameters())
     encoder = nn.GRU(EMBED, HIDDEN, bidirectional=True).double()
     encoder.load_state_dict({k.removeprefix("encoder.states."): v for k, v in w.items() if k.startswith("encoder.states.")})

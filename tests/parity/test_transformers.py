@@ -36,7 +36,7 @@ PADDING: dict[str, list[int]] = {"none": [0, 0, 0], "right": [0, 3, 6], "left": 
 
 
 def pair(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Any, Any]:
-    """The recipe's model and transformers', with one set of weights, none of them at its initial value."""
+    """Return the recipe's model and transformers', with one set of weights, none of them at its initial value."""
     reference = perturbed(REFERENCE[name](theirs))
     model = composer.load(name, overrides=ours).compile(seed=0).eval()
     load_published(model, published(reference))
@@ -48,13 +48,13 @@ def text() -> torch.Tensor:
 
 
 def real(padding: list[int]) -> torch.Tensor:
-    """True where a token is no padding, [B, T]."""
+    """Return a tensor that is true where a token is no padding, [B, T]."""
     at = torch.arange(T)
     return torch.stack([at < T - n if n >= 0 else at >= -n for n in padding])
 
 
 def close(ours: torch.Tensor, theirs: torch.Tensor) -> None:
-    """Within 1e-5 of the largest logit."""
+    """Assert equality within 1e-5 of the largest logit."""
     assert ours.dtype == theirs.dtype == torch.float32
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5 * theirs.abs().max().item())
 
@@ -80,7 +80,7 @@ def test_logits_are_those_of_transformers_at_other_sizes(name: str, layers: int,
 
 
 def assert_same_logits(name: str, sizes: dict[str, Any], padding: str) -> None:
-    """At every token that is no padding."""
+    """Assert the same logits at every token that is no padding."""
     model, reference = pair(name, sizes, sizes)
     tokens, valid = text(), real(PADDING[padding])
     theirs = reference(tokens, attention_mask=valid.long()).logits  # [B, T, V]

@@ -10,13 +10,13 @@ from composer.train.run import checkpoint as checkpoints
 
 
 def at(step: int) -> Checkpoint:
-    """A checkpoint whose numbers tell its step."""
+    """Return a checkpoint whose numbers tell its step."""
     tensors = {"weight": torch.full((3, 5), float(step)), "half": torch.tensor([1.5], dtype=torch.bfloat16)}
     return Checkpoint(step, tensors, {"weight/step": torch.tensor(float(step))}, {"cpu": torch.get_rng_state()}, {"tokens": 7})
 
 
 def names(folder):
-    """What lies in a folder."""
+    """Return what lies in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 

@@ -14,7 +14,7 @@ MARKS = range(10_000, 10_100)
 
 
 def restored(source, target):
-    """The text: each mark of the source replaced by what follows it in the target."""
+    """Return the text: each mark of the source replaced by what follows it in the target."""
     gone, mark = {}, None
     for token in target:
         if token in MARKS:

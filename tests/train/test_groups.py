@@ -29,7 +29,7 @@ class Parts(nn.Module):
 
 
 def sizes(group):
-    """The parameters, told apart by their size."""
+    """Return the parameters, told apart by their size."""
     return [len(parameter) for parameter in group["params"]]
 
 

@@ -18,7 +18,7 @@ RECIPE = "composer: 1\nname: small\n"
 
 
 def unequal(tokens, asked):
-    """A batch that asks for the first `asked` tokens of each row only."""
+    """Return a batch that asks for the first `asked` tokens of each row only."""
     targets = tokens.roll(-1, 1)
     targets[:, asked:] = -100
     return {"tokens": tokens, "targets": targets}
@@ -67,7 +67,7 @@ losses:
 
 
 def labeled(generator, rows, asked):
-    """A batch with targets of each kind, of which unequal shares ask for something."""
+    """Return a batch with targets of each kind, of which unequal shares ask for something."""
     tokens, labels = (torch.randint(20, (rows, 9), generator=generator) for _ in range(2))
     labels[:, asked:] = -100
     wanted = torch.randn(rows, 9, 8, generator=generator, dtype=torch.float64)
@@ -76,7 +76,7 @@ def labeled(generator, rows, asked):
 
 
 def step_of_many_losses(batches, settings):
-    """What one step of plain descent measures, and the weights after it, in float64."""
+    """Return what one step of plain descent measures, and the weights after it, in float64."""
     model = composer.load(LOSSES).compile(seed=1).double()
     measured = update(model, torch.optim.SGD(model.parameters(), lr=1.0), batches, settings, rate=1.0)
     return measured.by_name, torch.cat([p.detach().flatten() for p in model.parameters()])

@@ -35,7 +35,7 @@ def case():
 
 
 def nats(logits, token):
-    """Minus the logarithm of softmax, written out."""
+    """Return minus the logarithm of softmax, written out."""
     return float(-(logits[token] - logits.exp().sum().log()))
 
 

@@ -32,7 +32,7 @@ PAIRS = "".join(f"{word}\t{word[::-1]}\n" for word in ("stone", "moth", "lamp", 
 
 
 def made(task, text, path):
-    """An objective with its data."""
+    """Return an objective with its data."""
     objective = objective_of(task, marked(characters_of(text), task))
     return objective, objective.tokenize(text, path=path)
 

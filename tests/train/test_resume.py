@@ -18,13 +18,13 @@ TIMES = ("seconds", "tokens_per_second")
 
 
 def metrics(path):
-    """Every line of a run, without what the clock decides."""
+    """Return every line of a run, without what the clock decides."""
     lines = [json.loads(line) for line in RunFolder(path).metrics.read_text(encoding="utf-8").splitlines()]
     return [{key: value for key, value in line.items() if key not in TIMES} for line in lines]
 
 
 def weights(path):
-    """The latest checkpoint's tensors: the model's and the optimizer's, and the random states."""
+    """Return the latest checkpoint's tensors: the model's and the optimizer's, and the random states."""
     saved = checkpoints.load(checkpoints.latest(RunFolder(path).checkpoints))
     return {**saved.model, **saved.optimizer, **saved.random}
 
@@ -50,7 +50,7 @@ def start(build, data, tokenizer, settings, quiet, tmp_path):
 
 
 def same(run, whole):
-    """Bit for bit: every measured number, every weight, every state."""
+    """Assert equality bit for bit: every measured number, every weight, every state."""
     assert metrics(run) == metrics(whole)
     mine, theirs = weights(run), weights(whole)
     assert mine.keys() == theirs.keys()

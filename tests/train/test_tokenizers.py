@@ -23,7 +23,7 @@ AWKWARD = "  Two spaces, a tab\t, naïve café — “quotes” 🦉🦉\r\n\n\n
 
 
 def every_tokenizer():
-    """One of each kind that knows the text."""
+    """Return a tokenizer of each kind that knows the text."""
     return [ByteTokenizer(), characters_of(AWKWARD), train_bpe(AWKWARD * 5, size=300)]
 
 

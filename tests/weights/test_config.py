@@ -91,12 +91,12 @@ MODELS: dict[str, type[Published]] = {
 
 
 def with_config(recipe: str, config: Any) -> composer.Recipe:
-    """The recipe as a configuration of transformers sets it."""
+    """Return the recipe as a configuration of transformers sets it."""
     return composer.load(recipe).with_config(config if isinstance(config, dict) else config.to_dict())
 
 
 def set_in(recipe: str, config: dict[str, Any]) -> dict[str, str]:
-    """What a `config.json` sets, by path."""
+    """Return what a `config.json` sets, by path."""
     pairs = (str(override).partition("=") for override in with_config(recipe, config).overrides)
     return {path: value for path, _, value in pairs}
 
@@ -127,7 +127,7 @@ def test_the_published_model_sets_what_the_recipe_has_by_default(name: str) -> N
 
 
 def shapes(recipe: composer.Recipe) -> dict[str, tuple[int, ...]]:
-    """Every parameter's."""
+    """Return every parameter's."""
     return {one.name: one.parameter.shape for one in parameters(recipe.program) if not one.tied_to}
 
 

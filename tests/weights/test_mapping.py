@@ -14,7 +14,7 @@ FUSED = "attn.(q|k|v).*: {from: c_attn.*, transpose: true, split: 3}"
 
 
 def drawn(shapes: WeightMap) -> dict[str, Tensor]:
-    """A checkpoint of random numbers."""
+    """Return a checkpoint of random numbers."""
     generator = torch.Generator().manual_seed(0)
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.published.items()}
 

@@ -10,14 +10,14 @@ from composer.weights.name_patterns import NamePattern, pattern
 
 
 def written(text: str) -> YamlMapping:
-    """What stands under `weights:`."""
+    """Return what stands under `weights:`."""
     root = read(Source("<text>", text)).root
     assert root is not None
     return root
 
 
 def named(text: str) -> NamePattern:
-    """A pattern that is known to be one."""
+    """Return a pattern that is known to be one."""
     (entry,) = written(f"{text}: x").entries
     assert isinstance(entry.key, YamlScalar)
     made = pattern(entry.key)
@@ -26,6 +26,6 @@ def named(text: str) -> NamePattern:
 
 
 def rules(text: str, **ours: tuple[int, ...]) -> WeightMap:
-    """The map of rules, one a line, over parameters `a__b` for `a.b`."""
+    """Return the map of rules, one a line, over parameters `a__b` for `a.b`."""
     body = "\n".join(f"    {line}" for line in text.strip().splitlines())
     return mapping(written(f"model:\n  rules:\n{body}"), None, {name.replace("__", "."): shape for name, shape in ours.items()})

@@ -58,21 +58,25 @@ class Comparison:
         return figure_formats()
 
     def svg(self) -> str:
-        """The text of an SVG file."""
+        """Return the two drawings as the text of an SVG file."""
         return svg(self.scene, self.theme, width=self.width)
 
     def html(self) -> str:
-        """The text of a page that shows every level, and both recipes."""
+        """Return the text of a web page that shows the two drawings at every level, and both recipes."""
         from composer.diff.figure.html import html
 
         return html(self)
 
     def save(self, path: StrPath, format: str | None = None) -> None:
-        """Writes a file; its format is that of the name's ending.
+        """Write the two drawings to a file.
+
+        Args:
+            path: Where to write.
+            format: The format: SVG, HTML, PNG or PDF; that of the name's ending by default.
 
         Raises:
-            Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
-            NotDrawn: where the ending is that of no format that holds two models.
+            Missing: A program or a package is needed that is not installed; an SVG is then written beside the name.
+            NotDrawn: The ending is that of no format that holds two models.
         """
         write(self, Path(path), format)
 
@@ -81,7 +85,7 @@ class Comparison:
 
 
 def draw(difference: Difference, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
-    """The picture of a difference."""
+    """Return the picture of a difference."""
     check_width(width)
     page = _Page(difference, level)
     notes = [note(*told(one.change)) for one in page.found]
@@ -101,12 +105,12 @@ class Bare:
     """Which of the difference's changes these are."""
 
     def svg(self) -> str:
-        """The text of an SVG."""
+        """Return the text of an SVG."""
         return svg(self.scene)
 
 
 def bare(difference: Difference, level: Level) -> Bare:
-    """The picture of a difference without notes."""
+    """Return the picture of a difference without notes."""
     page = _Page(difference, level)
     before, after = page.pictures
     return Bare(page.scene([]), (before, after), tuple(page.found), tuple(page.order))
@@ -129,14 +133,14 @@ class _Page:
         self.found = [found[number] for number in self.order]
 
     def height(self, found: FoundPlaces) -> float:
-        """How far above the foot of its drawing a change is, downwards."""
+        """Return how far above the foot of its drawing a change is, downwards."""
         for area, spots in zip(self.areas, found.spots, strict=True):
             if spots:
                 return area_of(spots[0]).top - area.bottom
         return -1e6  # of the model as a whole
 
     def scene(self, notes: Sequence[Note]) -> Scene:
-        """Everything in its place; the notes, where there are any, between the drawings."""
+        """Place everything; the notes, where there are any, between the drawings."""
         wide = [area.right - area.left for area in self.areas]
         heads = [self.column_head(picture, width) for picture, width in zip(self.pictures, wide, strict=True)]
         tallest = max(area.bottom - area.top for area in self.areas)
@@ -178,7 +182,7 @@ class _Page:
         )
 
     def faint(self) -> Iterator[str]:
-        """Paths of what is the same in both."""
+        """Yield the paths of what is the same in both."""
         whole = tuple(f"{path}." for path in self.ringed)
         things: tuple[DrawnThing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.references, *self.pieces.frames)
         for one in things:
@@ -186,14 +190,14 @@ class _Page:
                 yield one.about.path
 
     def fades(self, dot: Dot, faint: frozenset[str]) -> bool:
-        """Whether all wires fade that meet at a fork."""
+        """Return whether all wires fade that meet at a fork."""
         meeting = (one for one in self.pieces.wires if any(on(dot, a, b) for a, b in pairwise(one.points)))
         return bool(faint) and all(one.style != "rewired" and {one.source, one.target} <= faint for one in meeting)
 
     # -- the head
 
     def head(self, room: float) -> tuple[list[Text], float]:
-        """The verdict, what it does to the costs, and what the marks mean; and where that ends."""
+        """Return the verdict, what it does to the costs, and what the marks mean; and where that ends."""
         title, _, counted = verdict(self.difference).partition(": ")
         changed = [f"{what} {text}" for what, text in figures(self.difference)]
         same = [f"{what} unchanged ({text})" for what, text in unchanged(self.difference) if not self.difference.equal]
@@ -220,14 +224,14 @@ class _Page:
         return said, y + (22 if occurring else 0)
 
     def column_head(self, picture: Figure, width: float) -> list[str]:
-        """What is said of one of the models."""
+        """Return the caption of one of the models."""
         facts = [text.text for text in picture.scene.texts if text.role == "facts"]
         return lines_of([fact for line in facts for fact in line.split(" · ")], width, LETTERS)
 
     # -- marks
 
     def mark(self, side: int, move: Point, title: Text, paper: Area) -> None:
-        """Rings and badges of one drawing."""
+        """Draw the rings and badges of one drawing."""
         prefix, pieces = SIDES[side], self.pieces
         blocks: tuple[Box | MergeCircle, ...] = (*pieces.boxes, *pieces.merges)
         solid = {one.about.path: one.area for one in blocks}
@@ -270,7 +274,7 @@ class _Page:
                 self.ringed.add(prefix + path)
 
     def texts(self) -> Iterator[Text]:
-        """Every text that is placed so far."""
+        """Yield every text that is placed so far."""
         yield from self.pieces.texts
         for box in self.pieces.boxes:
             yield from box.texts
@@ -281,7 +285,7 @@ class _Page:
     def free(
         self, happened: Happened, path: str, text: str, spots: Sequence[Point], taken: Sequence[Area], solid: Sequence[Area]
     ) -> Badge:
-        """A badge at the first of some places where it hides nothing."""
+        """Return a badge at the first of some places where it hides nothing."""
         pills = [one.pill.area.grown(9) for one in self.pieces.frames if one.pill]
         badges = (Badge(happened, path, Text(x, y + 3.6, text, "badge")) for x, y in chain(spots, around(spots[0])))
         blocked = [area.grown(1) for area in (*taken, *pills, *solid)]
@@ -289,7 +293,7 @@ class _Page:
         return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), first)
 
     def rewire(self, wire: WirePath, prefix: str) -> None:
-        """Lets a wire stand out."""
+        """Make a wire stand out."""
         ends = prefix + wire.source, prefix + wire.target, wire.port
         self.pieces.wires = [
             replace(one, style="rewired") if (one.source, one.target, one.port) == ends else one for one in self.pieces.wires
@@ -298,7 +302,7 @@ class _Page:
     # -- notes
 
     def note(self, notes: Sequence[Note], column: Sequence[int], x: float, top: float, foot: float) -> None:
-        """Writes a column of notes, each as near to the height of what it is about as the others let it."""
+        """Write a column of notes, each as near to the height of what it is about as the others let it."""
         heights = [high(notes[number]) for number in column]
         tops = spread(heights, [foot + self.height(self.found[number]) for number in column], top, foot)
         for number, start in zip(column, tops, strict=True):
@@ -310,5 +314,5 @@ class _Page:
 
 
 def on(dot: Dot, a: Point, b: Point) -> bool:
-    """Whether a fork lies on a piece of a wire."""
+    """Return whether a fork lies on a piece of a wire."""
     return min(a[0], b[0]) - 1 < dot.x < max(a[0], b[0]) + 1 and min(a[1], b[1]) - 1 < dot.y < max(a[1], b[1]) + 1

@@ -10,7 +10,7 @@ from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference,
 
 
 def content(scene: Scene) -> Area:
-    """What a drawing covers, but for its head."""
+    """Return what a drawing covers, but for its head."""
     blocks: tuple[Frame | Box | MergeCircle, ...] = (*scene.frames, *scene.boxes, *scene.merges)
     areas = [one.area.grown(8) for one in blocks]
     areas += [reference.text.area.grown(8) for reference in scene.references]
@@ -27,7 +27,7 @@ def content(scene: Scene) -> Area:
 
 
 def area_of(spot: Spot) -> Area:
-    """What a thing covers."""
+    """Return what a thing covers."""
     if isinstance(spot, Count):
         assert spot.frame.pill is not None
         area = spot.frame.pill.area.grown(9)
@@ -41,12 +41,12 @@ def area_of(spot: Spot) -> Area:
 
 
 def shifted(area: Area, move: Point) -> Area:
-    """A rectangle somewhere else."""
+    """Return a rectangle somewhere else."""
     return Area(area.left + move[0], area.top + move[1], area.right + move[0], area.bottom + move[1])
 
 
 def along(spot: Spot, move: Point) -> list[Point]:
-    """Where a badge may stand at a thing, the best places first."""
+    """Return where a badge may stand at a thing, the best places first."""
     if isinstance(spot, WirePath):
         points = [(x + move[0], y + move[1]) for x, y in spot.points]
         longest = sorted(pairwise(points), key=lambda ends: -abs(ends[0][0] - ends[1][0]) - abs(ends[0][1] - ends[1][1]))
@@ -67,7 +67,7 @@ def along(spot: Spot, move: Point) -> list[Point]:
 
 
 def around(place: Point) -> Iterator[Point]:
-    """Where a badge may stand if there is no room at the thing itself: ever farther from it."""
+    """Yield where a badge may stand if there is no room at the thing itself: ever farther from it."""
     for far in range(1, 25):
         steps = range(-far, far + 1)
         yield from sorted(

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def html(comparison: Comparison) -> str:
-    """The page; the comparison's own level is what it shows first."""
+    """Return the page; the comparison's own level is what it shows first."""
     difference = comparison.difference
     pages = {level: bare(difference, level) for level in LEVELS}
     pairing = paired(*difference.models)
@@ -61,7 +61,7 @@ def html(comparison: Comparison) -> str:
 
 
 def by_side(maps: Iterable[Mapping[str, T]]) -> dict[str, T]:
-    """What is known of the nodes of either model, by paths that say which."""
+    """Return what is known of the nodes of either model, by paths that say which."""
     return {side + path: value for side, one in zip(SIDES, maps, strict=True) for path, value in one.items()}
 
 
@@ -69,14 +69,16 @@ def by_side(maps: Iterable[Mapping[str, T]]) -> dict[str, T]:
 
 
 def change(one: Change) -> dict[str, str]:
-    """A change in words."""
+    """Return a change in words."""
     where, what = told(one)
     happened = HAPPENED[type(one)]
     return {"happened": happened, "sign": SIGNS[happened], "where": where, "what": what}
 
 
 def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
-    """Of a picture: each change by its number, with the paths and the wires that show it; and which things are one."""
+    """Return the marks of a picture: each change by its number, with the paths and the wires that show it; and
+    which things are one.
+    """
     return {
         "changes": [
             {
@@ -91,7 +93,7 @@ def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
 
 
 def places(found: FoundPlaces, page: Bare) -> Iterator[str]:
-    """Paths of what shows a change; with a border, of all that is in it."""
+    """Yield the paths of what shows a change; with a border, of all that is in it."""
     for side, spots, picture in zip(SIDES, found.spots, page.pictures, strict=True):
         for spot in spots or ():
             if isinstance(spot, WirePath):
@@ -103,12 +105,12 @@ def places(found: FoundPlaces, page: Bare) -> Iterator[str]:
 
 
 def blocks(scene: Scene) -> tuple[Box | MergeCircle, ...]:
-    """All that stands for a node."""
+    """Return all that stands for a node."""
     return (*scene.boxes, *scene.merges)
 
 
 def wires(found: FoundPlaces, page: Bare) -> Iterator[int]:
-    """The wires that show a change, by their numbers in the picture of both."""
+    """Yield the wires that show a change, by their numbers in the picture of both."""
     first = 0
     for spots, picture in zip(found.spots, page.pictures, strict=True):
         drawn = picture.scene.wires
@@ -117,7 +119,9 @@ def wires(found: FoundPlaces, page: Bare) -> Iterator[int]:
 
 
 def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
-    """What is drawn of the same node on both sides; of what is in a block, or holds several, that which has the same name."""
+    """Yield what is drawn of the same node on both sides; of what is in a block, or holds several, that which
+    has the same name.
+    """
     before, after = (one.model.names.called for one in page.pictures)
     nodes = ((pairing.before.nodes[one].path, pairing.after.nodes[other].path) for one, other in pairing.there.items())
     there = {plain(before(one)): plain(after(other)) for one, other in nodes}
@@ -134,7 +138,7 @@ def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
 
 
 def panel(difference: Difference) -> str:
-    """The verdict, the costs, and where the list of changes goes."""
+    """Return the verdict, the costs, and where the list of changes goes."""
     costs = [*figures(difference), *((what, f"{text}, unchanged") for what, text in unchanged(difference))]
     rows = "".join(f"<tr><th>{escape(what)}<td>{escape(text)}" for what, text in costs)
     said = "".join(f"<p>{escape(note)}" for note in notes(difference))
@@ -145,7 +149,7 @@ def panel(difference: Difference) -> str:
 
 
 def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
-    """The lines where something is written that differs."""
+    """Return the lines where something is written that differs."""
     found: dict[File, set[int]] = {}
     for number, picture in enumerate(page.pictures):
         model, own = picture.model, source(picture.model.program)
@@ -163,6 +167,6 @@ def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
 
 
 def signs(palette: Palette) -> str:
-    """The colors of the list's signs."""
+    """Return the colors of the list's signs."""
     colors = (f".c-{happened}{{background:{palette.hues[hue].stroke}}}" for happened, (hue, _) in CHANGES.items())
     return f"#changes{{{''.join(colors)}}}"

@@ -21,13 +21,13 @@ Note: TypeAlias = list[tuple[str, Role]]
 
 
 def note(name: str, words: str) -> Note:
-    """A change in lines that are as wide as the notes."""
+    """Return a change in lines that are as wide as the notes."""
     said: Note = [(name, "row"), (words, "detail")]
     return [(line, role) for text, role in said for line in wrapped(text, role)]
 
 
 def wrapped(text: str, role: Role) -> list[str]:
-    """A text in lines."""
+    """Return a text in lines."""
     letters, room = Typography(), NOTE - INDENT
     lines: list[str] = []
     for word in text.split():
@@ -45,7 +45,7 @@ def wrapped(text: str, role: Role) -> list[str]:
 
 
 def high(lines: Note) -> float:
-    """How high a note is."""
+    """Return the height of a note."""
     return LINE * len(lines)
 
 
@@ -53,7 +53,7 @@ def high(lines: Note) -> float:
 
 
 def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
-    """Notes in as few columns as there is room for, all about as high."""
+    """Return the notes in as few columns as there is room for, all about as high."""
     if not heights:
         return []
     share = sum(heights) / ceil(sum(heights) / room)
@@ -68,7 +68,7 @@ def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
 
 
 def spread(heights: Sequence[float], wanted: Sequence[float], top: float, foot: float) -> list[float]:
-    """The upper ends of notes in a column, each as near to where it is wanted as the others let it."""
+    """Return the upper ends of notes in a column, each as near to where it is wanted as the others let it."""
     tops: list[float] = []
     y = top
     for want, height in zip(wanted, heights, strict=True):

@@ -62,7 +62,7 @@ class Side:
     names: RolledNames
 
     def at(self, path: str) -> str:
-        """What the drawing calls a node of the model."""
+        """Return what the drawing calls a node of the model."""
         return plain(self.names.called(path))
 
     @lazy
@@ -78,7 +78,7 @@ class Side:
         return {self.at(path): self.at(nodes[one.node].path) for path, one in reversed(list(flows)) if one and one.node >= 0}
 
     def nodes(self, path: str, *, whole: bool = False) -> list[DrawnThing]:
-        """What shows a node: itself, or what is drawn of it, or the box around it; `whole` with all that is inside.
+        """Return what shows a node: itself, or what is drawn of it, or the box around it; `whole` with all that is inside.
 
         A node that is not drawn, as a dropout is not, is shown by what its stream comes from."""
         path = plain(path)
@@ -116,7 +116,7 @@ class Side:
         return inside if inside and all(isinstance(one, MergeCircle) for one in own) else own
 
     def fields(self, path: str, names: Iterable[str]) -> list[DrawnThing]:
-        """What shows fields of a node: the box of a field that has one, and the node's for all others."""
+        """Return what shows fields of a node: the box of a field that has one, and the node's for all others."""
         found: list[DrawnThing] = []
         for name in names:
             field = re.compile(rf"{re.escape(plain(path))}\.(\w+_)?{re.escape(name.partition('.')[0])}")  # `q_positions`, too
@@ -125,7 +125,7 @@ class Side:
         return found
 
     def reads(self, path: str, port: str, sources: Sequence[str]) -> Sequence[Spot]:
-        """The wires and names by which a node reads something at a port; where they are not drawn, what shows the node."""
+        """Return the wires and names by which a node reads something at a port; where they are not drawn, what shows the node."""
         path = plain(path)
         wires: list[Spot] = [one for one in self.scene.wires if one.target == path and one.port in ("", port)]
         wires += [one for one in self.scene.references if one.target == path and one.port in ("", port)]
@@ -139,7 +139,7 @@ class Side:
         return exact or [one for one in wires if from_(one, around=True)] or wires or self.nodes(path)
 
     def stated(self, what: str, value: str) -> list[DrawnThing]:
-        """What shows an output or a loss, by its name or by what gives it; nothing for the task."""
+        """Return what shows an output or a loss, by its name or by what gives it; nothing for the task."""
         kind, _, name = what.removeprefix("name of the ").partition(" ")
         if kind not in ("output", "loss"):
             return []
@@ -148,7 +148,7 @@ class Side:
 
 
 def named(source: str) -> str:
-    """A source as it is told, `layers.(*-1).ffn.add`, as the path of what is drawn."""
+    """Return a source as it is told, `layers.(*-1).ffn.add`, as the path of what is drawn."""
     return re.sub(r"\.(\*|\(\*-1\)|\d+)(?=\.|$)", "", source)
 
 
@@ -172,24 +172,24 @@ class FoundPlaces:
         return HAPPENED[type(self.change)]
 
     def node(self, spot: Spot, side: int) -> str | None:
-        """Which of the nodes of the change a thing shows, or a part of it; none where it shows something around it."""
+        """Return which of the nodes of the change a thing shows, or a part of it; none where it shows something around it."""
         nodes, path = getattr(self.change, ("before", "after")[side], None), path_of(spot)
         names = map(plain, nodes.paths) if isinstance(nodes, Nodes) else ()
         return next((name for name in names if lies_in(path, name)), None)
 
     def weight(self, spot: Spot, side: int) -> int:
-        """How many of the nodes that a thing stands for have changed so; none where the change is inside it."""
+        """Return how many of the nodes that a thing stands for have changed so; none where the change is inside it."""
         nodes = getattr(self.change, ("before", "after")[side], None)
         return len(nodes.paths) if isinstance(nodes, Nodes) and self.node(spot, side) is not None else 0
 
     def ring(self, spot: Spot, side: int) -> Happened:
-        """What became of a thing: one that holds a change, and is no part of it, has other values."""
+        """Return what became of a thing: one that holds a change, and is no part of it, has other values."""
         shown = self.node(spot, side) is not None or isinstance(spot, Count) or self.happened == "shared"
         return self.happened if shown else "altered"
 
 
 def path_of(spot: Spot) -> str:
-    """The path that a thing stands for; of a wire, where it leads."""
+    """Return the path that a thing stands for; of a wire, where it leads."""
     match spot:
         case WirePath(target=target):
             return target
@@ -199,7 +199,7 @@ def path_of(spot: Spot) -> str:
 
 
 def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[FoundPlaces]:
-    """Every change with its places."""
+    """Yield every change with its places."""
     pairing = paired(*difference.models)
     flat = pairing.before, pairing.after
     ours, theirs = (Side(one.scene, model, one.model.names) for one, model in zip(pictures, flat, strict=True))
@@ -230,7 +230,7 @@ def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[Found
 
 
 def as_drawn(change: Change, *sides: Side) -> Change:
-    """A change whose nodes have the paths of the drawings."""
+    """Return a change whose nodes have the paths of the drawings."""
     found = dict(zip(("before", "after"), sides, strict=True))
     nodes = {name: getattr(change, name, None) for name in found}
     moved = {
@@ -259,7 +259,7 @@ def _reads(side: Side, nodes: Nodes, ports: Sequence[PortChange], when: str) -> 
 
 
 def _owner(parameter: str, partners: dict[str, list[str]], side: Side) -> str:
-    """The node that a parameter belongs to, `layers.*.attn.body.out.weight` to `layers.attn.body`."""
+    """Return the node that a parameter belongs to, `layers.*.attn.body.out.weight` to `layers.attn.body`."""
     path = side.at(parameter.replace(".*", ""))
     while path not in partners:
         path = path.rpartition(".")[0]

@@ -12,7 +12,7 @@ SIDES = "before:", "after:"
 
 
 def sided(scene: Scene, side: str) -> Pieces:
-    """The things of a drawing, whose paths say which one they are of."""
+    """Return the things of a drawing, whose paths say which one they are of."""
     texts = [text for text in scene.texts if text.role not in ("heading", "facts")]
     return Pieces(
         [
@@ -37,5 +37,5 @@ def sided(scene: Scene, side: str) -> Pieces:
 
 
 def of(side: str, path: str) -> str:
-    """A path, or the key of a frame, that says of which drawing it is, if it leads anywhere."""
+    """Return a path, or the key of a frame, that says of which drawing it is, if it leads anywhere."""
     return side + path if path else ""

@@ -58,7 +58,7 @@ class Captions:
         return dict(titles(self.program.root))
 
     def partner(self, place: str) -> str:
-        """Whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""
+        """Return whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""
         owner = self.counts.tied.get(place, "") if self.depth.params else ""
         if not owner:
             return ""
@@ -68,7 +68,7 @@ class Captions:
         return f"{'weight' if f'{place}.weight' in self.counts.tied else 'weights'} = {title.lower() if alone else path}"
 
     def about(self, node: TypedNode, place: NodePlace, said: Sequence[str]) -> About:
-        """What a thing stands for."""
+        """Return what a thing stands for."""
         total = self.counts.total(place.all)
         tip = [part for part in said if part]
         if total and (each := self.counts.shown(place.first)):
@@ -76,7 +76,7 @@ class Captions:
         return About(place.path, " — ".join(tip), self.lines(node, place.holder), total)
 
     def description(self, node: TypedNode, place: NodePlace) -> str:
-        """What is set in a block, and how its parameters start; nothing at a glance."""
+        """Return what is set in a block, and how its parameters start; nothing at a glance."""
         if self.depth.level == "overview":
             return ""
         return (
@@ -84,7 +84,7 @@ class Captions:
         )
 
     def lines(self, node: TypedNode, holder: Span | None) -> tuple[int, int] | None:
-        """Where a node stands in the recipe's text; what is inside of a block, where the block stands."""
+        """Return where a node stands in the recipe's text; what is inside of a block, where the block stands."""
         name, span = node.node.name_span, node.node.span
         if name.source != self.source:
             name = span = holder or name
@@ -93,12 +93,12 @@ class Captions:
         return name.line, max(name.line, span.end_line if span.source == self.source else name.line)
 
     def word(self, input_: InputDecl) -> str:
-        """What stands behind the name of an input; nothing at a glance."""
+        """Return what stands behind the name of an input; nothing at a glance."""
         shown = self.depth.level != "overview" and self.depth.spacious
         return "" if not shown else " (optional input)" if input_.optional or input_.default else " (input)"
 
     def head(self, path: str) -> str:
-        """What a map is called that gives the model's logits; nothing for others."""
+        """Return what a map is called that gives the model's logits; nothing for others."""
         outputs = dict(self.program.root.graph.outputs)
         if str(outputs.get("logits")) != path:
             return ""
@@ -107,7 +107,7 @@ class Captions:
 
 
 def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:
-    """The titles of all blocks, by their places with passes of repeats, and without."""
+    """Yield the titles of all blocks, by their places with passes of repeats, and without."""
     for node in graph.nodes:
         match node:
             case TypedBlock():

@@ -15,7 +15,7 @@ from composer.language.expressions.evaluator import evaluate
 
 
 def described(typed: TypedProgram) -> str:
-    """What there is to say of a whole model beside its nodes."""
+    """Return what there is to say of a whole model beside its nodes."""
     program = typed.program
     said = [f"task {program.recipe.task}"] if program.recipe.task else []
     for one in program.inputs:
@@ -28,7 +28,7 @@ def described(typed: TypedProgram) -> str:
 
 
 def dropouts(graph: TypedGraph, path: str) -> Iterator[str]:
-    """Where and how much there is, also where no wire has room to say it; of a repeat, in which passes."""
+    """Yield where and how much there is, also where no wire has room to say it; of a repeat, in which passes."""
     for node in graph.nodes:
         match node:
             case TypedBlock() if (rate := node.part.drop_rate()) and not node.node.dropped:
@@ -44,7 +44,7 @@ def dropouts(graph: TypedGraph, path: str) -> Iterator[str]:
 
 
 def settings(node: TypedBlock) -> Iterator[str]:
-    """What differs in a block from what it would be, whether the picture shows it or not; of what fills its slots, all."""
+    """Yield what differs in a block from what it would be, whether the picture shows it or not; of what fills its slots, all."""
     edges, written = edge_names(node), dict(node.node.fields)
     for name, field in fields(type(node.part)).items():
         value = getattr(node.part, name)
@@ -60,7 +60,7 @@ def settings(node: TypedBlock) -> Iterator[str]:
 
 
 def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
-    """One field as words, with every digit."""
+    """Return a field in words, with every digit."""
     match value:
         case bool() | Mask() | Builtin():
             return phrase(name, value, edges)
@@ -74,7 +74,7 @@ def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
 
 
 def whole(node: TypedNode) -> str:
-    """A node that no picture shows by itself, with all that is in it."""
+    """Return a node that no picture shows by itself, with all that is in it."""
     match node:
         case TypedGroup(graph=graph) | TypedScan(graph=graph):
             inner = [inside(graph)]
@@ -93,7 +93,7 @@ def whole(node: TypedNode) -> str:
 
 
 def inside(graph: TypedGraph) -> str:
-    """Every node of a graph, with what it reads."""
+    """Return every node of a graph, with what it reads."""
     said = []
     for node in graph.nodes:
         wires = [] if isinstance(node, TypedRepeat) else node.node.wires
@@ -103,6 +103,6 @@ def inside(graph: TypedGraph) -> str:
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Rising numbers in few words: `0–4, 6`."""
+    """Return rising numbers in few words: `0–4, 6`."""
     runs = [[number for _, number in same] for _, same in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -10,7 +10,7 @@ MANY = 1 << 20
 
 
 def visited(mixture: Mixture) -> int:
-    """Experts that a token visits, on average where that depends."""
+    """Return how many experts a token visits, on average where that depends."""
     visits = size(declared(mixture.visits), {"time": MANY, "experts": mixture.experts})
     assert isinstance(visits, int)
     return visits // MANY

@@ -20,7 +20,7 @@ SPACIOUS_EXPERTS, DENSE_EXPERTS = 6, 4
 
 
 def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> Leaf:
-    """A block as a box."""
+    """Return a block as a box."""
     if partner := captions.partner(place.first):
         seen = replace(seen, facts=(*seen.facts, partner))
     stream = node.inputs.get(next(iter(node.part.inputs), "").rstrip("?*"), ())
@@ -40,7 +40,7 @@ def sink(
     place: NodePlace,
     routed: Collection[str],
 ) -> Sink:
-    """What gives nothing that flows on; of a loss, whether it reads one of the mixtures that are `routed`."""
+    """Return what gives nothing that flows on; of a loss, whether it reads one of the mixtures that are `routed`."""
     edges = tuple(DiagramEdge(source, place.path, port, False) for port, sources in given.items() for source in gathered(sources))
     if is_renewal(node):
         return Sink(None, place.path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
@@ -50,7 +50,7 @@ def sink(
 
 
 def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodePlace) -> OpenMixture:
-    """A mixture of experts with its router, its experts and what all visit."""
+    """Return a mixture of experts with its router, its experts and what all visit."""
     expert, shared = node.slots[experts.expert], node.slots.get(experts.shared)
     assert isinstance(expert, TypedBlock)
     seen, count = look(expert), visited(experts)
@@ -74,7 +74,7 @@ def mixture(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
 
 
 def _router(captions: Captions, node: TypedBlock, experts: Mixture, place: NodePlace) -> Leaf:
-    """What chooses the experts."""
+    """Return what chooses the experts."""
     facts = (f"{node.sizes['dim']} → {experts.experts}", *experts.facts)
     gates = [f"{one}.{name}" for one in place.all for name in experts.maps]
     about = captions.about(node, replace(place, path=place.inner("router").path), ("Router", *facts))
@@ -83,7 +83,7 @@ def _router(captions: Captions, node: TypedBlock, experts: Mixture, place: NodeP
 
 
 def _shared(captions: Captions, shared: TypedNode, place: NodePlace) -> Leaf:
-    """What every token visits."""
+    """Return what every token visits."""
     if isinstance(shared, TypedBlock):
         return leaf(captions, shared, look(shared), place)
     about = replace(captions.about(shared, place, ("Shared expert",)), description=captions.description(shared, place))

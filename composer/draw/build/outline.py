@@ -51,7 +51,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 
 
 def outline(model: RolledProgram, depth: Depth) -> Flow:
-    """A model's blocks, frames and edges."""
+    """Return a model's blocks, frames and edges."""
     return Outline(model, depth).model()
 
 
@@ -64,7 +64,7 @@ class DrawnNode:
     sinks: list[Sink] = field(default_factory=list)
 
     def note_dropout(self, read: Sources, said: str) -> bool:
-        """Says above an item what happens to what it gives, if that is what is read."""
+        """Say above an item what happens to what it gives, if that is what is read; return whether it is."""
         for index, item in enumerate(self.items):
             same = [(output_of(item), "")] == [(one.origin, one.reference) for one in read]
             if same and not isinstance(item, Branches | IrregularSubgraph):
@@ -88,7 +88,7 @@ class Outline:
         """Paths of groups that are all there is in a pass of a repeat."""
 
     def model(self) -> Flow:
-        """The whole model."""
+        """Return the whole model."""
         root = self.program.root
         values: ValueSources = {
             one.name: only_first(
@@ -106,7 +106,7 @@ class Outline:
     # -- graphs
 
     def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, drawn: DrawnNode) -> None:
-        """Adds all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
+        """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         for node in graph.nodes:
             if node.node.dropped:
                 values[node.name] = only_first(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
@@ -119,13 +119,13 @@ class Outline:
             values[node.name] = self.node(node, values, around.inner(node.name), drawn)
 
     def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
-        """Whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
+        """Return whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
         if not rate or self.depth.level == "overview":
             return True
         return read_once(node.node.wires[0].refs[0], graph) and drawn.note_dropout(given, f"dropout {rate:g}")
 
     def node(self, node: TypedNode, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Adds a node, and gives what can be read of it."""
+        """Add a node, and return what can be read of it."""
         match node:
             case TypedBlock():
                 given = read(node.node.wires, values)
@@ -141,13 +141,13 @@ class Outline:
         return self.repeat(node, values, place, drawn)
 
     def opens(self, path: str) -> bool:
-        """Whether a block is shown from inside."""
+        """Return whether a block is shown from inside."""
         return (self.depth.level == "full" and path not in self.mixed) or path in self.depth.opened
 
     # -- blocks
 
     def block(self, node: TypedBlock, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Adds a block as one box."""
+        """Add a block as one box."""
         path = place.path
         seen = look(node, self.captions.head(path))
         if is_renewal(node) or isinstance(node.part, Loss):
@@ -175,7 +175,7 @@ class Outline:
         place: NodePlace,
         drawn: DrawnNode,
     ) -> NodeSources:
-        """Adds what a block consists of."""
+        """Add what a block consists of."""
         values: dict[str, Sources] = {f"${port}": ours for port, ours in given.items()}
         for piece in pieces:
             below = place.inner(piece.name).path
@@ -198,7 +198,7 @@ class Outline:
     # -- what holds a graph
 
     def group(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Adds a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
+        """Add a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
         part = node.node.part
         path = place.path
         alone = self.depth.level == "full" or path in self.alone
@@ -216,14 +216,14 @@ class Outline:
         return of_frame(node.graph, path, ports)
 
     def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Adds the nodes of a group."""
+        """Add the nodes of a group."""
         values: ValueSources = {name: only_first(ours) for name, ours in given.items()}
         self.graph(node.graph, values, place.part_of(node), drawn)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
         return NodeSources({"": next(iter(outputs.values())), **outputs})
 
     def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Adds a scan: a frame around one step, or one box."""
+        """Add a scan: a frame around one step, or one box."""
         path = place.path
         title, steps = spoken(node.name), size(node.axis.size)
         before = {
@@ -245,7 +245,7 @@ class Outline:
         return of_frame(replace(node.graph, outputs=node.outputs), path, ports)
 
     def frame(self, node: TypedNode, title: str, place: NodePlace, flow: Flow) -> Group:
-        """A frame around a flow."""
+        """Return a frame around a flow."""
         each = self.counts.shown(place.first)
         about = self.captions.about(node, place, (title, each)).with_parameters(0)
         return Group(about, (title, each) if each else (title,), (flow,))
@@ -259,7 +259,7 @@ class Outline:
         params: str,
         place: NodePlace,
     ) -> Leaf:
-        """One box in place of flows."""
+        """Return a group as one closed box."""
         about = self.captions.about(node, place, tip)
         about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
         return of_group(flows, about, name, params)
@@ -267,8 +267,8 @@ class Outline:
     def flow(
         self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
     ) -> tuple[Flow, dict[str, Sources]]:
-        """What a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the rest
-        is read over the border. What comes in first is the first input, or the `stream` that is named.
+        """Return what a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the
+        rest is read over the border. What comes in first is the first input, or the `stream` that is named.
         """
         values: ValueSources = {}
         for one in graph.graph.inputs:
@@ -288,7 +288,7 @@ class Outline:
     # -- repeats
 
     def repeat(self, node: TypedRepeat, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Adds a repeat, folded: one frame, however many passes."""
+        """Add a repeat, folded: one frame, however many passes."""
         path = place.path
         count, kinds = len(node.passes), repeats.alike(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
@@ -313,7 +313,7 @@ class Outline:
     def flows(
         self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace
     ) -> tuple[list[Flow], dict[str, Sources]]:
-        """A pass of each kind, and what can be read of them."""
+        """Return a pass of each kind, and what can be read of them."""
         flows: list[Flow] = []
         ports: dict[str, Sources] = {}
         for number, passes in enumerate(kinds):
@@ -326,7 +326,7 @@ class Outline:
         return [with_earlier(flow, place.path, ports) for flow in flows], ports
 
     def unrolled(self, node: TypedRepeat, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Adds every pass of a repeat, one after the other."""
+        """Add every pass of a repeat, one after the other."""
         ports: dict[tuple[int | None, str], Sources] = {}
         around = {**values, node.name: NodeSources({}, passes=ports)}
         for index, graph in enumerate(node.passes):
@@ -340,17 +340,17 @@ class Outline:
 
 
 def holds_layers(node: TypedNode) -> bool:
-    """Whether there is a repeat in a node, which then is a part of the model rather than one block."""
+    """Return whether there is a repeat in a node, which then is a part of the model rather than one block."""
     return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(map(holds_layers, node.graph.nodes)))
 
 
 def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:
-    """What is given under one name."""
+    """Return what is given under one name."""
     return {name: given[name]} if name in given else {}
 
 
 def edges_into(graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str) -> list[DiagramEdge]:
-    """The edges of what a frame or a box is given; that of the stream has no port."""
+    """Return the edges of what a frame or a box is given; that of the stream has no port."""
     return [
         DiagramEdge(source, path, "" if one.name == main else one.name, one.name == main)
         for one in graph.graph.inputs

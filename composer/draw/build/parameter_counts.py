@@ -33,15 +33,15 @@ class ParameterCounts:
                         self.frozen[above] = self.frozen.get(above, 0) + numbers(entry)
 
     def total(self, paths: Iterable[str]) -> int:
-        """All that is owned at some paths."""
+        """Return the sum of what is owned at some paths."""
         return sum(self.owned.get(path, 0) for path in paths)
 
     def shown(self, path: str) -> str:
-        """What a block says of its parameters: how many, or that they are another's."""
+        """Return what a block says of its parameters: how many, or that they are another's."""
         return self.shown_of([path])
 
     def shown_of(self, paths: Sequence[str]) -> str:
-        """The same of a piece of a block, whose parameters stand at some paths."""
+        """Return what a piece of a block says of its parameters, which parameters stand at some paths."""
         if not self.said:
             return ""
         if count := self.total(paths):

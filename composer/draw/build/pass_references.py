@@ -10,7 +10,7 @@ from composer.graph.ir import Ref
 
 
 def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
-    """References in order, those to consecutive passes of a repeat together."""
+    """Yield the references in order, those to consecutive passes of a repeat together."""
     same: list[Ref] = []
     for ref in refs:
         last = same[-1] if same else None
@@ -25,7 +25,7 @@ def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
 
 
 def named(same: Sequence[Ref]) -> str:
-    """How a recipe names some passes: `layers(1:3).attn`."""
+    """Return how a recipe names some passes: `layers(1:3).attn`."""
     first, last = same[0], same[-1]
     if len(same) == 1 or first.index is None or last.index is None:
         return str(first)
@@ -33,7 +33,7 @@ def named(same: Sequence[Ref]) -> str:
 
 
 def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
-    """A value of passes before; where it comes from is known when one has been read."""
+    """Return a value of passes before; where it comes from is known when one has been read."""
     first, last = same[0], same[-1]
     port = f": {first.port}" if first.port else ""
     several = len(same) > 1 or (first.index == 0 and last.index == index - 1 and index > 1 and len(same) == index)
@@ -43,7 +43,7 @@ def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
 
 
 def without_parameters(flow: Flow) -> Flow:
-    """The flow as another kind of pass of which all have the same weights."""
+    """Return the flow as another kind of pass of which all have the same weights."""
     return flow.map_items(_without_parameters)
 
 
@@ -62,8 +62,8 @@ def _without_parameters(item: Item) -> Item:
 
 
 def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()) -> Flow:
-    """The flow in which values of earlier passes of a repeat come from where each pass makes them: by a wire that leads back
-    where that is one of its blocks.
+    """Return the flow in which values of earlier passes of a repeat come from where each pass makes them: by a wire that leads
+    back where that is one of its blocks.
     """
     own = own or [item.about.path for item in flow.items]
     edges: list[DiagramEdge] = []

@@ -15,7 +15,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat
 
 
 def alike(node: TypedRepeat) -> list[list[int]]:
-    """The passes of each kind, the most frequent kind first."""
+    """Return the passes of each kind, the most frequent kind first."""
     kinds: dict[TypedGraph, list[int]] = {}
     for index, graph in enumerate(node.passes):
         kinds.setdefault(graph, []).append(index)
@@ -23,19 +23,19 @@ def alike(node: TypedRepeat) -> list[list[int]]:
 
 
 def kind_of_each(kinds: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The number of each pass's kind; nothing where all are alike."""
+    """Return the number of each pass's kind; nothing where all are alike."""
     of = {index: number for number, passes in enumerate(kinds) for index in passes}
     return tuple(of[index] for index in range(len(of))) if len(kinds) > 1 else ()
 
 
 def mixed(node: TypedRepeat, kinds: Sequence[Sequence[int]], path: str) -> set[str]:
-    """Paths of blocks in whose place other passes have another block."""
+    """Return the paths of blocks in whose place other passes have another block."""
     found = [dict(blocks(node.passes[passes[0]], f"{path}.")) for passes in kinds]
     return {one for known in found for one, kind in known.items() if {other.get(one) for other in found} != {kind}}
 
 
 def blocks(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
-    """The kind of every block of a pass, by its path."""
+    """Yield the kind of every block of a pass, by its path."""
     for node in graph.nodes:
         match node:
             case TypedBlock(part=part):
@@ -45,7 +45,7 @@ def blocks(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
 
 
 def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
-    """What follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
+    """Return what follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
     return f".{repeat.prefix(index)}".rstrip(".") if first else f".{index}"
 
 
@@ -53,7 +53,7 @@ def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
 
 
 def given(node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str) -> dict[str, Sources]:
-    """What some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
+    """Return what some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
     found: dict[str, dict[DiagramSource, None]] = {}
     for index in passes:
         for wire in node.node.passes[index].wires:
@@ -67,7 +67,7 @@ def given(node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSou
 
 
 def edges(node: TypedRepeat, values: Mapping[str, NodeSources], path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
-    """The edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
+    """Yield the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
     for index, one in enumerate(node.passes[0].graph.inputs):
         if (index == 0 and not one.captured) or all_inputs:
             refs = [ref for each in node.node.passes for wire in each.wires if wire.port == one.name for ref in wire.refs]
@@ -80,7 +80,7 @@ def edges(node: TypedRepeat, values: Mapping[str, NodeSources], path: str, *, al
 
 
 def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
-    """What one pass of a repeat is called."""
+    """Return what one pass of a repeat is called."""
     if not re.fullmatch(r"(layers?|blocks?|encoder|decoder)(_\d+)?", node.name):
         return spoken(node.name)
     looks = [leaf.look for flow in flows for leaf in flow.leaves() if isinstance(leaf, Leaf)]
@@ -91,14 +91,14 @@ def layer_title(node: TypedRepeat, flows: Sequence[Flow]) -> str:
 
 
 def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[int]:
-    """How many each pass has."""
+    """Return how many each pass has."""
     return [counts.owned.get(f"{place}.{node.prefix(index)}"[:-1], 0) for index in range(len(node.passes))]
 
 
 def said_of_parameters(
     node: TypedRepeat, each: Sequence[int], kinds: Sequence[Sequence[int]], flows: Sequence[Flow], places: int
 ) -> Iterator[str]:
-    """How many parameters a pass has, and how many of them a token meets."""
+    """Yield how many parameters a pass has, and how many of them a token meets."""
     if not max(each):
         return
     most = counted(max(each))
@@ -111,6 +111,6 @@ def said_of_parameters(
 
 
 def unvisited(flow: Flow) -> int:
-    """How many parameters a token does not meet, in experts that it does not visit."""
+    """Return how many parameters a token does not meet, in experts that it does not visit."""
     mixtures = [leaf for leaf in flow.leaves() if isinstance(leaf, OpenMixture)]
     return sum(mixture.pool * (mixture.experts - mixture.visited) // mixture.experts for mixture in mixtures)

@@ -25,17 +25,17 @@ LineRange: TypeAlias = tuple[File, int, int]
 
 
 def source(typed: TypedProgram) -> File:
-    """The recipe's own file."""
+    """Return the recipe's own file."""
     return file_of(typed.program.recipe.name_scalar.span)
 
 
 def file_of(span: Span) -> File:
-    """Where something is written."""
+    """Return where something is written."""
     return File(Path(span.source.name).name, span.source.text)
 
 
 def elsewhere(model: RolledProgram) -> dict[str, LineRange]:
-    """Nodes that stand in a recipe which the model's own extends or uses, by their paths without passes."""
+    """Return the nodes that stand in a recipe which the model's own extends or uses, by their paths without passes."""
     found: dict[str, LineRange] = {}
     for path, node in _nodes(model.program.root, ""):
         name, whole = node.node.name_span, node.node.span
@@ -46,7 +46,7 @@ def elsewhere(model: RolledProgram) -> dict[str, LineRange]:
 
 
 def files(models: Sequence[RolledProgram]) -> list[File]:
-    """All files of some models, each once, their own first."""
+    """Return all files of some models, each once, their own first."""
     own = [source(model.program) for model in models]
     others = [file for model in models for file, _, _ in elsewhere(model).values()]
     return list(dict.fromkeys([*own, *others]))

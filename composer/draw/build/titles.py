@@ -26,7 +26,7 @@ BF16_BYTES = 2
 
 
 def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
-    """The head of a drawing."""
+    """Return the head of a drawing."""
     typed = model.program
     recipe = typed.program.recipe
     first = recipe.doc.split(",")[0].strip()
@@ -37,13 +37,13 @@ def titles(model: RolledProgram, flow: Flow, title: str = "") -> Titles:
 
 
 def input_title(name: str, dtype: str) -> str:
-    """An input by the words of the field."""
+    """Return an input by the words of the field."""
     words = {"tokens": "Token ids", "source": "Source tokens", "target": "Target tokens"}
     return words[name] if dtype == "int" and name in words else spoken(name)
 
 
 def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
-    """Parameters, layers, widths, and what a token leaves behind."""
+    """Return the parameters, layers and widths, and what a token leaves behind."""
     typed = model.program
     params = typed.program.params
     counts = ParameterCounts(model.parameters)
@@ -65,7 +65,7 @@ def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
 
 
 def passes(graph: TypedGraph) -> Iterator[int]:
-    """How many layers each stack has; what is repeated inside of a layer does not count."""
+    """Yield how many layers each stack has; what is repeated inside of a layer does not count."""
     for node in graph.nodes:
         if isinstance(node, TypedRepeat):
             yield len(node.passes)
@@ -74,7 +74,7 @@ def passes(graph: TypedGraph) -> Iterator[int]:
 
 
 def nodes(graph: TypedGraph) -> Iterator[TypedNode]:
-    """Every node, those of the first pass of repeats."""
+    """Yield every node, those of the first pass of repeats."""
     stack = list(graph.nodes)
     while stack:
         node = stack.pop()
@@ -83,6 +83,6 @@ def nodes(graph: TypedGraph) -> Iterator[TypedNode]:
 
 
 def cached(typed: TypedProgram) -> int:
-    """How many numbers writing a text keeps for each token."""
+    """Return how many numbers are cached for each token while a text is written."""
     axis = growing(typed.program.recipe.task, typed.inputs)
     return 0 if axis is None else CacheCounter(axis, lengths_of(typed, {})).graph(typed.root)

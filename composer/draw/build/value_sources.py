@@ -36,7 +36,7 @@ class NodeSources:
 
 
 def only_first(given: Sources) -> NodeSources:
-    """What can be read of something with one output."""
+    """Return what can be read of something with one output."""
     return NodeSources({"": given})
 
 
@@ -45,7 +45,7 @@ ValueSources: TypeAlias = dict[str, NodeSources]
 
 
 def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
-    """Where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
+    """Return where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
     found: list[DiagramSource] = []
     for same in runs(refs):
         node, ref = values[same[0].node], same[0]
@@ -63,12 +63,12 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
 
 
 def read(wires: Sequence[Wire], values: Mapping[str, NodeSources]) -> dict[str, Sources]:
-    """What each port reads."""
+    """Return what each port reads."""
     return {wire.port: sources(wire.refs, values) for wire in wires}
 
 
 def of_block(node: TypedBlock, path: str) -> NodeSources:
-    """What can be read of a block."""
+    """Return what can be read of a block."""
     if not node.outputs:
         return NodeSources({})
     names = list(node.outputs)
@@ -79,14 +79,14 @@ def of_block(node: TypedBlock, path: str) -> NodeSources:
 
 
 def of_frame(graph: TypedGraph, path: str, inner: Mapping[str, Sources], last_pass: int | None = None) -> NodeSources:
-    """What can be read of a frame: what it returns; anything else is called by its name."""
+    """Return what can be read of a frame: what it returns; anything else is called by its name."""
     name, type_ = next(iter(graph.outputs.items()))
     whole = (DiagramSource(NodeOutput(path), shape(type_)),)
     return NodeSources({"": whole, name: whole}, inner, last_pass=last_pass)
 
 
 def gathered(given: Sources) -> Sources:
-    """Values, those of several passes of one block as one."""
+    """Return values, those of several passes of one block as one."""
     found: dict[Origin, list[DiagramSource]] = {}
     for source in given:
         found.setdefault(source.origin, []).append(source)
@@ -97,22 +97,22 @@ def gathered(given: Sources) -> Sources:
 
 
 def first_input(graph: TypedGraph) -> str:
-    """The name of what a graph is handed first; nothing where it only reads what is around it."""
+    """Return the name of what a graph is handed first; nothing where it only reads what is around it."""
     return next((one.name for one in graph.graph.inputs[:1] if not one.captured), "")
 
 
 def read_once(ref: Ref, graph: TypedGraph) -> bool:
-    """Whether there is one reader of a value in a graph, in whichever passes it is made."""
+    """Return whether there is one reader of a value in a graph, in whichever passes it is made."""
     inside = [one for node in graph.nodes for wire in wires_of(node.node) for one in wire.refs]
     every = [*inside, *(one for _, one in graph.graph.outputs)]
     return [(one.node, one.port) for one in every].count((ref.node, ref.port)) == 1
 
 
 def by_input_name(edge: DiagramEdge) -> DiagramEdge:
-    """An edge, from an input of the model by its name."""
+    """Return an edge, from an input of the model by its name."""
     return edge.reading(from_far(edge.source))
 
 
 def from_far(source: DiagramSource) -> DiagramSource:
-    """A value as it is called behind a border: an input of the model by its name."""
+    """Return a value as it is called behind a border: an input of the model by its name."""
     return source.by_name() if source.given else source

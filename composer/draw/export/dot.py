@@ -22,7 +22,9 @@ FONT = "Arial"
 
 
 def dot(scene: Scene, theme: str = "light") -> str:
-    """The text of a `.dot` file. Beside the nodes of the graph, dots, pills and free texts are nodes of the class `mark`."""
+    """Return the text of a `.dot` file. Beside the nodes of the graph, dots, pills and free texts are nodes
+    of the class `mark`.
+    """
     return _Writer(scene, DARK if theme == "dark" else LIGHT, theme).text()
 
 
@@ -65,7 +67,7 @@ class _Writer:
         return str(self.out.source)
 
     def at(self, x: float, y: float) -> str:
-        """A place, counted from the lower left corner as Graphviz does."""
+        """Return a place, counted from the lower left corner as Graphviz does."""
         return f"{n(x)},{n(self.scene.height - y)}"
 
     # -- nodes and clusters
@@ -108,7 +110,7 @@ class _Writer:
             self.mark(f"pill {number}", pill | size | place | label)
 
     def strip(self, number: int, strip: Strip) -> None:
-        """A cell for each layer, the first one below."""
+        """Draw a cell for each layer, the first one below."""
         high = strip.height / len(strip.kinds)
         size = {"width": f"{strip.width / INCH:.3f}", "height": f"{high / INCH:.3f}"}
         for index, kind in enumerate(strip.kinds):
@@ -137,7 +139,7 @@ class _Writer:
         )
 
     def label(self, box: Box) -> str:
-        """Title and detail in the middle, the mask left of them, the parameters right of them, rows below."""
+        """Return the title and the detail in the middle, the mask left of them, the parameters right of them, rows below."""
         slots = [text for text in box.texts if text.role == "params"]
         rest = [text for text in box.texts if text.role != "params"]
         mask = next((icon.icon for icon in box.icons if isinstance(icon.icon, Cells)), None)
@@ -150,7 +152,7 @@ class _Writer:
         return f'<<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{left}{middle}{right}</TR></TABLE>>'
 
     def lines(self, texts: Sequence[Text], color: str = "") -> str:
-        """Texts below each other, as a label."""
+        """Return the texts below each other, as a label."""
         said = []
         for text in texts:
             font = text.font
@@ -161,7 +163,7 @@ class _Writer:
         return f"<{'<BR/>'.join(said)}>"
 
     def mask(self, cells: Cells, color: str) -> str:
-        """A mask as a table of cells."""
+        """Return a mask as a table of cells."""
         rows = "".join(
             f"<TR>{''.join(self.cell(color if seen else self.palette.paper) for seen in row)}</TR>" for row in cells.seen
         )
@@ -187,14 +189,14 @@ class _Writer:
         )
 
     def by_name(self, node: LinkNode) -> None:
-        """An input or output that is only a name on the page."""
+        """Write an input or output that is only a name on the page."""
         reference = next(
             reference for reference in self.scene.references if node.about.path in (reference.source, reference.target)
         )
         self.out.node(quoted(node.key), **self.placed(reference.text), label=self.lines([reference.text]), shape="plaintext")
 
     def is_node(self, text: Text) -> bool:
-        """Whether a name on the page stands for an input or an output."""
+        """Return whether a name on the page stands for an input or an output."""
         names = [node.about.path for node in self.graph.nodes if node.thing is None]
         firsts = [
             next(reference for reference in self.scene.references if name in (reference.source, reference.target))
@@ -226,7 +228,7 @@ class _Writer:
         self.mark(name, self.placed(text) | {"label": self.lines([text]), "shape": "plaintext"})
 
     def placed(self, text: Text) -> dict[str, str]:
-        """Where a text is."""
+        """Return where a text is."""
         area = text.area
         room = text.font.size * 1.6  # what Graphviz wants around a line, which nothing shows
         size = {"width": f"{(area.right - area.left + room) / INCH:.3f}", "height": f"{room / INCH:.3f}"}
@@ -237,7 +239,7 @@ class _Writer:
 
 
 def joined(pieces: Sequence[Sequence[Point]]) -> list[Point]:
-    """Control points of several curves one after the other as those of one."""
+    """Return the control points of several curves one after the other as those of one."""
     found = list(pieces[0])
     for piece in pieces[1:]:
         gap = [] if found[-1] == piece[0] else [found[-1], piece[0], piece[0]]
@@ -246,7 +248,7 @@ def joined(pieces: Sequence[Sequence[Point]]) -> list[Point]:
 
 
 def cubic(points: Sequence[Point]) -> list[Point]:
-    """A line with round corners as control points, of which each three lead to the next place."""
+    """Return a line with round corners as control points, of which each three lead to the next place."""
     found: list[Point] = [points[0]]
 
     def straight(end: Point) -> None:
@@ -262,7 +264,7 @@ def cubic(points: Sequence[Point]) -> list[Point]:
 
 
 def _toward(corner: Point, other: Point, share: float = 1.0) -> Point:
-    """A place near a corner, on the way to another."""
+    """Return a place near a corner, on the way to another."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = abs(dx) + abs(dy)
     step = share * min(CORNER, length / 2) / length if length else 0

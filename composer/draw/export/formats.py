@@ -56,10 +56,10 @@ class Page(Protocol):
         """What it can be."""
 
     def svg(self) -> str:
-        """The text of an SVG file."""
+        """Return the text of an SVG file."""
 
     def html(self) -> str:
-        """The text of a page for a browser."""
+        """Return the text of a page for a browser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Format:
 
 
 def written(page: Page, format: str) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Raises:
         Missing: where a program or a package is needed that is not there.
@@ -98,7 +98,7 @@ def figure_formats() -> tuple[str, ...]:
 
 
 def write(page: Page, path: Path, format: str | None = None) -> None:
-    """Writes a file; its format is that of the name's ending.
+    """Write a file; its format is that of the name's ending.
 
     Raises:
         Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
@@ -172,12 +172,12 @@ FORMATS: dict[str, Format] = {
 
 
 def scale(page: Page) -> float:
-    """Points of paper for each pixel of the page."""
+    """Return the points of paper for each pixel of the page."""
     relative = not page.width or page.width.endswith("%")
     return POINTS["px"] if relative else points(page.width) / page.scene.width
 
 
 def points(width: str) -> float:
-    """A length in points."""
+    """Return a length in points."""
     number = width.rstrip("abcdefghijklmnopqrstuvwxyz")
     return float(number) * POINTS[width.removeprefix(number)]

@@ -15,7 +15,7 @@ MAX_STRING_LENGTH = 4000
 
 
 def xdot(width: float, height: float, marks: Iterable[Printed], scale: float = 1.0) -> str:
-    """A DOT text of `width` × `height` points, times `scale`, for `neato -n2`."""
+    """Return a DOT text of `width` × `height` points, times `scale`, for `neato -n2`."""
     drawing = _quoted(" ".join(part for mark in marks for part in _mark(mark, height, scale)))
     corner = 'shape=point width=0 height=0 style=invis label=""'
     return (
@@ -26,7 +26,7 @@ def xdot(width: float, height: float, marks: Iterable[Printed], scale: float = 1
 
 
 def _quoted(text: str) -> str:
-    """A string of DOT in pieces, of which older programs take no long ones."""
+    """Return a string of DOT in pieces, of which older programs take no long ones."""
     pieces = [text[start : start + MAX_STRING_LENGTH] for start in range(0, len(text), MAX_STRING_LENGTH)]
     return " + ".join('"' + piece.replace("\\", "\\\\").replace('"', '\\"') + '"' for piece in pieces)
 
@@ -60,7 +60,7 @@ def _curve(curve: Outline, filled: bool, height: float, scale: float) -> str:
 
 
 def _straight(points: Sequence[Point]) -> bool:
-    """Whether every control point is one of the two ends of its piece."""
+    """Return whether every control point is one of the two ends of its piece."""
     return all(
         points[i + 1] in (points[i], points[i + 3]) and points[i + 2] == points[i + 3] for i in range(0, len(points) - 1, 3)
     )
@@ -75,5 +75,5 @@ def _color(ink: Ink | None) -> str:
 
 
 def _counted(text: str) -> str:
-    """A text with the number of its bytes before it."""
+    """Return a text with the number of its bytes before it."""
     return f"{len(text.encode())} -{text}"

@@ -37,7 +37,7 @@ class Picture(Protocol):
         """What is on it."""
 
     def svg(self) -> str:
-        """Its text."""
+        """Return its text."""
 
 
 class Openable(Picture, Protocol):
@@ -95,7 +95,7 @@ class Pictures:
 
 
 def html(figure: Openable) -> str:
-    """The page; the figure's own level is what it shows first."""
+    """Return the page; the figure's own level is what it shows first."""
     data = {"sides": [""], "facts": facts(figure.model)}
     pictures = Pictures(all_views(figure), figure.level, figure.theme, implied(figure.model))
     return document(figure.scene.name, pictures, {"": figure.model}, data)
@@ -113,7 +113,7 @@ def document(
     style: str = "",
     scripts: Sequence[str] = ("page.js",),
 ) -> str:
-    """A page of some pictures, with the files in which their models are written beside them.
+    """Return a page of some pictures, with the files in which their models are written beside them.
 
     `models` are known by what their paths begin with, `told` is whatever else the script needs, and `changed` lines stand out."""
     sources = files(list(models.values()))
@@ -143,12 +143,12 @@ def document(
 
 
 def page_file(name: str) -> str:
-    """A file of the page."""
+    """Return a file of the page."""
     return (PAGE_FILES / name).read_text(encoding="utf-8")
 
 
 def recipe(file: File, changed: Container[int]) -> str:
-    """A file as a list of its lines."""
+    """Return a file as a list of its lines."""
     name, lines = escape(file.name), file.text.split("\n")
     items = "".join(
         f"<li{' class=changed' * (number in changed)}>{escape(line) or ' '}</li>"
@@ -158,7 +158,7 @@ def recipe(file: File, changed: Container[int]) -> str:
 
 
 def as_json(data: Any) -> str:
-    """JSON that a script may hold: it neither ends there nor turns into a comment."""
+    """Return JSON that a script may hold: it neither ends there nor turns into a comment."""
     return re.sub("<(?=[!/s])", r"\\u003c", json.dumps(data, ensure_ascii=False, separators=(",", ":")), flags=re.IGNORECASE)
 
 
@@ -168,7 +168,7 @@ def compressed(data: Any) -> str:
 
 
 def all_views(figure: Openable) -> list[View]:
-    """The three levels, and what opens from them; each picture once."""
+    """Return the three levels, and what opens from them; each picture once."""
     found: dict[str, View] = {level: View(level, (), figure.at(level, ())) for level in LEVELS}
     whole = {path for box in found["full"].figure.scene.boxes for path in above(box.about.path)}
     waiting = [found["block"], found["overview"]]
@@ -198,7 +198,7 @@ def all_views(figure: Openable) -> list[View]:
 
 
 def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
-    """Paths of what is open in a view, with the view in which it is not."""
+    """Yield the paths of what is open in a view, with the view in which it is not."""
     if view.level == "overview":
         for path in view.opened:
             rest = tuple(one for one in view.opened if one != path and not one.startswith(f"{path}."))
@@ -215,18 +215,20 @@ def closing(view: View, found: dict[str, View]) -> Iterator[tuple[str, str]]:
 
 
 def openable(scene: Scene, whole: set[str]) -> list[str]:
-    """Blocks of a picture that have something inside."""
+    """Return the blocks of a picture that have something inside."""
     inner = {path.rpartition(".")[0] for path in whole}
     return [path for path in dict.fromkeys(box.about.path for box in scene.boxes) if path in inner]
 
 
 def frames(scene: Scene) -> set[str]:
-    """What is drawn from inside."""
+    """Return what is drawn from inside."""
     return {frame.about.path for frame in scene.frames}
 
 
 def unsaid(wire: WirePath, graph: LinkGraph, unwritten: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a wire is there by the order of the nodes alone; one that leaves a border is, where all that read it do so."""
+    """Return whether a wire is there by the order of the nodes alone; one that leaves a border is, where all that
+    read it do so.
+    """
     if not wire.source.startswith(f"{wire.target}."):
         return wire.port in unwritten.get(wire.target, ())
     through = [link for link in graph.links if wire in link.wires[:-1]]
@@ -234,8 +236,8 @@ def unsaid(wire: WirePath, graph: LinkGraph, unwritten: Mapping[str, Sequence[st
 
 
 def view_data(view: View, unwritten: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """A picture, and what the script has to know of it: which wires each link goes through, and which wires the recipe does not
-    write.
+    """Return a picture, and what the script has to know of it: which wires each link goes through, and which wires the
+    recipe does not write.
     """
     scene = view.figure.scene
     graph = LinkGraph(scene)

@@ -15,7 +15,7 @@ MAX_LINE_LENGTH = 90
 
 
 def mermaid(scene: Scene, theme: str = "light") -> str:
-    """The text of a `.mmd` file. Mermaid lays it out by itself; side inputs and merges keep their colors."""
+    """Return the text of a `.mmd` file. Mermaid lays it out by itself; side inputs and merges keep their colors."""
     return "\n".join(_lines(LinkGraph(scene), DARK if theme == "dark" else LIGHT)) + "\n"
 
 
@@ -67,11 +67,13 @@ def _hue(node: LinkNode) -> Hue:
 
 
 def _plain(text: str) -> str:
-    """A text in a comment, which ends with its line and must not look like a directive."""
+    """Return a text in a comment, which ends with its line and must not look like a directive."""
     return re.sub(r"[{}%]|\s+", " ", text)[: 4 * MAX_LINE_LENGTH]
 
 
 def escaped(text: str) -> str:
-    """A text that Mermaid and the page around it show as it is: everything but letters and harmless signs by its number."""
+    """Return a text that Mermaid and the page around it show as it is: everything but letters and harmless
+    signs by its number.
+    """
     short = text if len(text) <= MAX_LINE_LENGTH else text[: MAX_LINE_LENGTH - 1] + "…"
     return "".join(sign if sign.isalnum() or sign in " .,·×→+-/=()…−√‖Σ\u00a0" else f"#{ord(sign)};" for sign in short)

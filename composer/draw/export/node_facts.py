@@ -20,7 +20,7 @@ Facts = Mapping[str, str]
 
 
 def facts(model: RolledProgram) -> dict[str, Facts]:
-    """Of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
+    """Return the facts of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     found: dict[str, Facts] = {}
     for path, rows in _Facts(model).graph(model.program.root, "", ""):
         found.setdefault(path, rows)
@@ -28,7 +28,9 @@ def facts(model: RolledProgram) -> dict[str, Facts]:
 
 
 def implied(model: RolledProgram) -> dict[str, tuple[str, ...]]:
-    """The ports of every node for which the recipe writes nothing, so that they read the node above; no name for the first."""
+    """Return the ports of every node for which the recipe writes nothing, so that they read the node above; no
+    name for the first.
+    """
     return dict(_implied(model.program.root, ""))
 
 
@@ -95,12 +97,12 @@ class _Facts:
 
 
 def ports(types: Mapping[str, Type | tuple[Type, ...]]) -> str:
-    """Shapes by port; one port's alone."""
+    """Return the shapes by port; of one port, its shape alone."""
     said = {name: shape(type_) or written(type_) for name, type_ in types.items()}
     said = {name: text for name, text in said.items() if text}
     return next(iter(said.values())) if len(said) == 1 else ", ".join(f"{name}: {text}" for name, text in said.items())
 
 
 def written(type_: Type | tuple[Type, ...]) -> str:
-    """What is not one tensor."""
+    """Return what is not one tensor."""
     return " + ".join(filter(None, map(shape, type_))) if isinstance(type_, tuple) else str(type_)

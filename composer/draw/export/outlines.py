@@ -136,7 +136,7 @@ def path(drawn: Path) -> Iterator[Outline]:
 
 
 def _by(points: Sequence[Point], way: Point) -> Point:
-    """Where a way leads to from where the pen is."""
+    """Return where a way leads to from where the pen is."""
     return points[-1][0] + way[0], points[-1][1] + way[1]
 
 
@@ -145,7 +145,7 @@ def _closed(points: list[Point]) -> list[Point]:
 
 
 def _arc(start: Point, end: Point, radius: float, left: bool, clockwise: bool) -> list[Point]:
-    """An arc of a circle as curves of at most a quarter; its middle lies left or right of the way from start to end."""
+    """Return an arc of a circle as curves of at most a quarter; its middle lies left or right of the way from start to end."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = sqrt(dx * dx + dy * dy)
     radius = max(radius, length / 2)

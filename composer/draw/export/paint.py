@@ -106,7 +106,7 @@ class _Painter:
         yield from map(self.text, strip.ticks)
 
     def cell(self, kind: int, place: Rectangle) -> Shape:
-        """A layer of a map, by its kind."""
+        """Return a layer of a map, by its kind."""
         paint = self.palette.hues["attn"]
         look = ("s", "on", "half")[min(kind, 2)]
         cover = 1.0 if kind < 2 else round(max(0.25, 0.7 - 0.15 * kind), 2)
@@ -151,7 +151,7 @@ class _Painter:
         return MarkGroup(f"badge b-{badge.happened}", (border, self.text(badge.text)), of)
 
     def group(self, kind: str, about: About, marks: Sequence[Mark]) -> MarkGroup:
-        """Marks of a thing that stands for a node."""
+        """Return marks of a thing that stands for a node."""
         fades = (self.highlight and not self.bright(about.path)) or about.path in self.faint
         opacity = FADED if fades and kind != "frame" else 1.0
         data = [("id", about.path)] if about.path else []
@@ -159,7 +159,7 @@ class _Painter:
         return MarkGroup(kind, tuple(marks), tuple(data), opacity, about.tip, about.description)
 
     def bright(self, path: str) -> bool:
-        """Whether a path is among those that stay bright, or below one."""
+        """Return whether a path is among those that stay bright, or below one."""
         return belongs(path, self.highlight)
 
     # -- wires
@@ -218,7 +218,7 @@ class _Painter:
     # -- what all are made of
 
     def bordered(self, place: Rectangle, paint: Paint, width: float, dash: tuple[float, ...] = ()) -> Shape:
-        """The surface of a thing with its border."""
+        """Return the surface of a thing with its border."""
         return Shape(place, Ink(paint.fill), self.stroke(paint.stroke, width, dash), "s")
 
     def text(self, text: Text) -> TextLine:
@@ -227,7 +227,7 @@ class _Painter:
         return TextLine(tenth(text.x), tenth(text.y), text.text, text.font, text.anchor, ink, kind)
 
     def stroke(self, color: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:
-        """A pen whose width is the theme's."""
+        """Return a pen whose width is the theme's."""
         return Stroke(Ink(color), width * self.theme.stroke, dash)
 
 
@@ -237,7 +237,7 @@ def rectangle(x: float, y: float, width: float, height: float, radius: float = 0
 
 
 def sign_steps(sign: str, x: float, y: float) -> Iterator[Step]:
-    """The lines of a sign in a circle around a point."""
+    """Yield the lines of a sign in a circle around a point."""
     match sign:
         case "+":
             yield from (move_to((x - 4.5, y)), LineBy((9.0, 0.0)), move_to((x, y - 4.5)), LineBy((0.0, 9.0)))
@@ -251,18 +251,18 @@ def sign_steps(sign: str, x: float, y: float) -> Iterator[Step]:
 
 
 def run_steps(x: float, y: float, width: float, height: float) -> Iterator[Step]:
-    """A rectangle as a path."""
+    """Yield a rectangle as a path."""
     wide, high = tenth(width), tenth(height)
     yield from (move_to((x, y)), LineBy((wide, 0.0)), LineBy((0.0, high)), LineBy((tenth(-width), 0.0)), Close())
 
 
 def grid_steps(x: float, y: float, far: float) -> Iterator[MoveTo | LineBy]:
-    """An upright and a level line through an icon, so far from its corner."""
+    """Yield an upright and a level line through an icon, so far from its corner."""
     yield from (move_to((x + far, y)), LineBy((0.0, ICON)), move_to((x, y + far)), LineBy((ICON, 0.0)))
 
 
 def runs_of(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Where cells that are filled begin and end."""
+    """Yield where cells that are filled begin and end."""
     start = None
     for index, filled in enumerate([*line, False]):
         if filled and start is None:

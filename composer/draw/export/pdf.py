@@ -19,7 +19,7 @@ REGULAR, BOLD = "Arimo-Regular", "Arimo-Bold"
 
 
 def pdf(width: float, height: float, marks: Iterable[Printed], scale: float = 1.0, title: str = "") -> bytes:
-    """A page of `width` × `height` points, times `scale`; the same marks give the same bytes."""
+    """Return a page of `width` × `height` points, times `scale`; the same marks give the same bytes."""
     for name in (REGULAR, BOLD):
         registerFont(TTFont(name, str(Path(__file__).parent / "fonts" / f"{name}.ttf")))
     written = BytesIO()

@@ -16,12 +16,12 @@ HEAD, HALF = 7.0, 3.4
 
 
 def polyline(points: Sequence[Point]) -> Path:
-    """A line through points."""
+    """Return a line through points."""
     return Path((move_to(points[0]), *starmap(line, pairwise(points))))
 
 
 def rounded(points: Sequence[Point]) -> Path:
-    """A line through points whose corners are round."""
+    """Return a line through points whose corners are round."""
     return Path(tuple(_rounded(points)))
 
 
@@ -37,17 +37,17 @@ def _rounded(points: Sequence[Point]) -> Iterator[Step]:
 
 
 def move_to(point: Point) -> MoveTo:
-    """Where a path starts."""
+    """Return where a path starts."""
     return MoveTo(tenth(point[0]), tenth(point[1]))
 
 
 def line(start: Point, end: Point) -> LineBy:
-    """A straight piece."""
+    """Return a straight piece."""
     return LineBy(between(start, end))
 
 
 def between(start: Point, end: Point) -> Point:
-    """What is to go from one point to another; both are where their tenths are, so that no error adds up."""
+    """Return the way from one point to another; both are where their tenths are, so that no error adds up."""
     dx, dy = (tenth(round(b, 1) - round(a, 1)) for a, b in zip(start, end, strict=True))
     return dx, dy
 
@@ -60,7 +60,7 @@ def _toward(corner: Point, other: Point) -> Point:
 
 
 def curve(points: Sequence[Point]) -> Path:
-    """A line of curves: where it starts, and three control points for each."""
+    """Return a line of curves: where it starts, and three control points for each."""
     steps: list[Step] = [move_to(points[0])]
     for at in range(0, len(points) - 1, 3):
         start, first, second, end = points[at : at + 4]
@@ -76,14 +76,14 @@ def _direction(points: Sequence[Point]) -> Point:
 
 
 def shortened(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The points with room for the arrowhead at the end."""
+    """Return the points with room for the arrowhead at the end."""
     dx, dy = _direction(points)
     x, y = points[-1]
     return (*points[:-1], (x - dx * (HEAD - 1), y - dy * (HEAD - 1)))
 
 
 def arrowhead(points: Sequence[Point]) -> Polygon:
-    """The arrowhead at the end of a wire."""
+    """Return the arrowhead at the end of a wire."""
     dx, dy = _direction(points)
     x, y = points[-1]
     back = x - dx * HEAD, y - dy * HEAD

@@ -120,7 +120,7 @@ def _opacity(opacity: float) -> str:
 
 
 def _geometry(geometry: Geometry) -> tuple[str, str]:
-    """The element of a shape, and where it is."""
+    """Return the element of a shape, and where it is."""
     match geometry:
         case Rectangle(x=x, y=y, width=width, height=height, radius=radius):
             corner = f' x="{n(x)}" y="{n(y)}"' if x or y else ""

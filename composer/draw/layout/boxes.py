@@ -20,7 +20,7 @@ ROW, PLAIN_ROW = 32.0, 18.0
 
 
 def needed(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
-    """The width that a block's texts want; a narrow one has its parameters behind the detail."""
+    """Return the width that a block's texts want; a narrow one has its parameters behind the detail."""
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
     if leaf.lines:
@@ -34,7 +34,7 @@ def needed(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
 
 
 def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
-    """The line below the title."""
+    """Return the line below the title."""
     said = [leaf.look.detail] if leaf.look.detail else []
     if leaf.look.mask and not leaf.look.known_mask:
         said.append(leaf.look.mask)
@@ -44,14 +44,14 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
 
 
 def with_mask(leaf: Leaf, detail: str, room: float, letters: Typography) -> str:
-    """The line below the title, with a mask that its picture already tells in words where there is room for them."""
+    """Return the line below the title, with a mask that its picture already tells in words where there is room for them."""
     word = leaf.look.known_mask if leaf.look.hue != "cross" and not leaf.look.double else ""
     longer = f"{detail} · {word}"
     return longer if word and letters.width(longer, "detail") <= room else detail
 
 
 def box_height(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
-    """How high a block is."""
+    """Return the height of a block."""
     if leaf.lines:
         least = 34 if leaf.look.icon is not None else 28
         return max(LINE * letters.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
@@ -62,17 +62,17 @@ def box_height(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> floa
 
 
 def row_height(leaf: Leaf) -> float:
-    """How high each row of a block is."""
+    """Return the height of each row of a block."""
     return ROW if any(row.look.icon is not None or row.look.detail for row in leaf.rows) else PLAIN_ROW
 
 
 def swatches(row: Row) -> float:
-    """How much room the cells of a row take before its texts."""
+    """Return how much room the cells of a row take before its texts."""
     return SWATCH * len(row.kinds) + 6 if row.kinds else 0.0
 
 
 def box(leaf: Leaf, x: float, y: float, width: float, height: float, letters: Typography, *, narrow: bool = False) -> Box:
-    """A block as a box around a middle x, its lower edge at y."""
+    """Return a block as a box around a middle x, its lower edge at y."""
     look, top = leaf.look, y - height
     left, right = x - width / 2, x + width / 2
     own = box_height(leaf, letters, narrow=narrow)
@@ -116,7 +116,7 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, letters: Ty
 
 
 def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, letters: Typography) -> list[Text]:
-    """Title, detail and parameters around a height."""
+    """Return the title, the detail and the parameters around a height."""
     detail = detail_of(leaf, narrow=narrow)
     params = "" if narrow and detail else leaf.params
     room = width - 2 * max(icon, letters.width(params, "params") + PAD + 8 if params else 0)
@@ -137,7 +137,7 @@ def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narro
 
 
 def line_by_line(leaf: Leaf, x: float, middle: float, letters: Typography) -> list[Text]:
-    """All that a block says on a narrow page."""
+    """Return all that a block says on a narrow page."""
     line_height = LINE * letters.scale
     first = middle - line_height * (len(leaf.lines) - 1) / 2 + 4
     return [

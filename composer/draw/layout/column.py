@@ -41,7 +41,7 @@ MAX_NARROW_BLOCKS = 4
 
 
 def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Origin] = frozenset()) -> Fragment:
-    """A flow laid out; `top` is where its output leaves, and `taps` hold what is `sent` to other columns."""
+    """Lay out a flow; `top` is where its output leaves, and `taps` hold what is `sent` to other columns."""
     side_inputs = SideInputs(flow, {}, {}) if shown.alone else split_side_inputs(flow, sent)
     subgraphs: dict[str, Fragment] = {}
 
@@ -68,14 +68,14 @@ def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Origin] = fro
 
 
 def first_reader(path: str, flow: Flow) -> int:
-    """The station that reads a value first, itself or inside of it."""
+    """Return the station that reads a value first, itself or inside of it."""
     readers = {edge.target for edge in flow.edges if edge.source.path == path}
     items = enumerate(flow.items, 1)
     return next(n for n, item in items if item.about.path in readers or any(e.source.path == path for e in inner_edges(item)))
 
 
 def place(spine: Spine) -> None:
-    """Puts every station where it belongs."""
+    """Put every station where it belongs."""
     found = spine.found
     for station in spine.stations:
         shift(station.fragment, 0, station.y)
@@ -108,7 +108,7 @@ class Stations:
         self.flow, self.width, self.shown = spine.flow, spine.width, spine.shown
 
     def stand(self) -> None:
-        """All stations, from below."""
+        """Place all stations, from below."""
         owner, outlet = self.flow.owner, self.flow.outlet
         stations = self.spine.stations
         stations.append(Station(owner, gives=self.flow.entry))
@@ -119,14 +119,14 @@ class Stations:
             self.wire_in(stations[-1], DiagramEdge(outlet, owner, "", True), len(stations) - 1)
 
     def wire_in(self, station: Station, edge: DiagramEdge, number: int) -> None:
-        """Lets a value come in from below: straight, or out of a lane."""
+        """Wire a value in from below: straight, or out of a lane."""
         if self.spine.number(edge.source) == number - 1 and not edge.source.port:
             station.straight = edge
         else:
             station.fed = edge
 
     def station(self, item: Item, number: int) -> Station:
-        """An item with all that stands beside it, its wires sorted by how they come."""
+        """Return an item with all that stands beside it, its wires sorted by how they come."""
         path = item.about.path
         station = Station(path, item, output_of(item))
         edges = list(dict.fromkeys(e for e in self.flow.edges if e.target == path))
@@ -144,14 +144,14 @@ class Stations:
         return station
 
     def round(self, item: Leaf, first: DiagramEdge | None, rest: Sequence[DiagramEdge], side_inputs: Sequence[Small]) -> bool:
-        """Whether a merge is drawn as a circle: it has room for one thing at each side."""
+        """Return whether a merge is drawn as a circle: it has room for one thing at each side."""
         own = 1 if item.look.sides else 0
         beside = [e for e in rest if not (own and e.source.reference)]
         ports = [e for e in rest if e.source.port and not e.source.reference]  # these leave at the right and come in there
         return own + len(beside) + len(side_inputs) + (first is None) <= 2 and len(ports) < 2
 
     def incoming(self, rest: Sequence[DiagramEdge], side_inputs: Sequence[Small]) -> Incoming:
-        """What does not come in from below; first what is a second output."""
+        """Return what does not come in from below; first what is a second output."""
         rest = sorted(rest, key=lambda e: not e.source.port)
         wires = [e for e in rest if not e.source.reference]
         far = [e for e in wires if self.spine.number(e.source) is None]
@@ -163,7 +163,7 @@ class Stations:
     # -- items
 
     def fragment(self, item: Item, incoming: Incoming, is_circle: bool) -> Fragment:
-        """An item laid out, with what comes in at its sides."""
+        """Lay out an item, with what comes in at its sides."""
         outgoing = outgoing_at_side(self.flow, item, self.spine.sent)
         match item:
             case Leaf():
@@ -202,7 +202,7 @@ class Stations:
                 return self.subgraphs[item.about.path]
 
     def around(self, own: Sequence[Small], incoming: Incoming) -> tuple[list[Beside], list[Beside]]:
-        """What stands left and right of a circle."""
+        """Return what stands left and right of a circle."""
         others = [*incoming.side_inputs, *([] if own else incoming.references), *incoming.far]
         free = 1 - len(own)
         lefts, rights = [*own, *others[:free]], [*others[free:], *incoming.lanes]
@@ -211,15 +211,15 @@ class Stations:
         return (lefts, rights) if own else self.turned(lefts, rights)
 
     def turned(self, lefts: list[Beside], rights: list[Beside]) -> tuple[list[Beside], list[Beside]]:
-        """The two sides the other way round, where lanes are at the left."""
+        """Return the two sides the other way round, where lanes are at the left."""
         return (rights, lefts) if self.shown.side < 0 else (lefts, rights)
 
     def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin]) -> Fragment:
-        """A flow in a frame."""
+        """Lay out a flow in a frame."""
         return column(flow, width, replace(self.shown, narrow=narrow, side=side), sent)
 
     def branch(self, flow: Flow) -> Fragment:
-        """One of several columns."""
+        """Lay out one of several columns."""
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         narrow = len(leaves) <= MAX_NARROW_BLOCKS
         width = max([MIN_COLUMN_WIDTH, *(needed(leaf, self.shown.letters, narrow=narrow) for leaf in leaves)])
@@ -227,7 +227,7 @@ class Stations:
 
 
 def own_side(item: Leaf, side: SideLook, references: Sequence[Named]) -> Small:
-    """What a block has beside it by itself, such as rotary positions."""
+    """Return what a block has beside it by itself, such as rotary positions."""
     path = f"{item.about.path}.{side.name}"
     about = replace(item.about, path=path, tip=side.words, parameters=item.about.parameters if side.learned else 0)
     leaf = Leaf(about, Look(side.title, side.facts, side.hue), item.params if side.learned else "")

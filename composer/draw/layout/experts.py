@@ -23,7 +23,7 @@ EXPERT_WIDTH, EXPERT_HEIGHT, EXPERT_GAP = 62.0, 34.0, 8.0
 def open_mixture(
     item: OpenMixture, width: float, outgoing: Sequence[OutgoingEdge], lefts: Sequence[Beside], letters: Typography, out: int = 1
 ) -> Fragment:
-    """The mixture in a frame of its own; what the router tells leaves at the side `out`."""
+    """Return the mixture in a frame of its own; what the router tells leaves at the side `out`."""
     path = item.about.path
     found = Fragment()
     router_wide = max(width, needed(item.router, letters))
@@ -97,7 +97,7 @@ class Line:
 
 
 def header(item: OpenMixture, room: float, letters: Typography) -> list[Line]:
-    """What the mixture is; where only some passes have it, after what the others have."""
+    """Return what the mixture is; where only some passes have it, after what the others have."""
     if item.row is None:
         return [Line(text) for text in header_lines(item.header, room, letters)]
     lines: list[Line] = []
@@ -110,7 +110,7 @@ def header(item: OpenMixture, room: float, letters: Typography) -> list[Line]:
 
 
 def header_room(item: OpenMixture, letters: Typography) -> float:
-    """How far left of the spine the header reaches where there are rows in it, nothing broken."""
+    """Return how far left of the spine the header reaches where there are rows in it, nothing broken."""
     if item.row is None:
         return 0.0
     rows = [(leaf.rows[0], leaf.look.title, leaf.look.facts) for leaf in item.instead]
@@ -125,7 +125,7 @@ def header_room(item: OpenMixture, letters: Typography) -> float:
 def _shared(
     found: Fragment, item: OpenMixture, shared: Leaf, reach: float, entry: float, row: float, sum_y: float, letters: Typography
 ) -> float:
-    """What every token visits, right of the experts; gives how far it reaches."""
+    """Draw what every token visits, right of the experts; return how far it reaches."""
     path = item.about.path
     seen = replace(
         shared, look=Look("Shared expert", (shared.look.title,) if shared.look.title != "Shared expert" else (), "moe")
@@ -141,19 +141,19 @@ def _shared(
 
 
 def shown(experts: int, most: int) -> list[int]:
-    """The experts that are drawn, by number: all, or the first ones and the last ones, one less than would have room."""
+    """Return the experts that are drawn, by number: all, or the first ones and the last ones, one less than would have room."""
     last = (most - 1) // 2
     return list(range(1, experts + 1)) if experts <= most else [*range(1, most - last), *range(experts - last + 1, experts + 1)]
 
 
 def visited_among(numbers: Sequence[int], count: int) -> set[int]:
-    """Which of the drawn ones are visited, for example; the middle ones first."""
+    """Return which of the drawn ones are visited, for example; the middle ones first."""
     order = [numbers[1 % len(numbers)], numbers[-2], *numbers]
     return set(list(dict.fromkeys(order))[:count])
 
 
 def spread(numbers: Sequence[int], wide: float) -> tuple[dict[int, float], float | None, float]:
-    """Where each expert stands, where the dots for the others are, and half of the width."""
+    """Return where each expert stands, where the dots for the others are, and half of the width."""
     gap = next((index for index in range(1, len(numbers)) if numbers[index] != numbers[index - 1] + 1), None)
     total = len(numbers) * wide + (len(numbers) - 1) * EXPERT_GAP + (44 if gap else 0)
     x, places, dots = -total / 2, {}, None

@@ -26,7 +26,7 @@ class Pieces:
     texts: list[Text] = field(default_factory=list)
 
     def take(self, other: Pieces, dx: float = 0, dy: float = 0) -> None:
-        """Adds all of another, moved."""
+        """Add all pieces of another, moved."""
         self.frames += [one.moved(dx, dy) for one in other.frames]
         self.wires += [one.moved(dx, dy) for one in other.wires]
         self.dots += [one.moved(dx, dy) for one in other.dots]
@@ -36,13 +36,13 @@ class Pieces:
         self.texts += [one.moved(dx, dy) for one in other.texts]
 
     def enclose(self, frame: Frame) -> None:
-        """Puts a frame around all that is here."""
+        """Put a frame around all that is here."""
         self.boxes = [one if one.frame else replace(one, frame=frame.key) for one in self.boxes]
         self.merges = [one if one.frame else replace(one, frame=frame.key) for one in self.merges]
         self.frames = [frame, *(one if one.frame else replace(one, frame=frame.key) for one in self.frames)]
 
     def number(self, number: int) -> None:
-        """Lets keys of frames differ from those of another kind of pass, whose frames have the same paths."""
+        """Let keys of frames differ from those of another kind of pass, whose frames have the same paths."""
 
         def numbered(key: str) -> str:
             return f"{key}#{number}" if key else ""
@@ -53,12 +53,12 @@ class Pieces:
 
 
 def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
-    """Points, all moved by the same."""
+    """Return points, all moved by the same."""
     return tuple((x + dx, y + dy) for x, y in points)
 
 
 def straightened(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Points without those that lie on the way between their neighbors."""
+    """Return the points without those that lie on the way between their neighbors."""
     found: list[Point] = []
     for point in points:
         if found and abs(found[-1][0] - point[0]) < 0.01 and abs(found[-1][1] - point[1]) < 0.01:
@@ -94,7 +94,7 @@ class Fragment:
 
 
 def widen(found: Fragment, side: int, reach: float) -> None:
-    """Makes room at a side."""
+    """Make room at a side."""
     if side < 0:
         found.left = max(found.left, reach)
     else:
@@ -102,7 +102,7 @@ def widen(found: Fragment, side: int, reach: float) -> None:
 
 
 def upright(found: Fragment) -> None:
-    """Moves a fragment so that nothing of it lies below its lower end, and its height covers all."""
+    """Move a fragment so that nothing of it lies below its lower end, and its height covers all."""
     areas = [box.area for box in found.pieces.boxes] + [merge.area for merge in found.pieces.merges]
     areas += [reference.text.area for reference in found.pieces.references]
     low, high = max(area.bottom for area in areas), min(area.top for area in areas)
@@ -113,7 +113,7 @@ def upright(found: Fragment) -> None:
 
 
 def shift(found: Fragment, dx: float, dy: float) -> None:
-    """Moves all of a fragment."""
+    """Move all of a fragment."""
     pieces = Pieces()
     pieces.take(found.pieces, dx, dy)
     found.pieces = pieces
@@ -124,7 +124,7 @@ def shift(found: Fragment, dx: float, dy: float) -> None:
 
 
 def areas(found: Fragment) -> list[Area]:
-    """What a fragment covers, piece by piece."""
+    """Return what a fragment covers, piece by piece."""
     pieces = found.pieces
     solid: list[Box | MergeCircle | Frame | Text] = [*pieces.boxes, *pieces.merges, *pieces.frames, *pieces.texts]
     solid += [reference.text for reference in pieces.references]
@@ -138,13 +138,13 @@ def areas(found: Fragment) -> list[Area]:
 
 
 def extent(found: Fragment, side: int, high: float, low: float) -> float:
-    """How far a fragment reaches to a side between two heights."""
+    """Return how far a fragment reaches to a side between two heights."""
     near = [area for area in areas(found) if area.top < low + CLEAR and area.bottom > high - CLEAR]
     return max([0.0, *(area.reach(side) for area in near)])
 
 
 def turn_over(found: Fragment) -> None:
-    """Lets a column without frames flow downwards; what is written stays upright."""
+    """Turn a column without frames, so that it flows downwards; what is written stays upright."""
     high = found.height
     pieces = found.pieces
 
@@ -169,7 +169,7 @@ def turn_over(found: Fragment) -> None:
 
 
 def stretch(found: Fragment, y: float, by: float) -> None:
-    """Moves everything above a height further up; wires that cross it become longer."""
+    """Move everything above a height further up; wires that cross it become longer."""
 
     def step(old: float) -> float:
         return -by if old <= y else 0.0

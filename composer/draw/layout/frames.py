@@ -39,7 +39,7 @@ def frame(
     letters: Typography,
     through: Through = (),
 ) -> Fragment:
-    """A group with its border, its header, and the pill that says how often it is passed through; what leaves through the
+    """Return a group with its border, its header, and the pill that says how often it is passed through; what leaves through the
     border starts where it is made.
     """
     inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay, letters)
@@ -91,7 +91,7 @@ def frame(
 
 
 def header_lines(parts: Sequence[str], room: float, letters: Typography) -> list[str]:
-    """Parts of a header in as few lines as have room for them."""
+    """Return the parts of a header in as few lines as have room for them."""
     lines = wrapped(parts, " · ", lambda line: letters.width(line, "header") <= room)
     return [letters.fitted(line, "header", room) for line in lines]
 
@@ -99,7 +99,7 @@ def header_lines(parts: Sequence[str], room: float, letters: Typography) -> list
 def layer_strip(
     group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point], letters: Typography
 ) -> Strip:
-    """A cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
+    """Return a cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
     crossing = [*(points[0] for points in found.ends.values()), *out]
     lefts = [y for x, y in crossing if x < 0]
     rights = [y for x, y in crossing if x > 0]
@@ -126,7 +126,7 @@ def layer_strip(
 
 
 def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
-    """Flows of which each pass takes one."""
+    """Lay out flows of which each pass takes one."""
     found = Fragment()
     columns = []
     for number, (flow, header) in enumerate(zip(group.flows, group.headers, strict=True)):
@@ -157,6 +157,6 @@ def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
 
 
 def by_name(edge: DiagramEdge, flow: Flow) -> DiagramEdge:
-    """An edge from outside of a flow, as the name of its value."""
+    """Return an edge from outside of a flow, as the name of its value."""
     inside = edge.source.path in {*flow.by_path, flow.owner}
     return edge if inside or edge.source.reference else replace(edge.by_name(), back=False)

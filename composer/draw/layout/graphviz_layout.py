@@ -24,7 +24,7 @@ INSIDE, BESIDE_STRIP = 16.0, 52.0
 
 
 def laid_out_by_graphviz(scene: Scene, letters: Typography) -> Scene:
-    """A scene with the same nodes, frames and links; every value goes by a wire, none by its name.
+    """Return a scene with the same nodes, frames and links; every value goes by a wire, none by its name.
 
     Raises:
         Missing: where there is no Graphviz.
@@ -38,7 +38,7 @@ def laid_out_by_graphviz(scene: Scene, letters: Typography) -> Scene:
 
 
 def problem(graph: LinkGraph, letters: Typography) -> str:
-    """Nodes, clusters and edges as a DOT text without places."""
+    """Return nodes, clusters and edges as a DOT text without places."""
     out = graphviz.Digraph(
         "model",
         graph_attr={"nodesep": "0.32", "ranksep": "0.38", "notranslate": "true"},
@@ -70,22 +70,22 @@ def _held(
 
 
 def name_of(scene: Scene, frame: Frame) -> str:
-    """What a frame is called as a cluster."""
+    """Return what a frame is called as a cluster."""
     return f"cluster_{next(number for number, one in enumerate(scene.frames) if one is frame)}"
 
 
 def area_of(scene: Scene, node: LinkNode) -> Area:
-    """How large a node is, wherever it stands."""
+    """Return the area that a node takes, wherever it stands."""
     return node.thing.area if node.thing is not None else chip_of(scene, node).text.area.grown(3)
 
 
 def chip_of(scene: Scene, node: LinkNode) -> Reference:
-    """The name on the page that stands for an input or an output."""
+    """Return the name on the page that stands for an input or an output."""
     return next(reference for reference in scene.references if node.about.path in (reference.source, reference.target))
 
 
 def header_size(frame: Frame, letters: Typography) -> tuple[float, float]:
-    """Of the texts at the upper border of a frame, the pill beside them."""
+    """Return the size of the texts at the upper border of a frame, the pill beside them included."""
     lines = [letters.width(text.text, "header") for text in frame.texts]
     pill = letters.width(frame.pill.text, "pill") + 46 if frame.pill else 0
     return max([0.0, *lines]) + pill, HEAD - 8 + LINE * letters.scale * max(len(lines) - 1, 0)
@@ -127,7 +127,7 @@ class _Answer:
         )
 
     def place(self, text: str) -> Point:
-        """A pair of coordinates on the page."""
+        """Return a pair of coordinates on the page."""
         x, y = map(float, text.split(","))
         return x + (self.width - self.wide) / 2, self.top + y
 

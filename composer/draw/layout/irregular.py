@@ -58,8 +58,9 @@ class Pin:
 
 
 def irregular_fragment(item: IrregularSubgraph, letters: Typography) -> Fragment | None:
-    """The part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz is not
-    there, since any other would draw other bytes."""
+    """Return the part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz
+    is not there, since any other would draw other bytes.
+    """
     try:
         found = _Layout(item, letters).fragment() if pure() else None
     except Missing:
@@ -89,11 +90,11 @@ class _Layout:
                 self.rank_nodes[path, rank] = RankNode(path, PASSING)
 
     def reading(self, path: str) -> list[DiagramEdge]:
-        """The wires into a block."""
+        """Return the wires into a block."""
         return [e for e in self.edges if e.target == path]
 
     def block(self, leaf: Leaf) -> Fragment:
-        """A block: a circle where a merge has room for all that it reads, else a box."""
+        """Return a block: a circle where a merge has room for all that it reads, else a box."""
         references = [Named(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.reference]
         count = len(self.reading(leaf.about.path))
         if leaf.look.sign and count <= 3 and not references:
@@ -105,7 +106,7 @@ class _Layout:
     # -- where everything stands
 
     def fragment(self) -> Fragment:
-        """Everything in its place."""
+        """Place everything."""
         self.place()
         found = Fragment()
         y = 0.0
@@ -137,13 +138,13 @@ class _Layout:
         return found
 
     def at(self, rank: int) -> list[RankNode]:
-        """What stands in a rank, from the left."""
+        """Return what stands in a rank, from the left."""
         return sorted(
             (rank_node for (_, at), rank_node in self.rank_nodes.items() if at == rank), key=lambda rank_node: rank_node.x
         )
 
     def place(self) -> None:
-        """Asks Graphviz how far to the right everything stands; the fork and the join on the spine."""
+        """Ask Graphviz how far to the right everything stands; the fork and the join on the spine."""
         names = {name: f"n{number}" for number, name in enumerate(self.rank_nodes)}
         lines = [f'{names[name]} [width="{rank_node.width / POINTS:.3f}"]' for name, rank_node in self.rank_nodes.items()]
         links: dict[tuple[Name, Name], int] = {}
@@ -164,7 +165,7 @@ class _Layout:
     # -- wires
 
     def pins(self, rank: int, below: Sequence[RankNode]) -> Iterator[Pin]:
-        """Where wires come in at a rank, no two of them above each other by chance."""
+        """Yield where wires come in at a rank, no two of them above each other by chance."""
         start = {rank_node.net: rank_node.x for rank_node in below}
         for (path, at), rank_node in self.rank_nodes.items():
             if at != rank:
@@ -178,7 +179,7 @@ class _Layout:
                 yield from self.into(rank_node, edges, start)
 
     def into(self, rank_node: RankNode, edges: Sequence[DiagramEdge], start: Mapping[str, float]) -> Iterator[Pin]:
-        """The wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
+        """Yield the wires into one block: below a box, wherever it can be reached straight; at three points of a circle."""
         assert rank_node.fragment is not None
         if rank_node.fragment.pieces.merges:
             straight = next((e for e in edges if len(edges) == 1 or abs(start[e.source.path] - rank_node.x) < 1), None)
@@ -205,7 +206,7 @@ class _Layout:
             yield Pin(edge.source.path, x, edge)
 
     def forks(self, below: Sequence[RankNode], pins: Sequence[Pin], tracks: Mapping[str, float]) -> Iterator[Dot]:
-        """Dots where a value goes three ways."""
+        """Yield dots where a value goes three ways."""
         for rank_node in below:
             ups = {pin.x for pin in pins if pin.net == rank_node.net}
             xs = ups | {rank_node.x}
@@ -221,7 +222,7 @@ class _Layout:
         pins: Mapping[int, Sequence[Pin]],
         tracks: Mapping[int, Mapping[str, float]],
     ) -> WirePath:
-        """A wire through all ranks between."""
+        """Return a wire through all ranks between."""
         path, last = edge.source.path, self.rank[edge.target]
         x = self.rank_nodes[path, self.rank[path]].x
         points: list[Point] = [(x, tops[path])]
@@ -238,22 +239,24 @@ class _Layout:
 
 
 def around(x: float) -> Iterator[float]:
-    """Places beside a place, the nearest first."""
+    """Yield the places beside a place, the nearest first."""
     yield from (x + sign * step * APART / 2 for step in range(200) for sign in (1, -1))
 
 
 def outwards(x: float, side: int) -> Iterator[float]:
-    """Places at one side of a circle."""
+    """Yield the places at one side of a circle."""
     yield from (x + side * (SIDE + step * APART / 2) for step in range(200))
 
 
 def clear(x: float, net: str, start: Mapping[str, float]) -> bool:
-    """Whether no other value rises from just below."""
+    """Return whether no other value rises from just below."""
     return all(abs(x - other) >= APART - 1 for name, other in start.items() if name != net)
 
 
 def assigned(start: Mapping[str, float], pins: Sequence[Pin]) -> dict[str, int]:
-    """For each value that turns between two ranks, at which height from below: where one rises above another's end, lower."""
+    """Return the height, counted from below, of each value that turns between two ranks: where one rises
+    above another's end, lower.
+    """
     ends: dict[str, list[float]] = {}
     for pin in pins:
         ends.setdefault(pin.net, [start[pin.net]]).append(pin.x)

@@ -40,7 +40,7 @@ class Lane:
 
 
 def wire(spine: Spine) -> None:
-    """Draws all wires between stations that stand where they belong."""
+    """Draw all wires between stations that stand where they belong."""
     lanes = Lanes(spine)
     for station in spine.stations:
         for edge, points in station.fragment.ends.items():
@@ -64,7 +64,7 @@ class Lanes:
         self.lanes: dict[tuple[Origin, int], Lane] = {}
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
-        """Lets a wire out of a lane end in some points."""
+        """End a wire out of a lane at some points."""
         side = self.spine.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
         key = (edge.source.origin, side)
         if key not in self.lanes:
@@ -72,7 +72,7 @@ class Lanes:
         self.lanes[key].stops.append((points[0][1], edge, points))
 
     def start(self, source: DiagramSource) -> tuple[Point, ...]:
-        """How a value leaves for a lane."""
+        """Return how a value leaves for a lane."""
         if source.path in self.spine.outer_inputs:
             return ((0, self.spine.outer_inputs[source.path].top),)
         number = self.spine.number(source)
@@ -83,7 +83,7 @@ class Lanes:
         return ((0, station.fragment.top), (0, station.tap_y))
 
     def route(self) -> None:
-        """Gives every lane its place, the shortest ones nearest to the blocks, and draws it."""
+        """Give every lane its place, the shortest ones nearest to the blocks, and draw it."""
         placed: list[Lane] = []
         for lane in sorted(self.lanes.values(), key=lambda one: (one.span[1] - one.span[0], one.origin.path, one.origin.port)):
             self.place(lane, placed)
@@ -98,7 +98,7 @@ class Lanes:
                 one.place(self.found, self.near(one, side), side * FAR)
 
     def place(self, lane: Lane, placed: Sequence[Lane]) -> None:
-        """Puts a lane beside everything along its way, and beside shorter lanes."""
+        """Put a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
         first, apart = (NEAR, CLOSE) if self.spine.shown.alone else (LANE, LANES)
         reach = 0.0
@@ -116,12 +116,12 @@ class Lanes:
         widen(self.found, lane.side, x)
 
     def near(self, one: OuterInput, side: int) -> float:
-        """How near to the spine a box may come."""
+        """Return how near to the spine a box may come."""
         beside = [area for area in self.spine.beside if area.top < one.top + one.height and area.bottom > one.top]
         return max([self.spine.width / 2, *(area.reach(side) for area in beside)]) + CLEAR
 
     def draw(self, lane: Lane) -> None:
-        """A wire for each reader; forks where they part."""
+        """Draw a wire for each reader; forks where they part."""
         start = lane.start
         if self.forks(lane):
             self.found.pieces.dots.append(Dot(*start[-1]))
@@ -148,7 +148,7 @@ class Lanes:
                 self.found.pieces.dots.append(Dot(lane.x, y))
 
     def forks(self, lane: Lane) -> bool:
-        """Whether the value of a lane goes elsewhere too from where the lane starts."""
+        """Return whether the value of a lane goes elsewhere too from where the lane starts."""
         if lane.origin.port:
             return False
         going_up = any(one.straight and one.straight.source.origin == lane.origin for one in self.spine.stations)
@@ -158,13 +158,13 @@ class Lanes:
 
 
 def overlap(lane: Lane, high: float, low: float) -> bool:
-    """Whether a lane is beside some heights."""
+    """Return whether a lane is beside some heights."""
     upper, lower = lane.span
     return upper < low + 6 and high < lower + 6
 
 
 def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdge) -> None:
-    """The wire from one station up to the next."""
+    """Draw the wire from one station up to the next."""
     points = ((0.0, below.fragment.top), (0.0, above.fragment.foot))
     if above.item is None:
         spine.found.out = points
@@ -187,12 +187,12 @@ def draw_straight(spine: Spine, below: Station, above: Station, edge: DiagramEdg
 
 
 def target_of(edge: DiagramEdge) -> str:
-    """Where a wire is said to end: nowhere, if it forks into branches that go on."""
+    """Return where a wire is said to end: nowhere, if it forks into branches that go on."""
     return "" if edge.forks else edge.target
 
 
 def style_of(edge: DiagramEdge, leaf: Leaf | None = None) -> Style:
-    """How a wire is drawn, by where it goes."""
+    """Return how a wire is drawn, by where it goes."""
     if edge.back:
         return "loop"
     if edge.main:

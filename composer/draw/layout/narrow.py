@@ -16,13 +16,13 @@ LOSS_WIDTH, MAX_LOSS_INPUTS = 78.0, 2
 
 
 def fit_to_width(flow: Flow, width: float, letters: Typography) -> Flow:
-    """The flow with boxes of a width; what is given to it goes by its name alone."""
+    """Return the flow with boxes of a width; what is given to it goes by its name alone."""
     boxes = flow.map_items(lambda item: _item(item, width, letters))
     return boxes.map_edges(_edge).map_sinks(lambda sink: _sink(sink, letters))
 
 
 def _sink(sink: Sink, letters: Typography) -> Sink:
-    """A loss with few words, and one wire for all that it reads."""
+    """Return a loss with few words, and one wire for all that it reads."""
     if sink.leaf is None:
         return replace(sink, edges=tuple(map(_edge, sink.edges)))
     look, many = sink.leaf.look, len(sink.edges) > MAX_LOSS_INPUTS
@@ -34,7 +34,7 @@ def _sink(sink: Sink, letters: Typography) -> Sink:
 
 
 def shorten_losses(flow: Flow) -> Flow:
-    """The flow with the names of its losses alone."""
+    """Return the flow with the names of its losses alone."""
     return flow.map_sinks(lambda sink: replace(sink, leaf=None, edges=sink.edges[:1]))
 
 
@@ -68,7 +68,7 @@ def _leaf(leaf: Leaf, width: float, letters: Typography) -> Leaf:
 
 
 def lines(role: Role, text: str, room: float, letters: Typography) -> Iterator[tuple[Role, str]]:
-    """A text in as few lines as have room for it, broken between facts where that can be."""
+    """Return a text in as few lines as have room for it, broken between facts where that can be."""
 
     def fits(line: str) -> bool:
         return letters.width(line, role) <= room

@@ -45,7 +45,7 @@ class OuterInput:
         return self.y - self.height / 2
 
     def place(self, found: Fragment, near: float, lane: float) -> tuple[Point, ...]:
-        """Draws the box, no nearer to the spine than that, with what it reads; gives how its value goes on to a lane: out of its
+        """Draw the box, no nearer to the spine than that, with what it reads; return how its value goes on to a lane: out of its
         side where there is room, else straight up.
         """
         side, far = (1 if lane > 0 else -1), abs(lane)

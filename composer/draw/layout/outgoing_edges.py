@@ -44,7 +44,7 @@ OutgoingEdge: TypeAlias = Output | Tap | Sink
 
 
 def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[OutgoingEdge]:
-    """What leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
+    """Return what leaves at an item's side, of it or of what lies in it; some of it is `sent` to other columns."""
     path = item.about.path
     names = [
         Output(source.origin, name, source.port or source.reference)
@@ -69,30 +69,32 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
 
 
 def outgoing_above(flow: Flow, item: Item) -> tuple[list[str], list[Sink]]:
-    """The outputs of the model, by name, and the losses and states that are what an item gives first: these leave above it."""
+    """Return the outputs of the model, by name, and the losses and states that are what an item gives first:
+    these leave above it.
+    """
     path = item.about.path
     names = [name for name, source in outputs(flow, item) if is_first(source, path)]
     return names, [sink for sink in sinks(flow, item) if is_first(sink.edges[0].source, path)]
 
 
 def outgoing_through(flow: Flow, group: Group, sent: Collection[Origin]) -> frozenset[Origin]:
-    """Second outputs of blocks in a frame that are read outside of it by a wire."""
+    """Return second outputs of blocks in a frame that are read outside of it by a wire."""
     read = [source.origin for _, source in flow.exits] + [sink.origin for sink in flow.sinks]
     return frozenset(one for one in (*sent, *read) if one.port and one.path.startswith(f"{group.about.path}."))
 
 
 def outputs(flow: Flow, item: Item) -> list[tuple[str, DiagramSource]]:
-    """Outputs of the model that an item gives, but for what goes on upwards."""
+    """Return the outputs of the model that an item gives, but for what goes on upwards."""
     return [(name, source) for name, source in flow.exits if lies_in(source.path, item.about.path)]
 
 
 def sinks(flow: Flow, item: Item) -> list[Sink]:
-    """What reads an item, or what lies in it, and gives nothing."""
+    """Return what reads an item, or what lies in it, and gives nothing."""
     return [sink for sink in flow.sinks if lies_in(sink.edges[0].source.path, item.about.path)]
 
 
 def is_first(source: DiagramSource, path: str) -> bool:
-    """Whether a value is what an item gives first."""
+    """Return whether a value is what an item gives first."""
     return source.path == path and not source.port and not source.reference
 
 
@@ -100,12 +102,12 @@ def is_first(source: DiagramSource, path: str) -> bool:
 
 
 def room(leave: OutgoingEdge, letters: Typography) -> float:
-    """How much of the side it takes."""
+    """Return how much of the side it takes."""
     return box_height(leave.leaf, letters, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
 
 
 def leave_at(found: Fragment, leave: OutgoingEdge, start: tuple[Point, ...], letters: Typography) -> None:
-    """Lets it go on from where it is made, on whichever side of the spine that is."""
+    """Let a value go on from where it is made, on whichever side of the spine that is."""
     side = 1 if start[-1][0] > 0 else -1
     match leave:
         case Output():
@@ -117,14 +119,14 @@ def leave_at(found: Fragment, leave: OutgoingEdge, start: tuple[Point, ...], let
 
 
 def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int, letters: Typography) -> Area:
-    """An arrow to the name of an output; gives what the name covers."""
+    """Draw an arrow to the name of an output; return what the name covers."""
     x, y = start[-1]
     wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
     return outgoing_reference(found, wire, output.name, f"the model's output {output.name}", letters)
 
 
 def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, letters: Typography) -> None:
-    """The start of a wire, up to the border of all that is here."""
+    """Draw the start of a wire, up to the border of all that is here."""
     x, y = start[-1]
     reach = abs(x)
     if tap.said:
@@ -136,7 +138,7 @@ def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, lett
 
 
 def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], letters: Typography, side: int = 1) -> None:
-    """An arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
+    """Draw an arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
     (x, y), first = start[-1], sink.edges[0]
     near = x + side * SIDE_GAP
     wire = WirePath(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")

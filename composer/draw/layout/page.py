@@ -34,7 +34,7 @@ NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0,
 
 
 def page(flow: Flow, titles: Titles, letters: Typography, *, shapes: bool = True) -> Scene:
-    """The scene of a model."""
+    """Return the scene of a model."""
     columns = by_name_where_needed(split_into_columns(with_ends(flow, titles)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
     columns = list(halves) if halves else columns
@@ -55,7 +55,7 @@ def page(flow: Flow, titles: Titles, letters: Typography, *, shapes: bool = True
 
 
 def narrow_page(flow: Flow, titles: Titles, room: float, letters: Typography, *, shapes: bool = True) -> Scene:
-    """The scene of a model in one column, so that it is no wider than there is room, or as narrow as it can be."""
+    """Return the scene of a model in one column, so that it is no wider than there is room, or as narrow as it can be."""
     ends = with_ends(flow, titles)
     found: list[Scene] = []
     for width in NARROW_WIDTHS:
@@ -75,7 +75,9 @@ def narrow_page(flow: Flow, titles: Titles, room: float, letters: Typography, *,
 
 
 def with_ends(flow: Flow, titles: Titles) -> Flow:
-    """The flow with boxes for the inputs that go into its stream and for its first output; other inputs go by their names."""
+    """Return the flow with boxes for the inputs that go into its stream and for its first output; other
+    inputs go by their names.
+    """
     rest = split_side_inputs(flow).flow
     paths = {item.about.path for item in rest.items}
     streams = {
@@ -108,7 +110,7 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
 
 
 def with_head(whole: Fragment, titles: Titles, letters: Typography, margin: float = MARGIN, room: float = FACTS_WIDTH) -> Scene:
-    """The page around everything, with its title."""
+    """Return the page around everything, with its title."""
     room = max(whole.right, room)
     facts = lines_of(titles.facts, room, letters)
     named = [letters.fitted(line, "heading", room) for _, line in lines("heading", titles.title, room, letters)][:MAX_TITLE_LINES]
@@ -140,5 +142,5 @@ def with_head(whole: Fragment, titles: Titles, letters: Typography, margin: floa
 
 
 def lines_of(facts: Sequence[str], room: float, letters: Typography) -> list[str]:
-    """Facts in lines as long as the drawing is wide."""
+    """Return the facts in lines as long as the drawing is wide."""
     return wrapped(facts, " · ", lambda said: letters.width(said, "facts") <= room)

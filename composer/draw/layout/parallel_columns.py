@@ -16,7 +16,7 @@ COLUMN_GAP, NEAREST = 56.0, 28.0
 
 
 def level(down: Fragment, up: Fragment) -> None:
-    """Stretches the way down of a U, so that what is read on the way up stands at the height of its reader."""
+    """Stretch the way down of a U, so that what is read on the way up stands at the height of its reader."""
     for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
         tap = down.taps[edge.source.origin][-1][1]
         if tap > points[0][1] + 1 and len(points) == 1:
@@ -24,7 +24,7 @@ def level(down: Fragment, up: Fragment) -> None:
 
 
 def beside_each_other(laid: Sequence[Fragment], letters: Typography, turn: str = "") -> Fragment:
-    """Columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
+    """Return columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
     return _PageColumns(laid, letters, turn).whole_page()
 
 
@@ -46,7 +46,7 @@ class _PageColumns:
         """Where wires of each value turn into a gutter."""
 
     def whole_page(self) -> Fragment:
-        """All columns."""
+        """Return all columns."""
         x = 0.0
         for number, one in enumerate(self.laid):
             incoming = [(edge, points) for edge, points in one.ends.items() if edge.source.origin in self.taps]
@@ -65,7 +65,7 @@ class _PageColumns:
         return self.whole
 
     def wires(self, number: int, incoming: Sequence[End]) -> None:
-        """Draws the wires into a column, the lowest first, each in a track of its own."""
+        """Draw the wires into a column, the lowest first, each in a track of its own."""
         ordered = sorted(incoming, key=lambda end: -end[1][0][1])
         orders = {read: order for order, read in enumerate(dict.fromkeys(map(_read, ordered)))}
         for edge, points in ordered:
@@ -78,7 +78,7 @@ class _PageColumns:
                 self.label(edge.source, corner[0])
 
     def label(self, source: DiagramSource, gutter: float) -> None:
-        """Writes above a wire from a column to a gutter what it carries, in as many words as there is room for."""
+        """Write above a wire from a column to a gutter what it carries, in as many words as there is room for."""
         start = self.taps[source.origin][1][-1]
         name = spoken(source.path.partition(".")[0]).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
@@ -86,7 +86,7 @@ class _PageColumns:
                 return
 
     def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
-        """The way of a wire into a column, and where it turns into the gutter there."""
+        """Return the way of a wire into a column, and where it turns into the gutter there."""
         edge, points = end
         column, start = self.taps[edge.source.origin]
         gutter, level = self.gutters[number] + track, start[-1][1]
@@ -99,14 +99,14 @@ class _PageColumns:
 
 
 def _read(end: End) -> tuple[Origin, float]:
-    """A value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
+    """Return a value, and the height at which it comes in: wires that agree in both are drawn as one that forks."""
     edge, points = end
     return edge.source.origin, points[0][1]
 
 
 def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:
-    """Where a column begins beside the one before, and where wires go up and down between them: these have a straight way, and
-    elsewhere the columns come as near to each other as what stands in them lets them.
+    """Return where a column begins beside the one before, and where wires go up and down between them: these have a straight way,
+    and elsewhere the columns come as near to each other as what stands in them lets them.
     """
     ys = [y for ends in between for points in ends for _, y in points]
     high, low = (min(ys), max(ys)) if ys else (0.0, 0.0)
@@ -123,7 +123,7 @@ def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[P
 
 
 def label_above(whole: Fragment, said: str, start: Point, gutter: float, letters: Typography) -> bool:
-    """Writes above a wire to a gutter; whether there is room."""
+    """Write above a wire to a gutter; return whether there is room."""
     if gutter - start[0] < letters.width(said, "shape") + 24:
         return False
     text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape", scale=letters.scale)

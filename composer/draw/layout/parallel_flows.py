@@ -31,7 +31,7 @@ def side_by_side(
     lay: Callable[[Flow], Fragment],
     letters: Typography,
 ) -> Fragment:
-    """Columns from a fork to a join: a circle where there is room for it, else a wide box."""
+    """Return the columns from a fork to a join: a circle where there is room for it, else a wide box."""
     columns = [lay(flow) for flow in item.flows]
     places, total = column_positions(columns)
     low = -BUS if item.fork is not None else 0.0
@@ -71,7 +71,7 @@ def side_by_side(
 
 
 def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
-    """Where the spine of each column stands, and how wide all are."""
+    """Return where the spine of each column stands, and how wide all are."""
     total = sum(one.left + one.right for one in columns) + APART * (len(columns) - 1)
     places, x = [], -total / 2
     for one in columns:
@@ -81,7 +81,7 @@ def column_positions(columns: Sequence[Fragment]) -> tuple[list[float], float]:
 
 
 def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
-    """The first wire of a column, from the fork on."""
+    """Return the first wire of a column, from the fork on."""
     first = wire.source == flow.owner and wire.points[0] == (0.0, 0.0)
     return wire.through(straightened((*start, *wire.points))) if first else wire
 
@@ -89,7 +89,7 @@ def _begun(wire: WirePath, flow: Flow, start: Sequence[Point]) -> WirePath:
 def _from_far(
     found: Fragment, columns: Sequence[tuple[Fragment, float]], base: float, border: float
 ) -> dict[DiagramEdge, tuple[Point, ...]]:
-    """How values of elsewhere come into columns: below the block that reads them, instead of at its side."""
+    """Return how values of elsewhere come into columns: below the block that reads them, instead of at its side."""
     incoming: dict[DiagramEdge, tuple[Point, ...]] = {}
     for number, (one, middle) in enumerate(columns, 1):
         foot = base + max(box.area.bottom for box in one.pieces.boxes)
@@ -100,7 +100,7 @@ def _from_far(
 
 
 def _into_circle(middle: float, y: float) -> tuple[Point, ...]:
-    """The end of a wire: from below near the spine, else at a side."""
+    """Return the end of a wire: from below near the spine, else at a side."""
     if abs(middle) <= STRAIGHT_REACH:
         return ((middle, y),)
     return (middle, y - RADIUS), (-RADIUS if middle < 0 else RADIUS, y - RADIUS)

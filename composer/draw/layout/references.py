@@ -16,7 +16,7 @@ SIDE_GAP = 26.0
 def incoming_reference(
     found: Fragment, edge: DiagramEdge, name: str, side: int, y: float, way: Sequence[Point], letters: Typography
 ) -> Area:
-    """Where a value comes from, at a height and at one side of the way that it goes on; gives what the name covers."""
+    """Write where a value comes from, at a height and at one side of the way that it goes on; return what the name covers."""
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
     said = name + ("*" if edge.partial else "") + edge.source.word
     text = Text(start + side * 4, y + 3.5, said, "reference", "end" if side < 0 else "start", letters.scale)
@@ -32,7 +32,7 @@ def incoming_reference(
 
 
 def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, letters: Typography) -> Area:
-    """Where a value goes, at the end of its wire; gives what the name covers."""
+    """Write where a value goes, at the end of its wire; return what the name covers."""
     (before, _), (end, y) = wire.points[-2:]
     side = 1 if end > before else -1
     found.pieces.wires.append(wire)

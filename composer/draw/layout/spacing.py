@@ -20,7 +20,7 @@ APART = 8.0
 
 
 def set_heights(spine: Spine) -> None:
-    """Gives every station its height, and finds where wires turn off in between."""
+    """Give every station its height, and find where wires turn off in between."""
     led, crossed = values_led(spine), leaving_across(spine)
     y = 0.0
     for number, station in enumerate(spine.stations):
@@ -32,7 +32,7 @@ def set_heights(spine: Spine) -> None:
 
 
 def values_led(spine: Spine) -> set[Origin]:
-    """Values that are led beside the column, or out of it."""
+    """Return the values that are led beside the column, or out of it."""
     straight = {station.straight for station in spine.stations}
     wired = [e for e in spine.flow.edges if e not in straight and not e.source.reference and not e.forks]
     ends = [e for station in spine.stations for e in station.fragment.ends]
@@ -41,7 +41,7 @@ def values_led(spine: Spine) -> set[Origin]:
 
 
 def leaving_across(spine: Spine) -> set[str]:
-    """Paths of those that leave to the side where things stand beside blocks."""
+    """Return the paths of those that leave to the side where things stand beside blocks."""
     ends = [(edge, points[0][0]) for station in spine.stations for edge, points in station.fragment.ends.items()]
     return {edge.source.path for edge, x in ends if not edge.source.port and x * spine.shown.side < 0}
 
@@ -66,7 +66,7 @@ class Gap:
         return self.below.y + self.below.fragment.top
 
     def end(self, y: float) -> float:
-        """The height at which the station above starts; all that belongs to the one below ends at `y`."""
+        """Return the height at which the station above starts; all that belongs to the one below ends at `y`."""
         label = self.label()
         if label:
             self.write(label)
@@ -83,7 +83,7 @@ class Gap:
     # -- what is in it
 
     def label(self) -> str:
-        """What is written above the block: the shape of what it gives, and the dropout of that."""
+        """Return what is written above the block: the shape of what it gives, and the dropout of that."""
         item = self.below.item.join if isinstance(self.below.item, Branches | IrregularSubgraph) else self.below.item
         if item is None:
             return ""
@@ -95,24 +95,24 @@ class Gap:
         return " · ".join(filter(None, (shape, item.after)))
 
     def write(self, label: str) -> None:
-        """Writes it."""
+        """Write the label."""
         text = Text(8, self.top - 9, label, "shape", "start", self.spine.shown.letters.scale)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
         self.offset = 18.0
 
     def tapped(self) -> bool:
-        """Whether what the block gives is led beside the column too."""
+        """Return whether what the block gives is led beside the column too."""
         return self.below.gives in self.led
 
     def tap(self) -> None:
-        """Makes room for the fork to a lane."""
+        """Make room for the fork to a lane."""
         if self.tapped():
             self.offset = max(self.offset + 4, 18.0 if self.below.item is None else TAP)
             self.below.tap_y = self.top - self.offset
 
     def leave(self) -> None:
-        """Draws the arrows to outputs of the model, to losses and to states."""
+        """Draw the arrows to outputs of the model, to losses and to states."""
         names, sinks = outgoing_above(self.spine.flow, self.below.item) if self.below.item else ([], [])
         for name in names:
             self.offset = max(self.offset + STUB, TAP)
@@ -124,7 +124,7 @@ class Gap:
             self.offset += high / 2 - 6
 
     def name_exit(self, name: str, y: float) -> None:
-        """An arrow to the name of an output."""
+        """Draw an arrow to the name of an output."""
         assert self.below.gives is not None
         output = Output(self.below.gives, name)
         self.spine.keep(
@@ -133,7 +133,7 @@ class Gap:
         self.below.exit_y.append(y)
 
     def sink_exit(self, sink: Sink, high: float, y: float) -> None:
-        """An arrow to what gives nothing; where others read the value too, it starts at a fork."""
+        """Draw an arrow to what gives nothing; where others read the value too, it starts at a fork."""
         drawn = Fragment()
         if any(e.source.path == self.below.path and not e.source.reference for e in self.spine.flow.edges):
             drawn.pieces.dots.append(Dot(0, y))
@@ -145,7 +145,7 @@ class Gap:
         self.below.exit_y.append(y)
 
     def send(self) -> None:
-        """Lets a value start for another column."""
+        """Start the wire of a value to another column."""
         value = self.below.gives
         if value not in self.spine.sent or value is None or self.below.item is None:
             return
@@ -158,7 +158,7 @@ class Gap:
             found.taps[value] = ((0, self.top), (0, y))
 
     def stand(self) -> None:
-        """Finds a height for what stands below the block above, beside the value that goes up to it."""
+        """Find a height for what stands below the block above, beside the value that goes up to it."""
         for path, number in self.spine.readers.items():
             if number != self.number:
                 continue
@@ -173,7 +173,7 @@ class Gap:
     # -- how much room it takes
 
     def least(self, *, label: bool, stands: bool) -> float:
-        """The least from block to block on the spine."""
+        """Return the least distance from block to block on the spine."""
         below, above, owner = self.below, self.above, self.spine.flow.owner
         busy = self.tapped() or below.exit_y or above.fed or below.gives in self.spine.sent
         if isinstance(above.item, Branches | IrregularSubgraph) and above.item.fork is not None:
@@ -187,8 +187,8 @@ class Gap:
         return max(least, self.offset + ARROW if busy else 0.0, self.offset if stands else 0.0)
 
     def close(self, y: float, least: float) -> float:
-        """Where the station above starts. What stands beside it may reach down into the gap, where nothing stands beside the one
-        below.
+        """Return where the station above starts. What stands beside it may reach down into the gap, where nothing stands
+        beside the one below.
         """
         below, above = self.below, self.above
         hangs = (

@@ -75,21 +75,21 @@ class Spine:
     """What stands beside the spine between two stations."""
 
     def number(self, source: DiagramSource) -> int | None:
-        """Which station a value comes from; none for one from elsewhere."""
+        """Return which station a value comes from; none for one from elsewhere."""
         if source.origin == self.flow.entry:
             return 0
         return None if isinstance(source.origin, FrameInput) else self.numbers.get(source.path)
 
     def local(self, source: DiagramSource) -> bool:
-        """Whether a value comes from something in this column."""
+        """Return whether a value comes from something in this column."""
         return self.number(source) is not None or source.path in self.outer_inputs
 
     def slender(self, station: Station) -> bool:
-        """Whether nothing stands beside a block."""
+        """Return whether nothing stands beside a block."""
         return station.item is None or station.fragment.left <= self.width / 2 + 1
 
     def keep(self, area: Area) -> None:
-        """Keeps room for what stands beside the spine between two stations."""
+        """Keep room for what stands beside the spine between two stations."""
         self.beside.append(area)
         self.found.right = max(self.found.right, area.right)
         self.found.left = max(self.found.left, -area.left)

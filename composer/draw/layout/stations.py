@@ -48,7 +48,7 @@ Beside: TypeAlias = Wired | Named | Small
 
 
 def circle(leaf: Leaf, letters: Typography, lefts: Sequence[Beside] = (), rights: Sequence[Beside] = ()) -> Fragment:
-    """A merge, with at most one thing at each side."""
+    """Return a merge, with at most one thing at each side."""
     assert leaf.look.sign is not None
     found = Fragment(left=RADIUS, right=RADIUS, height=2 * RADIUS, top=-2 * RADIUS)
     found.pieces.merges.append(MergeCircle(leaf.about, 0, -RADIUS, leaf.look.sign))
@@ -69,7 +69,7 @@ def block(
     *,
     narrow: bool = False,
 ) -> Fragment:
-    """A box with what stands at both sides."""
+    """Return a box with what stands at both sides."""
     rooms = [*(height_of(beside, letters) + APART for beside in rights), *(room(leave, letters) for leave in outgoing)]
     height = max(box_height(leaf, letters, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
     if len(lefts) > 2 and isinstance(lefts[0], Small):
@@ -87,7 +87,7 @@ def block(
 
 
 def stacked(rooms: Sequence[float], middle: float) -> list[float]:
-    """The middles of things of some heights, one below the other around a middle."""
+    """Return the middles of things of some heights, one below the other around a middle."""
     y, places = middle - sum(rooms) / 2, []
     for high in rooms:
         places.append(y + high / 2)
@@ -96,14 +96,14 @@ def stacked(rooms: Sequence[float], middle: float) -> list[float]:
 
 
 def height_of(beside: Beside, letters: Typography) -> float:
-    """How high it is; names stand as far apart as the wires into a box."""
+    """Return its height; names stand as far apart as the wires into a box."""
     return box_height(beside.leaf, letters, narrow=True) if isinstance(beside, Small) else SLOT - APART
 
 
 def _stack(
     found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, border: float, height: float, letters: Typography
 ) -> None:
-    """Things above each other at a side, each with its own wire into the box."""
+    """Place things above each other at a side, each with its own wire into the box."""
     sizes = [height_of(beside, letters) for beside in besides]
     total = sum(sizes) + APART * (len(sizes) - 1)
     step = min(SLOT, (height - 14) / max(len(sizes) - 1, 1))
@@ -125,19 +125,19 @@ def _stack(
 
 
 def straight(side: int, y: float, border: float) -> tuple[Point, ...]:
-    """The way in from a side."""
+    """Return the way in from a side."""
     return (side * (border + SIDE_GAP), y), (side * border, y)
 
 
 def turning(side: int, y: float, target: float, border: float, turn: float) -> tuple[Point, ...]:
-    """The way in from a side at one height to the border at another; it turns beside the block."""
+    """Return the way in from a side at one height to the border at another; it turns beside the block."""
     start = side * border + side * (SIDE_GAP + (turn - border if y != target else 0))
     bend: tuple[Point, ...] = () if abs(y - target) < 0.5 else ((side * turn, y), (side * turn, target))
     return (start, y), *bend, (side * border, target)
 
 
 def _put(found: Fragment, leaf: Leaf, beside: Beside, side: int, way: tuple[Point, ...], letters: Typography) -> None:
-    """One thing at a side, at the start of its way to the block."""
+    """Place one thing at a side, at the start of its way to the block."""
     match beside:
         case Wired(edge):
             found.ends[edge] = way if len(way) > 2 else way[-1:]
@@ -150,7 +150,7 @@ def _put(found: Fragment, leaf: Leaf, beside: Beside, side: int, way: tuple[Poin
 
 
 def _put_small(found: Fragment, leaf: Leaf, small: Small, side: int, way: tuple[Point, ...], letters: Typography) -> None:
-    """A small box with its wire, and the names of what it reads at its other side."""
+    """Place a small box with its wire, and the names of what it reads at its other side."""
     start, y = way[0]
     width, height = max(MIN_SIDE_WIDTH, needed(small.leaf, letters, narrow=True)), height_of(small, letters)
     found.pieces.boxes.append(box(small.leaf, start + side * width / 2, y + height / 2, width, height, letters, narrow=True))

@@ -50,7 +50,7 @@ class Dominators:
     depth: Mapping[str | None, int]
 
     def common(self, one: str | None, other: str | None) -> str | None:
-        """The last one through which every way to both goes, which may be one of them."""
+        """Return the last one through which every way to both goes, which may be one of them."""
         while one != other:
             if self.depth[one] < self.depth[other]:
                 other = self.before[other]
@@ -60,7 +60,7 @@ class Dominators:
 
 
 def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meeting: str | None) -> list[str | None]:
-    """Where branches that end in a block may start, the nearest first; none for the inputs of the model."""
+    """Return where branches that end in a block may start, the nearest first; none for the inputs of the model."""
     sources = [source for source in dict.fromkeys(read[join]) if source in tree.depth and source not in far]
     if far & set(read[join]):
         outside = _outside(sources, join, read)
@@ -71,7 +71,7 @@ def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meetin
 
 
 def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[str]:
-    """Blocks that read nothing but values from elsewhere, themselves or through others."""
+    """Return the blocks that read nothing but values from elsewhere, themselves or through others."""
     given = {e.target for e in flow.edges if e.source.given}
     found: set[str] = set()
     for path in items:
@@ -82,7 +82,7 @@ def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[st
 
 
 def _dominators(flow: Flow, items: Mapping[str, Item], read: BranchSteps, far: set[str]) -> Dominators:
-    """Found in one walk, as blocks stand after all that they read."""
+    """Find the dominators in one walk, as blocks stand after all that they read."""
     before: dict[str | None, str | None] = {}
     depth: dict[str | None, int] = {None: 0}
     tree = Dominators(before, depth)
@@ -96,7 +96,7 @@ def _dominators(flow: Flow, items: Mapping[str, Item], read: BranchSteps, far: s
 
 
 def _outside(near: Sequence[str], join: str, read: BranchSteps) -> str | None:
-    """What a block reads that is computed with values from elsewhere, before all that is part of the same block."""
+    """Return what a block reads that is computed with values from elsewhere, before all that is part of the same block."""
     holder = join.rpartition(".")[0]
     while len(near) == 1 and near[0].rpartition(".")[0] == holder:
         near = read.get(near[0], ())
@@ -104,7 +104,7 @@ def _outside(near: Sequence[str], join: str, read: BranchSteps) -> str | None:
 
 
 def _between(join: str, fork: str | None, read: BranchSteps, tree: Dominators, far: set[str]) -> set[str]:
-    """What lies before a join, back to a fork that comes before all of it, and what is only from elsewhere."""
+    """Return what lies before a join, back to a fork that comes before all of it, and what is only from elsewhere."""
     found: set[str] = set()
     waiting = [source for source in read[join] if source in far or fork is None or _after(source, fork, tree)]
     while waiting:
@@ -116,13 +116,13 @@ def _between(join: str, fork: str | None, read: BranchSteps, tree: Dominators, f
 
 
 def _after(path: str, fork: str, tree: Dominators) -> bool:
-    """Whether every way to a block goes through a fork."""
+    """Return whether every way to a block goes through a fork."""
     return path in tree.depth and tree.common(path, fork) == fork
 
 
 def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], parts: Sequence[list[str]]) -> Flow | None:
-    """The flow with the branches between a fork and a block where they end; those first that start from values of elsewhere,
-    such as the keys and values of a memory.
+    """Return the flow with the branches between a fork and a block where they end; those first that start from values of
+    elsewhere, such as the keys and values of a memory.
     """
     end = items[join]
     foreign = [part for part in parts if _from_elsewhere(flow, part, items)] if fork else []
@@ -162,14 +162,14 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
 
 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
-    """Whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
+    """Return whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
     outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.reference]
     far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
     return far and len(outside) == 1 and outside[0].target == part[0]
 
 
 def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[BranchSteps, BranchSteps]:
-    """What each block is read by, and what each reads."""
+    """Return what each block is read by, and what each reads."""
     readers: dict[str, list[str]] = {}
     read: dict[str, list[str]] = {}
     for edge in flow.edges:
@@ -180,7 +180,7 @@ def _readers(flow: Flow, items: Mapping[str, Item]) -> tuple[BranchSteps, Branch
 
 
 def _reached(steps: BranchSteps, path: str) -> set[str]:
-    """A block and all to which steps lead from it."""
+    """Return a block and all to which steps lead from it."""
     found, waiting = {path}, [path]
     while waiting:
         for other in steps.get(waiting.pop(), ()):
@@ -191,7 +191,7 @@ def _reached(steps: BranchSteps, path: str) -> set[str]:
 
 
 def _meeting(items: Mapping[str, Item], readers: BranchSteps, read: BranchSteps) -> str | None:
-    """The first block through which every way from the inputs of the model goes."""
+    """Return the first block through which every way from the inputs of the model goes."""
     starts = {path for path in items if not any(source in items for source in read.get(path, ()))}
     if len(starts) < 2:
         return None
@@ -200,7 +200,7 @@ def _meeting(items: Mapping[str, Item], readers: BranchSteps, read: BranchSteps)
 
 
 def _components(flow: Flow, between: Sequence[str]) -> list[list[str]]:
-    """Blocks in sets between which nothing flows, in the order of their first ones."""
+    """Return the blocks in sets between which nothing flows, in the order of their first ones."""
     group = {path: path for path in between}
 
     def root(path: str) -> str:

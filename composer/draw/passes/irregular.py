@@ -39,7 +39,7 @@ def group_irregular_subgraphs(flow: Flow, besides: Container[str], fits: Callabl
 
 
 def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph | None:
-    """Some items as one, where they read nothing but each other, the fork, and what goes by its name."""
+    """Return some items as one, where they read nothing but each other, the fork, and what goes by its name."""
     own = {item.about.path for item in items}
     join = items[-1]
     inner = tuple(e for e in flow.edges if e.target in own)
@@ -60,7 +60,7 @@ def _subgraph(flow: Flow, fork: str, items: Sequence[Item]) -> IrregularSubgraph
 
 
 def _with_subgraph(flow: Flow, subgraph: IrregularSubgraph) -> Flow:
-    """The flow with a part as one item."""
+    """Return the flow with a part as one item."""
     join = subgraph.join.about.path
     rest = flow.without({item.about.path for item in subgraph.flow.items} - {join})
     rest = rest.with_edges(e for e in rest.edges if e.target != join)

@@ -61,7 +61,7 @@ def merge_passes(flows: Sequence[Flow], passes: Sequence[int]) -> Flow | None:
 
 
 def outlet(flow: Flow) -> Origin | None:
-    """What a flow returns, whatever its shape."""
+    """Return what a flow returns, whatever its shape."""
     return flow.outlet.origin if flow.outlet else None
 
 
@@ -94,7 +94,7 @@ def _item(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -
 
 
 def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
-    """What happens in training to what an item gives, and in how many passes where that is not the same in all."""
+    """Return what happens in training to what an item gives, and in how many passes where that is not the same in all."""
     counts: dict[str, int] = {}
     for item, count in zip(alike, passes, strict=True):
         said = item.join.after if isinstance(item, Branches | IrregularSubgraph) else item.after
@@ -105,7 +105,7 @@ def _after(alike: Sequence[Item], passes: Sequence[int]) -> str:
 
 
 def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> OpenMixture | None:
-    """Mixtures in some passes and single blocks in the others, as the mixture with a row for each block."""
+    """Return the mixtures in some passes and single blocks in the others, as the mixture with a row for each block."""
     mixtures = [item for item in alike if isinstance(item, OpenMixture)]
     leaves = [item for item in alike if isinstance(item, Leaf)]
     mixture = _mixture(mixtures[0], mixtures) if mixtures and len(mixtures) + len(leaves) == len(alike) else None
@@ -132,7 +132,7 @@ def _instead(parameters: int, alike: Sequence[Item], passes: Sequence[int]) -> O
 
 
 def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) -> Group | None:
-    """Different blocks in the same place, as a frame in which they stand side by side."""
+    """Return different blocks in the same place, as a frame in which they stand side by side."""
     path, whole = alike[0].about.path, sum(passes)
     kinds: dict[object, tuple[Flow, int]] = {}
     for item, count, flow in zip(alike, passes, flows, strict=True):
@@ -157,12 +157,12 @@ def one_of(alike: Sequence[Item], passes: Sequence[int], flows: Sequence[Flow]) 
 
 
 def of_each(descriptions: Sequence[str]) -> str:
-    """What is said of each kind of pass; once where that is the same of all."""
+    """Return the captions of each kind of pass; one where all are the same."""
     return " | ".join(descriptions if len(set(descriptions)) > 1 else descriptions[:1])
 
 
 def _mixture(first: OpenMixture, mixtures: Sequence[OpenMixture]) -> OpenMixture | None:
-    """Mixtures that differ in nothing but the numbers that they own."""
+    """Return the mixtures that differ in nothing but the numbers that they own."""
     if any(
         (mixture.router.look, mixture.expert, mixture.header, mixture.shared and mixture.shared.look) != _said(first)
         for mixture in mixtures
@@ -224,7 +224,7 @@ def _leaf(first: Leaf, leaves: Sequence[Leaf], passes: Sequence[int]) -> Leaf | 
 
 
 def _span(looks: Sequence[Look]) -> tuple[str, ...]:
-    """What all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
+    """Return what all kinds say, and of the rest what the first and the last say; a number that differs with all its values."""
     first, last = looks[0].facts, looks[-1].facts
     if all(len(seen.facts) == len(first) for seen in looks):
         said = (tuple(dict.fromkeys(alike)) for alike in zip(*(seen.facts for seen in looks), strict=True))
@@ -238,7 +238,7 @@ def _span(looks: Sequence[Look]) -> tuple[str, ...]:
 
 
 def greatest(facts: Sequence[str]) -> str:
-    """Facts that differ in their one number by the greatest, `dilation up to 32`; nothing for others."""
+    """Return the facts that differ in their one number by the greatest, `dilation up to 32`; nothing for others."""
     split = {fact: re.fullmatch(r"(\D+ )(\d[\d.]*)", fact) for fact in facts}
     found = [(match[1], float(match[2]), match[2]) for match in split.values() if match]
     if len(found) < len(split) or len({name for name, _, _ in found}) != 1:
@@ -248,7 +248,7 @@ def greatest(facts: Sequence[str]) -> str:
 
 
 def listed(facts: Sequence[str]) -> str:
-    """Facts that differ in one number with all its values, `dilation 1, 2, 4`; others from the first to the last."""
+    """Return the facts that differ in one number with all its values, `dilation 1, 2, 4`; others from the first to the last."""
     split = [re.split(r"(\d[\d.]*)", fact) for fact in facts]
     alike = list(zip(*split, strict=True)) if len({len(parts) for parts in split}) == 1 else []
     differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]

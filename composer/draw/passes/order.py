@@ -64,5 +64,5 @@ def split_u(flow: Flow) -> tuple[Flow, Flow] | None:
 
 
 def inner_edges(item: Item) -> list[DiagramEdge]:
-    """The edges of all that an item holds."""
+    """Return the edges of all that an item holds."""
     return [edge for flow in getattr(item, "flows", ()) for edge in flow.all_edges()]

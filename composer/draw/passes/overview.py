@@ -12,8 +12,8 @@ from composer.draw.wording import counted
 
 
 def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Leaf:
-    """A group as one box, whose passes are of one or more kinds: the mask of its first attention, and its blocks in a few
-    letters.
+    """Return a group as one box, whose passes are of one or more kinds: the mask of its first attention, and its blocks
+    in a few letters.
     """
     leaves = [item for flow in flows for item in flow.leaves()]
     looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]

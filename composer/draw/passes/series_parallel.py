@@ -10,7 +10,7 @@ Edges = Sequence[tuple[int, int]]
 
 
 def cuts(count: int, edges: Edges) -> list[int]:
-    """The nodes that every way from below to above goes through: no edge jumps over them."""
+    """Return the nodes that every way from below to above goes through: no edge jumps over them."""
     reach, found = 0, []
     furthest = [0] * count
     for a, b in edges:
@@ -23,14 +23,14 @@ def cuts(count: int, edges: Edges) -> list[int]:
 
 
 def segments(count: int, edges: Edges) -> Iterator[tuple[int, int]]:
-    """Neighboring cuts with something between them."""
+    """Yield neighboring cuts with something between them."""
     yield from ((a, b) for a, b in pairwise(cuts(count, edges)) if b > a + 1)
 
 
 def irreducible(start: int, end: int, edges: Edges) -> set[tuple[int, int]]:
-    """What is left of the edges between two nodes after every node with one way in and one way out has become an edge, and
-    edges between the same nodes are one (Valdes, Tarjan and Lawler 1982): the one edge from start to end where all is
-    series-parallel.
+    """Return what is left of the edges between two nodes after every node with one way in and one way out has become an
+    edge, and edges between the same nodes are one (Valdes, Tarjan and Lawler 1982): the one edge from start to end
+    where all is series-parallel.
     """
     after: dict[int, set[int]] = {}
     before: dict[int, set[int]] = {}
@@ -52,7 +52,9 @@ def irreducible(start: int, end: int, edges: Edges) -> set[tuple[int, int]]:
 
 
 def ranks(start: int, end: int, edges: Edges) -> list[int]:
-    """How high each node from `start` to `end` stands: above all that it reads, and near its readers where these are more."""
+    """Return how high each node from `start` to `end` stands: above all that it reads, and near its readers
+    where these are more.
+    """
     reads: dict[int, set[int]] = {}
     readers: dict[int, set[int]] = {}
     for a, b in edges:

@@ -64,7 +64,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
 
 
 def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:
-    """Edges by one of their ends."""
+    """Return the edges by one of their ends."""
     found: dict[str, list[DiagramEdge]] = {}
     for edge in edges:
         found.setdefault(key(edge), []).append(edge)
@@ -72,6 +72,6 @@ def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict
 
 
 def _flows(source: DiagramSource, flow: Flow, items: Mapping[str, Item]) -> bool:
-    """Whether a value comes from a block that reads what flows."""
+    """Return whether a value comes from a block that reads what flows."""
     wired = [e for e in flow.edges if e.upward]
     return source.path == flow.owner or any(e.target == source.path and e.source.path in items for e in wired)

@@ -46,8 +46,8 @@ def split_into_columns(flow: Flow) -> list[Flow]:
 
 
 def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
-    """The columns, each with what gives nothing that flows on: beside what it reads first. A loss that reads routers of two
-    columns stands between them, and wires lead to it from either side.
+    """Return the columns, each with what gives nothing that flows on: beside what it reads first. A loss that reads routers of
+    two columns stands between them, and wires lead to it from either side.
     """
     found = list(columns)
     for sink in sinks:
@@ -62,13 +62,13 @@ def with_sinks(columns: Sequence[Flow], sinks: Sequence[Sink]) -> list[Flow]:
 
 
 def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
-    """The column that a value comes from; the last one for an input of the model."""
+    """Return the column that a value comes from; the last one for an input of the model."""
     numbers = (n for n, column in enumerate(columns) if belongs(source.path, column.by_path))
     return next(numbers, len(columns) - 1)
 
 
 def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
-    """The columns, where what a later one gives goes by its name: wires lead to the right."""
+    """Return the columns, where what a later one gives goes by its name: wires lead to the right."""
     found = []
     for number, column in enumerate(columns):
         later = {path for other in columns[number + 1 :] for path in other.by_path}
@@ -82,7 +82,7 @@ def _by_name(flow: Flow, paths: set[str]) -> Flow:
 
 
 def sent_from(column: Flow, columns: Sequence[Flow]) -> frozenset[Origin]:
-    """Values of a column that others read."""
+    """Return the values of a column that others read."""
     own = column.by_path.keys()
     others = [other for other in columns if other is not column]
     read = [e.source for other in others for e in other.all_edges() if e.source.path in own]

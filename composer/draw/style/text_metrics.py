@@ -100,7 +100,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrapped(parts: Sequence[str], between: str, fits: Callable[[str], bool]) -> list[str]:
-    """Parts in as few lines as they fit; one that does not fit at all has a line of its own."""
+    """Return the parts in as few lines as they fit; one that does not fit at all has a line of its own."""
     found: list[str] = []
     for part in parts:
         longer = f"{found[-1]}{between}{part}" if found else part

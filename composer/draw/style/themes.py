@@ -78,17 +78,17 @@ THEMES = {
 
 
 def inks(palette: Palette) -> dict[str, str]:
-    """The colors of texts, by their classes."""
+    """Return the colors of texts, by their classes."""
     return {"t": palette.title, "u": palette.detail, "m": palette.muted, "pt": palette.pill.stroke, "bt": palette.paper}
 
 
 def wire_color(palette: Palette, style: Style) -> str:
-    """What color a wire has."""
+    """Return what color a wire has."""
     return palette.hues[WIRES[style]].stroke if style in WIRES else palette.wire
 
 
 def rules(palette: Palette) -> str:
-    """Every color of a theme as rules of CSS, by the classes that things have."""
+    """Return every color of a theme as rules of CSS, by the classes that things have."""
     found = [
         f".t{{fill:{palette.title}}}.u{{fill:{palette.detail}}}.m{{fill:{palette.muted}}}.paper,.off{{fill:{palette.paper}}}",
         f".gl{{stroke:{palette.paper}}}.frame>.s{{fill:{palette.frame.fill};stroke:{palette.frame.stroke}}}",
@@ -107,7 +107,7 @@ def rules(palette: Palette) -> str:
 
 
 def change_rules(palette: Palette) -> str:
-    """The same of what marks a change."""
+    """Return the rules of CSS for what marks a change."""
     found = [f".bt{{fill:{palette.paper}}}"]
     for happened, (hue, _) in CHANGES.items():
         color = palette.hues[hue].stroke
@@ -117,7 +117,7 @@ def change_rules(palette: Palette) -> str:
 
 
 def within(selector: str, css: str) -> str:
-    """Rules for what is in a picture of some class alone: a notebook has several on one page."""
+    """Return rules for what is in a picture of some class alone: a notebook has several on one page."""
 
     def scoped(rule: re.Match[str]) -> str:
         return ",".join(f"{selector} {one}" for one in rule[1].split(",")) + rule[2]

@@ -27,7 +27,7 @@ class Writing:
         """That axis; None in what writes no token."""
 
     def block(self, node: BlockNode, part: Part, outputs: PortTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
-        """Reports what needs tokens that are still to come, or gives more or fewer values than there are tokens."""
+        """Report what needs tokens that are still to come, or gives more or fewer values than there are tokens."""
         grows = self.grows
         if grows is None or node.dropped:
             return
@@ -42,7 +42,7 @@ class Writing:
                 here.report(Diagnostic("not-causal", message, node.name_span, hint="every token needs one value"))
 
     def last_step(self, ref: Ref, around: TypedGraph, here: Surroundings, span: Span | None = None) -> None:
-        """Reports the use of what the last step of a scan left, where steps are still to come."""
+        """Report the use of what the last step of a scan left, where steps are still to come."""
         scan, grows = around.by_name.get(ref.node), self.grows
         if not isinstance(scan, TypedScan) or grows is None or scan.axis.size != grows:
             return
@@ -54,7 +54,7 @@ class Writing:
             here.report(Diagnostic("not-causal", message, span or scan.node.name_span, hint=hint))
 
     def masks(self, node: BlockNode, part: Part, given: InputTypes, sizes: Mapping[str, Any], here: Surroundings) -> None:
-        """Holds what the block's masks are and read against the positions of its queries and keys.
+        """Check what the block's masks are and read against the positions of its queries and keys.
 
         Raises:
             Stop: where they do not fit, which is reported.
@@ -95,7 +95,7 @@ class Writing:
 
 
 def needed(graph: Graph, others: Iterator[Ref]) -> frozenset[str]:
-    """The nodes that what a graph returns depends on, and `others`: what only a loss or a state reads writes no token."""
+    """Return the nodes that what a graph returns depends on, and `others`: what only a loss or a state reads writes no token."""
     waiting = [ref.node for _, ref in graph.outputs] + [ref.node for ref in others]
     reads = {node.name: {ref.node for wire in wires_of(node) for ref in wire.refs} for node in graph.nodes}
     found: set[str] = set()

@@ -31,7 +31,7 @@ def check_sharing(state: Compilation) -> Compilation:
 
 
 def _states(repeat: TypedRepeat | TypedScan) -> Iterator[Diagnostic]:
-    """What outlives a call has one value there, and passes of one set of weights would each write their own."""
+    """Yield a diagnostic for each state in passes of one set of weights: it has one value, and each pass would write its own."""
     buffers = buffers_of(repeat.graph if isinstance(repeat, TypedScan) else repeat.passes[0])
     kept = [name for name, buffer in buffers.items() if buffer.role == "state"]  # what stays as it is can be shared
     span = repeat.node.axis_span if isinstance(repeat, TypedScan) else repeat.node.share

@@ -76,8 +76,8 @@ class _Freezer:
         return self.equal.get((graph.inputs, graph.nodes, graph.outputs), lambda: graph)
 
     def _prune(self, builder: GraphBuilder) -> None:
-        """A group that never reads the input it was implicitly given is not wired to it. Of a recipe used as a block, what
-        only its losses read stays behind.
+        """Remove the wire to a group's implicit input where the group never reads it, and, of a recipe used as a block, what
+        only its losses read.
         """
         if builder.in_used_recipe:
             builder.nodes = _read(builder)
@@ -179,7 +179,9 @@ class _Freezer:
                 return value
 
     def _passes(self, node: NodeBuilder) -> tuple[Pass, ...]:
-        """Every pass with its inputs: the first takes what the repeat is given, the others what the pass before returned."""
+        """Return every pass with its inputs: the first takes what the repeat is given, the others what
+        the pass before returned.
+        """
         passes: list[Pass] = []
         given = list(node.wires.values())
         for index, one in enumerate(node.passes or ()):
@@ -190,7 +192,9 @@ class _Freezer:
 
 
 def _carried(name: str, given: list[Wire], returning: GraphBuilder, index: int) -> list[Wire]:
-    """What the pass after `index` is given: outputs go to inputs of their name, else the first output to the first input."""
+    """Return what the pass after `index` is given: outputs go to inputs of their name, else the first output
+    to the first input.
+    """
     returned = [output for output, *_ in returning.outputs_pending if output]
     matched = any(wire.port in returned for wire in given)
     carried = []
@@ -213,13 +217,13 @@ def _wires(node: NodeBuilder) -> Iterable[Wire]:
 
 
 def _place(wire: Wire, name: str) -> Span:
-    """Where a wire names a node."""
+    """Return where a wire names a node."""
     places = (span for ref, span in zip(wire.refs, wire.spans, strict=False) if ref.node == name)
     return next(places, wire.span)
 
 
 def _read(graph: GraphBuilder) -> dict[str, NodeBuilder]:
-    """The nodes that what a graph returns depends on, and what states among them become."""
+    """Return the nodes that what a graph returns depends on, and what states among them become."""
     waiting = [ref.node for ref in graph.outputs.values()]
     found: set[str] = set()
     while waiting:
@@ -236,7 +240,7 @@ def _reads(graph: GraphBuilder, name: str) -> bool:
 
 
 def _stable(order: list[str], reads: dict[str, set[str]], written: dict[str, int]) -> list[str]:
-    """Topological, and as near to the order of the file as that allows."""
+    """Return the names in a topological order that is as near to the order of the file as can be."""
     waiting = {name: len(reads[name] & reads.keys()) for name in order}
     readers: dict[str, list[str]] = {name: [] for name in order}
     for name in order:

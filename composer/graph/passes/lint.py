@@ -42,7 +42,7 @@ def lint(state: Compilation) -> Compilation:
 
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
-    """A vocabulary that a GPU would like rounded up; a published model cannot choose its own any more."""
+    """Yield a warning for a vocabulary that a GPU would like rounded up; a published model cannot choose its own any more."""
     if typed.program.recipe.checkpoints is not None:
         return
     for block in blocks:
@@ -55,7 +55,7 @@ def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagn
 
 
 def _windows(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
-    """A window that is never left."""
+    """Yield a warning for a window that is never left."""
     lengths = [getattr(block.part, name) for block in blocks if (name := block.part.length_field)]
     declared = typed.program.params.get("context")
     context = declared if isinstance(declared, int) and not isinstance(declared, bool) else min(lengths, default=None)
@@ -77,7 +77,7 @@ def _widths(values: Iterator[FieldValue]) -> Iterator[FieldValue]:
 
 
 def _unread_inputs(typed: TypedProgram) -> Iterator[Diagnostic]:
-    """An input of the model that nothing reads."""
+    """Yield a warning for each input of the model that nothing reads."""
     graph = typed.program.graph
     read = {ref.node for node in graph.nodes for wire in wires_of(node) for ref in wire.refs}
     read |= {ref.node for _, ref in (*graph.outputs, *typed.program.positions)}
@@ -87,7 +87,7 @@ def _unread_inputs(typed: TypedProgram) -> Iterator[Diagnostic]:
 
 
 def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
-    """A pattern of `init` that no parameter's name matches."""
+    """Yield a warning for each pattern of `init` that no parameter's name matches."""
     for pattern, _, _, span in typed.program.init:
         if not any(matches(pattern, name) for name in _names(typed)):
             offered = suggest(pattern, _names(typed))
@@ -96,7 +96,7 @@ def _unmatched(typed: TypedProgram) -> Iterator[Diagnostic]:
 
 
 def _names(typed: TypedProgram) -> Iterator[str]:
-    """Those of all parameters, as far as they are asked for."""
+    """Return those of all parameters, as far as they are asked for."""
     return (f"{visit.path}.{each.name}" for visit, block in _blocks(typed.root) for each in block.parameters)
 
 
@@ -107,6 +107,6 @@ def _blocks(graph: TypedGraph, **options: Any) -> Iterator[tuple[Visit, TypedBlo
 
 
 def _at(value: FieldValue, code: str, message: str, hint: str) -> Diagnostic:
-    """A warning at a field's value, with the param that it was set by."""
+    """Return a warning at a field's value, with the param that it was set by."""
     origins = value.origins if isinstance(value, Known | Pending) else ()
     return Diagnostic(code, message, value.span, "warning", labels=labels(origins, value.span), hint=hint)

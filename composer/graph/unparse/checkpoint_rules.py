@@ -17,7 +17,7 @@ SIZES = frozenset(key.name for key in TABLE if key.content == "size")
 
 
 def published(rules: YamlNode, params: Mapping[str, Any]) -> YamlData:
-    """The rules of one model type, with the values of params; its `config` sets those, of which none is left."""
+    """Return the rules of one model type, with the values of params; its `config` sets those, of which none is left."""
     if not isinstance(rules, YamlMapping):
         return data_of(rules)
     texts = {entry.key.text: data_of(entry.value) for entry in rules if entry.key.text != "config"}
@@ -27,7 +27,7 @@ def published(rules: YamlNode, params: Mapping[str, Any]) -> YamlData:
 
 
 def _operations(rule: YamlNode, params: Mapping[str, Any]) -> YamlData:
-    """What one rule does, or a part of it: sizes are expressions."""
+    """Return what one rule does, or a part of it: sizes are expressions."""
     if not isinstance(rule, YamlMapping):
         return data_of(rule)
     return {entry.key.text: _sizes(entry.value, params) if entry.key.text in SIZES else data_of(entry.value) for entry in rule}

@@ -16,7 +16,7 @@ EdgeNames = Mapping[str, str]
 def edges(
     wires: Sequence[Wire], first: str, around: TypedGraph, names: EdgeNames, variadic: Collection[str] = ()
 ) -> dict[str, YamlData]:
-    """What stands under `in`: a reference alone for the first port, else port by port."""
+    """Return what stands under `in`: a reference alone for the first port, else port by port."""
     texts: dict[str, YamlValue] = {}
     implied = {wire.port for wire in wires if wire.implied}
     for wire in wires:
@@ -30,7 +30,7 @@ def edges(
 
 
 def references(refs: Sequence[Ref], graph: TypedGraph, names: EdgeNames) -> Iterator[str]:
-    """Several references, those to passes that follow one another as a range."""
+    """Yield several references, those to passes that follow one another as a range."""
     runs: list[list[Ref]] = []
     for ref in refs:
         before = runs[-1][-1] if runs else None
@@ -47,7 +47,7 @@ def references(refs: Sequence[Ref], graph: TypedGraph, names: EdgeNames) -> Iter
 
 
 def reference(ref: Ref, graph: TypedGraph, names: EdgeNames) -> str:
-    """What a reference in a graph is called in its text."""
+    """Return what a reference in a graph is called in its text."""
     if ref.node in names and ref.node not in graph.by_name:
         return names[ref.node]
     node = graph.by_name.get(ref.node)
@@ -58,12 +58,14 @@ def reference(ref: Ref, graph: TypedGraph, names: EdgeNames) -> str:
 
 
 def earlier(refs: Sequence[Ref], repeat: str, index: int) -> str:
-    """References to earlier passes of a repeat, counted back from pass `index`."""
+    """Return the references to earlier passes of a repeat, counted back from pass `index`."""
     return ", ".join(str(Ref(f"{repeat}({_back(ref.index or 0, index)})", ref.port)) for ref in refs)
 
 
 def earlier_range(refs: Sequence[Ref], repeat: str, index: int) -> str:
-    """A list of earlier passes of a repeat, which in the first pass is empty; where some of them lack the port, the others."""
+    """Return a list of earlier passes of a repeat, which in the first pass is empty; where some of them lack
+    the port, the others.
+    """
     places = [ref.index or 0 for ref in refs] or [index]
     start, stop = places[0], places[-1] + bool(refs)
     if places[-1] - start != len(places) - 1:
@@ -73,5 +75,5 @@ def earlier_range(refs: Sequence[Ref], repeat: str, index: int) -> str:
 
 
 def _back(place: int, index: int) -> str:
-    """A pass, counted back from another."""
+    """Return a pass, counted back from another."""
     return f"layer - {index - place}" if place < index else "layer"

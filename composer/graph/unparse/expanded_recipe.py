@@ -79,7 +79,7 @@ WRITERS: Mapping[str, Callable[[TypedProgram], YamlData | None]] = {
 
 
 def _lengths(typed: TypedProgram) -> dict[str, int]:
-    """The params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
+    """Return the params that are the lengths of inputs' axes, which have their names from them: blocks and scans name axes."""
     axes = (axis for type_ in typed.inputs.values() for axis in type_.axes)
     return {axis.name: axis.size for axis in axes if axis.name in typed.program.params and isinstance(axis.size, int)}
 
@@ -94,7 +94,7 @@ def _input(item: InputDecl, typed: TypedProgram) -> YamlData:
 
 
 def _nodes(graph: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
-    """The nodes of a graph in the order of the file."""
+    """Return the nodes of a graph in the order of the file."""
     return {node.name: _node(node, graph, names) for node in in_file_order(graph) if not is_renewal(node)}
 
 
@@ -116,12 +116,12 @@ def _node(node: TypedNode, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
 
 
 def _in_order(place: KeyPlace, text: dict[str, YamlData]) -> dict[str, YamlData]:
-    """What is written for a node, in the order of the keys of its place."""
+    """Return what is written for a node, in the order of the keys of its place."""
     return {name: text[name] for name in KEYS[place] if name in text}
 
 
 def _options(node: TypedNode) -> dict[str, YamlData]:
-    """What every node may say of itself."""
+    """Return what every node may say of itself."""
     text: dict[str, YamlData] = {}
     if node.node.dropped:
         text["when"] = "false"
@@ -147,7 +147,7 @@ def _path(tie: Tie) -> str:
 
 
 def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
-    """A block with its fields and its edges."""
+    """Return a block with its fields and its edges."""
     read = {wire.port: ", ".join(reference(ref, around, names) for ref in wire.refs) for wire in node.node.wires}
     text: dict[str, YamlData] = {"type": node.part.kind}
     slots = {name: value.node.name for name, value in node.node.fields if isinstance(value, SlotNode)}
@@ -166,7 +166,7 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, 
 
 
 def _filled(holder: TypedBlock, field: str) -> YamlData:
-    """What fills a slot; its input comes from the holder."""
+    """Return what fills a slot; its input comes from the holder."""
     filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
     text = _node(filled, nowhere, {INPUT: INPUT})
@@ -175,7 +175,7 @@ def _filled(holder: TypedBlock, field: str) -> YamlData:
 
 
 def _value(value: Any, read: Mapping[str, str], source: FieldValue | None = None) -> YamlData:
-    """A field's value; of a part, the fields that its `source` writes."""
+    """Return a field's value; of a part, the fields that its `source` writes."""
     match value:
         case None | Builtin():
             return "none"
@@ -204,8 +204,8 @@ def _group(node: TypedGroup, around: TypedGraph, names: EdgeNames) -> dict[str, 
 
 
 def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: EdgeNames) -> tuple[list[Wire], dict[str, str]]:
-    """What a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they are.
-    A first input that nothing returns is called `input`.
+    """Return what a graph inside is handed, and what its inputs are called there. Lists are not handed but read from where they
+    are. A first input that nothing returns is called `input`.
     """
     lists = {item.name for item in graph.graph.inputs if item.many}
     read = {item.name for item in graph.graph.inputs if item.captured}
@@ -223,7 +223,9 @@ def _given(wires: Sequence[Wire], graph: TypedGraph, around: TypedGraph, names: 
 
 
 def _body(graph: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
-    """The nodes of a graph, and what it returns unless it is the last of them; where none is left, one that does nothing."""
+    """Return the nodes of a graph, and what it returns unless it is the last of them; where none is
+    left, one that does nothing.
+    """
     nodes, unnamed = _nodes(graph, names), dict(graph.graph.outputs).get("")
     if unnamed is None:
         returned = {name: reference(ref, graph, names) for name, ref in graph.graph.outputs if name.isidentifier()}
@@ -247,7 +249,7 @@ def _scan(node: TypedScan, around: TypedGraph, names: EdgeNames) -> dict[str, Ya
 
 
 def _repeat(node: TypedRepeat, around: TypedGraph, names: EdgeNames) -> dict[str, YamlData]:
-    """Every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`."""
+    """Return every pass in the same words, as far as they go; what differs from pass to pass becomes a value of `each`."""
     written: Memo[Any, dict[str, YamlData]] = Memo()
     passes, head = [], dict[str, Wire]()
     for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):

@@ -30,7 +30,7 @@ class Unlike(Exception):
 
 
 def fold(passes: Sequence[Mapping[str, YamlData]]) -> tuple[dict[str, YamlData], dict[str, YamlData]]:
-    """The `each` values of a repeat, and the text of any pass in terms of them.
+    """Return the `each` values of a repeat, and the text of any pass in terms of them.
 
     Raises:
         Unlike: where no values of `each` can tell the passes apart.
@@ -46,7 +46,7 @@ class _Folder:
         self.each: dict[str, YamlData] = {}
 
     def together(self, texts: list[YamlData], path: TextPath, bound: frozenset[str] = frozenset()) -> YamlData:
-        """One text for what stands in the same place of every pass; `bound` are the `each` names of repeats inside."""
+        """Return one text for what stands in the same place of every pass; `bound` are the `each` names of repeats inside."""
         first = texts[0]
         if all(text is first or text == first for text in texts[1:]):
             return first
@@ -76,14 +76,14 @@ class _Folder:
         }
 
     def _varied(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
-        """A value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
+        """Return a value of `each`, read by the field that uses it, so it cannot read names that are known only there."""
         is_list = any(isinstance(text, list) for text in texts)
         if REFERENCES & {*path} or (is_list and "each" in path) or any(_words(text) & bound for text in texts):
             raise Unlike(".".join(path))
         return self._name(["none" if text == MISSING else _as_value(text, path) for text in texts], path)
 
     def _chosen(self, texts: list[YamlValue], path: TextPath, bound: frozenset[str]) -> YamlData:
-        """References, port by port and one by one."""
+        """Return references, port by port and one by one."""
         if any(isinstance(text, dict) for text in texts):
             maps = [text for text in texts if isinstance(text, dict)]
             if len(maps) < len(texts):
@@ -101,7 +101,7 @@ class _Folder:
         return choice
 
     def _choice(self, texts: Sequence[YamlValue], path: TextPath) -> str | None:
-        """The texts, chosen by a number that `each` gives; None where that is too long to be a value."""
+        """Return the texts, chosen by a number that `each` gives; None where that is too long to be a value."""
         words = ["none" if text == MISSING else str(text) for text in texts]
         kinds = list(dict.fromkeys(words))
         shown = [f"({kind})" if " if " in kind else kind for kind in kinds]
@@ -114,7 +114,7 @@ class _Folder:
         return choice
 
     def _name(self, values: list[YamlData], path: TextPath) -> str:
-        """The name of an `each` value that has these values, pass by pass."""
+        """Return the name of an `each` value that has these values, pass by pass."""
         shown: YamlData = values[: _period(values)]
         wanted = _wanted(path)
         name, count = wanted, 1
@@ -126,18 +126,18 @@ class _Folder:
 
 
 def _is_expression(text: YamlValue) -> bool:
-    """Whether a value is more than a number or a string."""
+    """Return whether a value is more than a number or a string."""
     return isinstance(text, str) and text != MISSING and any(sign in text for sign in "( ")
 
 
 def _wanted(path: TextPath) -> str:
-    """The name of an `each` value: where it is used."""
+    """Return the name of an `each` value: where it is used."""
     name = "_".join(step for step in path if step not in ("graph", "each"))[-LONGEST_NAME:].lstrip("_0123456789")
     return name + "_value" * (name in FUNCTIONS)
 
 
 def _words(text: YamlValue) -> frozenset[str]:
-    """Every name that a text may read."""
+    """Return every name that a text may read."""
     return frozenset(re.findall(r"[A-Za-z_]\w*", str(text)))
 
 
@@ -146,7 +146,7 @@ def _bare(text: YamlData) -> YamlValue:
 
 
 def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
-    """A node as a value of `each`: it reads the node above, since a name cannot say what it reads."""
+    """Return a node as a value of `each`: it reads the node above, since a name cannot say what it reads."""
     if not isinstance(text, dict) or "in" not in text:
         return text
     if not isinstance(text["in"], Remark):
@@ -155,12 +155,12 @@ def _as_value(text: YamlValue, path: TextPath) -> YamlValue:
 
 
 def _kinds(texts: Sequence[Mapping[str, YamlData]]) -> int:
-    """How many kinds of node the texts describe."""
+    """Return how many kinds of node the texts describe."""
     return len({(str(text.get("type")), "graph" in text, str(text.get("repeat")), str(text.get("scan"))) for text in texts})
 
 
 def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> list[str]:
-    """The nodes of all graphs in an order that is right for each: a node of `each` reads the one above it."""
+    """Return the nodes of all graphs in an order that is right for each: a node of `each` reads the one above it."""
     sorter = TopologicalSorter[str]({name: () for graph in graphs for name in graph})
     for graph in graphs:
         for above, below in pairwise(graph):
@@ -172,7 +172,7 @@ def _node_order(graphs: Sequence[Mapping[str, YamlData]], path: TextPath) -> lis
 
 
 def _period(values: Sequence[YamlData]) -> int:
-    """After how many values the list begins again."""
+    """Return after how many values the list begins again."""
     return next(
         period for period in range(1, len(values) + 1) if all(values[i] == values[i - period] for i in range(period, len(values)))
     )

@@ -77,7 +77,7 @@ class Pasted:
         self.taken: set[str] = {"torch", "nn", "F", "Any", "Module", "Plain", "Output", "NamedTuple", "Tensor"}
 
     def part(self, part: type[Part]) -> str:
-        """The name of a part's class in the generated module."""
+        """Return the name of a part's class in the generated module."""
         if Same(part) in self.names:
             return self.names[Same(part)]
         name = self._claim(part, part.__name__)
@@ -102,11 +102,11 @@ class Pasted:
         return name
 
     def function(self, function: Any) -> str:
-        """The name of a function in the generated module."""
+        """Return the name of a function in the generated module."""
         return self._global(function.__name__, function)
 
     def _reached(self, methods: Iterable[Any]) -> frozenset[str]:
-        """The attributes that the code of a part may read, over-estimated."""
+        """Return the attributes that the code of a part may read, over-estimated."""
         seen: set[int] = set()
         found: set[str] = set()
         stack: list[Any] = list(methods)
@@ -135,7 +135,7 @@ class Pasted:
         return name
 
     def _uses(self, functions: Iterable[Any]) -> dict[str, str]:
-        """Pastes what functions use; returns the names that had to change."""
+        """Paste what functions use; return the names that had to change."""
         renamed: dict[str, str] = {}
         for function in functions:
             for code in _codes(function.__code__):
@@ -180,7 +180,7 @@ class Pasted:
 
 
 def _defaults(part: type[Part]) -> Iterator[tuple[str, Any]]:
-    """Plain fields with a default. A slot that holds a module has none: torch finds attributes of the class first."""
+    """Yield plain fields with a default. A slot that holds a module has none: torch finds attributes of the class first."""
     names = _strings(part.weights)
     for name, field in fields(part).items():
         if name in names:
@@ -193,7 +193,7 @@ def _defaults(part: type[Part]) -> Iterator[tuple[str, Any]]:
 
 
 def _strings(weights: Any) -> set[str]:
-    """Every name that a part may give a weight."""
+    """Return every name that a part may give a weight."""
     if not isinstance(weights, types.FunctionType):
         return set(weights)
     waiting, found = list(weights.__code__.co_consts), set[str]()
@@ -207,7 +207,7 @@ def _strings(weights: Any) -> set[str]:
 
 
 def _methods(part: type[Part]) -> Iterator[Any]:
-    """The methods that run, its own before inherited ones."""
+    """Yield the methods that run, its own before inherited ones."""
     seen: set[str] = set()
     for owner in part.__mro__:
         if owner is Part or not issubclass(owner, Part):
@@ -232,7 +232,7 @@ def _summary(part: type[Part]) -> str:
 
 
 def docstring(text: str) -> list[str]:
-    """A docstring of a class, in lines of a page's width; whatever the text holds, it stays text."""
+    """Return a docstring of a class, in lines of a page's width; whatever the text holds, it stays text."""
     plain = "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
     lines = textwrap.wrap(plain.replace("\\", "\\\\").replace('"', "'"), 100)
     return (
@@ -250,7 +250,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _rename(source: str, names: dict[str, str]) -> str:
-    """The source with global names replaced; attributes and keywords of the same spelling stay."""
+    """Return the source with global names replaced; attributes and keywords of the same spelling stay."""
     changed = {old: new for old, new in names.items() if old != new}
     if not changed:
         return source

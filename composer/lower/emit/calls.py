@@ -36,7 +36,7 @@ class CallArguments:
 
 
 def call(forward: Forward, block: TypedBlock) -> Statement:
-    """The statement of one block."""
+    """Return the statement of one block."""
     wires = forward.written.wires[block.name]
     extra = forward.hoisted_for(block.name, block)
     inline = inline_fields(block)
@@ -60,7 +60,7 @@ def call(forward: Forward, block: TypedBlock) -> Statement:
 
 
 def _at_port(forward: Forward, block: TypedBlock, port: str, mark: str, refs: Sequence[Ref]) -> Iterator[CallArguments]:
-    """The values at one port; those of a list are counted, but named together."""
+    """Yield the values at one port; those of a list are counted, but named together."""
     place = 0
     for ref in refs:
         key = forward.key(ref)
@@ -121,7 +121,7 @@ def _module(
 
 
 def _spread(forward: Forward, texts: list[str], keys: list[Key]) -> list[str]:
-    """Arguments, those that are what all passes of a repeat returned written as one: `*layers_y`."""
+    """Return arguments, those that are what all passes of a repeat returned written as one: `*layers_y`."""
     found: list[str] = []
     while texts:
         node = forward.graph.by_name.get(keys[0][0]) if keys else None
@@ -134,7 +134,7 @@ def _spread(forward: Forward, texts: list[str], keys: list[Key]) -> list[str]:
 
 
 def _index(places: tuple[int | None, ...]) -> str:
-    """`[:, None]`: new axes where a value lacks them."""
+    """Return `[:, None]`: new axes where a value lacks them."""
     if None not in places:
         return ""
     trimmed = list(places)

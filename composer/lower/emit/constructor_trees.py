@@ -32,7 +32,7 @@ class New:
 
 
 def keyword(name: str, text: str) -> str:
-    """An argument by its name, which may be a word of Python's own."""
+    """Return an argument by its name, which may be a word of Python's own."""
     return f"**{{{name!r}: {text}}}" if iskeyword(name) else f"{name}={text}"
 
 
@@ -77,7 +77,7 @@ Tree: TypeAlias = Literal | New | Passes | Nested | Hole
 
 
 def literal(value: Any) -> str:
-    """A plain value as Python source; nothing else ever reaches the source of a model.
+    """Return a plain value as Python source; nothing else ever reaches the source of a model.
 
     Raises:
         TypeError: for a value that is not plain.
@@ -98,7 +98,7 @@ def literal(value: Any) -> str:
 
 
 def pattern(items: Sequence[str]) -> str:
-    """A tuple of names, with the shortest period written once: `((a,) * 5 + (b,)) * 4`."""
+    """Return a tuple of names, with the shortest period written once: `((a,) * 5 + (b,)) * 4`."""
     count = len(items)
     for period in range(1, count // 2 + 1):
         if all(items[i] == items[i % period] for i in range(count)):
@@ -119,7 +119,7 @@ def _runs(items: Sequence[str]) -> str:
 
 
 def unify(trees: Sequence[Tree], path: str, fresh: Callable[[str], str], holes: list[tuple[str, list[Tree]]]) -> Tree:
-    """One tree for all: where they differ stands a hole, whose value in each is added to `holes`."""
+    """Return one tree for all: where they differ stands a hole, whose value in each is added to `holes`."""
     first = trees[0]
     if all(tree == first for tree in trees):
         return first
@@ -149,7 +149,7 @@ def _shape(tree: Tree) -> Any:
 
 
 def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
-    """The tree without keywords that only say what the class says."""
+    """Return the tree without keywords that only say what the class says."""
     match tree:
         case New():
             known = defaults.get(tree.function, {})
@@ -162,7 +162,7 @@ def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
 
 
 def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
-    """The tree with every nested class replaced by its constructor call."""
+    """Return the tree with every nested class replaced by its constructor call."""
     match tree:
         case Nested(instance=instance):
             return nested[instance]

@@ -25,13 +25,13 @@ class Constructors:
         """The call for a graph that fills a slot."""
 
     def is_plain(self, block: TypedBlock) -> bool:
-        """Whether a block becomes a plain object: a curve, which has nothing that torch must know of."""
+        """Return whether a block becomes a plain object: a curve, which has nothing that torch must know of."""
         return (
             block.part.build(block.sizes) is None and not block.copies and self.pasted.part(type(block.part)) in self.pasted.plain
         )
 
     def block(self, block: TypedBlock) -> Tree:
-        """The constructor call of a block's module."""
+        """Return the constructor call of a block's module."""
         part = block.part
         call = part.build(block.sizes)
         if call is not None:
@@ -89,7 +89,7 @@ class Constructors:
         return New(name, (), (*pairs, *((key, Literal(item)) for key, item in extra if key in reached)))
 
     def prepared(self, need: Need) -> Tree:
-        """The constructor call of a part that is prepared once per call."""
+        """Return the constructor call of a part that is prepared once per call."""
         tree = self._value(need.part, need.attributes)
         assert isinstance(tree, New)
         nested = {
@@ -118,7 +118,7 @@ _DEFAULTS = {"bias": True, "elementwise_affine": True, "padding_idx": None}
 
 
 def _short(function: str, keywords: tuple[tuple[str, Tree], ...]) -> tuple[tuple[str, Tree], ...]:
-    """Keywords that only repeat torch's defaults are left out."""
+    """Leave out keywords that only repeat torch's defaults."""
     if not function.startswith("nn."):
         return keywords
     return tuple((n, t) for n, t in keywords if not (isinstance(t, Literal) and n in _DEFAULTS and t.value is _DEFAULTS[n]))

@@ -45,7 +45,7 @@ class Forward:
         """Every value of this graph that something reads."""
 
     def all(self) -> list[Statement]:
-        """What the nodes do, in the order of the graph."""
+        """Return the statements of the nodes, in the order of the graph."""
         for node in self.graph.nodes:
             if not node.node.dropped:
                 self.statements.extend(self._node(node))
@@ -79,24 +79,26 @@ class Forward:
     # -- values
 
     def key(self, ref: Ref) -> Key:
-        """Which value a reference is, in this graph with what is hoisted to it."""
+        """Return which value a reference is, in this graph with what is hoisted to it."""
         if ref.node in self.hoisted.local or ref.node in self.hoisted.inputs:
             return (ref.node, 0, None)
         return key_of(self.graph, ref)
 
     def is_list(self, key: Key) -> bool:
-        """Whether a value is a list that the graph is given, such as a range of passes."""
+        """Return whether a value is a list that the graph is given, such as a range of passes."""
         return isinstance(self.graph.inputs.get(key[0]), tuple) and key[0] not in self.graph.by_name
 
     def given_if_read(
         self, name: str, graph: TypedGraph, index: int | None = None, own: Set[Key] = frozenset()
     ) -> list[Key | None]:
-        """The values that a graph inside gives; None for one that neither this graph nor the repeat itself (`own`) reads."""
+        """Return the values that a graph inside gives; None for one that neither this graph nor the
+        repeat itself (`own`) reads.
+        """
         keys = [(name, output, index) for output in range(len(graph.graph.outputs))]
         return [key if key in self.read or key in own else None for key in keys]
 
     def hoisted_for(self, module: str, reader: TypedNode) -> Mapping[str, Ref]:
-        """What a module is given beside the wires of its node, prepared before its first use."""
+        """Return the arguments of a module beside the wires of its node, prepared before its first use."""
         extra = self.hoisted.arguments.get(module, {})
         self._prepare(extra.values(), reader)
         return extra
@@ -132,7 +134,7 @@ class Forward:
         return self._call(group, group.name, arguments, gives)
 
     def _repeat(self, repeat: TypedRepeat) -> list[Statement]:
-        """All passes as one loop, or else one by one."""
+        """Return all passes as one loop, or else one by one."""
         given, inners = [], []
         for index, (one, graph) in enumerate(zip(repeat.node.passes, repeat.passes, strict=True)):
             extra = self.hoisted_for(f"{repeat.name}[{index}]", repeat)
@@ -162,11 +164,11 @@ class Forward:
     # -- what modules are given
 
     def instance_of(self, graph: TypedGraph, module: str) -> Instance:
-        """A graph inside as the module that it becomes."""
+        """Return a graph inside as the module that it becomes."""
         return self.classes.instances[graph, self.hoisted.inner[module]]
 
     def arguments(self, inner: Instance, given: Mapping[str, Sequence[Ref]]) -> list[Argument]:
-        """What each parameter of the class is given; those that only some instances need go by their keyword."""
+        """Return what each parameter of the class is given; those that only some instances need go by their keyword."""
         always, sometimes = self.classes.inputs(self.classes.by_key[inner.key])
         many = {item.name for item in inner.graph.graph.inputs if item.many}
         words = parameter_names([*always, *sometimes])
@@ -175,7 +177,7 @@ class Forward:
         return found + [Argument(words[name], keys[name], name in many) for name in sometimes if keys[name]]
 
     def text(self, argument: Argument, name: Naming) -> str:
-        """An argument, given values' names."""
+        """Return an argument, given values' names."""
         texts = [f"*{name(key)}" if self.is_list(key) else name(key) for key in argument.keys]
         text = f"[{', '.join(texts)}]" if argument.many else texts[0] if texts else "None"
         return f"{argument.word}={text}" if argument.word else text

@@ -31,7 +31,7 @@ STREAM = ("x", "y", "z", "u", "w")
 
 
 def safe(name: str, taken: Iterable[str] = ()) -> str:
-    """The name, changed as little as needed to be no keyword, no builtin, and none that is taken."""
+    """Return the name, changed as little as needed to be no keyword, no builtin, and none that is taken."""
     given = name
     while given in RESERVED or given in taken:
         given += "_"
@@ -39,7 +39,7 @@ def safe(name: str, taken: Iterable[str] = ()) -> str:
 
 
 def parameter_names(inputs: Sequence[str]) -> dict[str, str]:
-    """What the parameters of a class are called that is given these inputs."""
+    """Return what the parameters of a class are called that is given these inputs."""
     names: dict[str, str] = {}
     for position, name in enumerate(inputs):
         names[name] = safe(STREAM[0] if position == 0 and name == "input" else name, names.values())
@@ -47,8 +47,8 @@ def parameter_names(inputs: Sequence[str]) -> dict[str, str]:
 
 
 def attribute(path: str, *, module: bool = True) -> str:
-    """A module, or what it holds, as Python reads it from the one around it: `self.attn.norm`, `self.layers[3]`. Names that
-    torch itself uses are read past them; so are those of what is no `module`, which has no place among modules.
+    """Return a module, or what it holds, as Python reads it from the one around it: `self.attn.norm`, `self.layers[3]`. Names
+    that torch itself uses are read past them; so are those of what is no `module`, which has no place among modules.
     """
     text = "self"
     *above, last = path.split(".")
@@ -70,10 +70,10 @@ _MODULE_NAMES = frozenset({*dir(Model), "training", "cache", "filename", *Model.
 
 
 def camel(name: str) -> str:
-    """`my_model` as the name of a class: `MyModel`."""
+    """Return `my_model` as the name of a class: `MyModel`."""
     return "".join(piece[:1].upper() + piece[1:] for piece in re.split(r"[_\W]+", name) if piece) or "Model"
 
 
 def one_line(text: str) -> str:
-    """Text that stays within one comment."""
+    """Return text that stays within one comment."""
     return "".join(character if character.isprintable() else "?" for character in text)

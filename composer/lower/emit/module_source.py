@@ -49,7 +49,7 @@ class Module:
 
 
 def lower(typed: TypedProgram) -> Module:
-    """The source of a typed recipe's module."""
+    """Return the source of a typed recipe's module."""
     return _Text(typed).module()
 
 
@@ -115,7 +115,7 @@ class _Text:
         return [*lines, *((f"    {line}", span, node) for line, span, node in body)]
 
     def _losses(self) -> dict[str, LossValue]:
-        """The recipe's own losses by their nodes."""
+        """Return the recipe's own losses by their nodes."""
         root, found = self.classes.program.root, {}
         for name, node in self.program.program.losses.items():
             wires = [wire for wire in wires_of(root.graph[node]) if not is_optional(root[node], wire.port)]
@@ -125,7 +125,7 @@ class _Text:
         return found
 
     def _defaults(self, names: Mapping[str, str]) -> list[str]:
-        """Inputs that are not given, made in the shape of those that always are."""
+        """Return the inputs that are not given, made in the shape of those that always are."""
         lines = []
         types, defaults = self.program.inputs, self.program.defaults
         given = {name: type_ for name, type_ in types.items() if not type_.optional and name not in defaults}
@@ -222,7 +222,7 @@ class _Text:
 
 
 def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Constructor calls with those of one block of graphs, `attn.norm` and `attn.body`, in one module that holds them."""
+    """Return constructor calls with those of one block of graphs, `attn.norm` and `attn.body`, in one module that holds them."""
     nested: dict[str, Tree | dict[str, Tree]] = {}
     for path, tree in modules.items():
         name, _, rest = path.partition(".")
@@ -239,7 +239,7 @@ def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def pretty(tree: Tree, indent: int) -> list[str]:
-    """A constructor call, on one line where it fits, else an argument a line."""
+    """Return a constructor call, on one line where it fits, else an argument a line."""
     text = tree.text()
     if len(text) + indent <= WIDTH:
         return [text]
@@ -256,7 +256,7 @@ def pretty(tree: Tree, indent: int) -> list[str]:
 
 
 def _pretty_passes(passes: Passes, indent: int) -> list[str]:
-    """The modules of a repeat: each distinct one once, and which pass has which."""
+    """Return the modules of a repeat: each distinct one once, and which pass has which."""
     texts = [item.text() for item in passes.items]
     kinds = dict(zip(texts, passes.items, strict=True))
     inner, outer = " " * (indent + 8), " " * (indent + 4)
@@ -281,7 +281,7 @@ def _pretty_passes(passes: Passes, indent: int) -> list[str]:
 
 
 def _length(size: Dim, given: Mapping[str, TensorType], names: Mapping[str, str]) -> str:
-    """How long an axis is, as an expression of what is given."""
+    """Return the length of an axis, as an expression of what is given."""
     if isinstance(size, int):
         return str(size)
     name, type_ = next((name, type_) for name, type_ in given.items() if size in type_.sizes)

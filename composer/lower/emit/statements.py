@@ -105,8 +105,8 @@ class Writer:
         result: Callable[[Naming], str],
         losses: Mapping[str, LossValue],
     ) -> list[tuple[str, Span | None, str]]:
-        """The lines of the body, each with its place in the recipe and its node. What only `losses`, by their nodes, need comes
-        last, and is left out while a text is being written.
+        """Return the lines of the body, each with its place in the recipe and its node. What only `losses`, by their nodes, need
+        comes last, and is left out while a text is being written.
         """
         asked = only_for([loss.key for loss in losses.values()], self.outputs, statements)
         changing = [one for one in statements if not one.gives]  # states, when all have seen what they were
@@ -273,7 +273,7 @@ class Writer:
 
 
 def only_for(keys: Sequence[Key], others: Sequence[Key], statements: Sequence[Statement]) -> list[Statement]:
-    """The statements that only these values need, and neither the others nor a state."""
+    """Return the statements that only these values need, and neither the others nor a state."""
     wanted, kept = set(keys), {*others, *(key for one in statements if not one.gives for key in one.uses)}
     found = []
     for statement in reversed(statements):

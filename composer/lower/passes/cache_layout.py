@@ -51,12 +51,12 @@ class CacheLayout:
 
 
 def writes_along(typed: TypedProgram) -> Dim | None:
-    """The axis along which a model writes; None for one that writes nothing."""
+    """Return the axis along which a model writes; None for one that writes nothing."""
     return growing(typed.program.recipe.task, typed.inputs)
 
 
 def memory(typed: TypedProgram) -> CacheLayout | None:
-    """What there is to remember; None for a model that writes nothing."""
+    """Return what there is to remember; None for a model that writes nothing."""
     axis = writes_along(typed)
     if axis is None:
         return None
@@ -124,7 +124,7 @@ class _Keepers:
                     assert_never(slot)
 
     def _stays(self, block: TypedBlock, name: str, path: str) -> bool:
-        """Whether what a block keeps is made from a port that the text does not reach, though it reaches others."""
+        """Return whether what a block keeps is made from a port that the text does not reach, though it reaches others."""
         if path not in self.far.ports:
             return False
         part = type(block.part)
@@ -134,7 +134,7 @@ class _Keepers:
 
 
 def goes_on(scan: TypedScan, axis: Dim | None) -> bool:
-    """Whether what a scan carries is kept from call to call, along the axis that grows."""
+    """Return whether what a scan carries is kept from call to call, along the axis that grows."""
     return bool(scan.carried) and scan.axis.size == axis
 
 
@@ -145,7 +145,7 @@ def _kept(text: str, block: TypedBlock, axis: Dim) -> CacheSlot:
 
 
 def _names(text: str) -> list[str]:
-    """The axes of a declared type; nothing for one that is an expression."""
+    """Return the axes of a declared type; nothing for one that is an expression."""
     return [expression.text if isinstance(expression, RefPath) else "" for expression in pattern(text).axes]
 
 

@@ -36,7 +36,7 @@ class Reach:
 
 
 def reach(typed: TypedProgram, axis: Dim) -> Reach:
-    """Follows the text, whose `axis` grows, from the inputs that have it."""
+    """Follow the text, whose `axis` grows, from the inputs that have it."""
     begin = frozenset(name for name, type_ in typed.inputs.items() if any(names(axis) & names(size) for size in type_.sizes))
     batch = next(iter(typed.inputs[name] for name in begin)).sizes[0]
     walk = _Walk(batch)
@@ -51,7 +51,7 @@ class _Walk:
         self.ports: dict[str, frozenset[str]] = {}
 
     def graph(self, graph: TypedGraph, reached: frozenset[str], path: str) -> list[bool]:
-        """Which outputs of a graph the text reaches, coming in at the inputs that are `reached`."""
+        """Return which outputs of a graph the text reaches, coming in at the inputs that are `reached`."""
         keys: set[Key] = {(name, 0, None) for name in reached}
 
         def coming(wires: tuple[Wire, ...]) -> frozenset[str]:
@@ -102,7 +102,7 @@ class _Walk:
 
 
 def returned(block: TypedBlock) -> Iterator[Type]:
-    """The types of what a block's forward gives, in order."""
+    """Yield the types of what a block's forward gives, in order."""
     for position, (name, type_) in enumerate(block.outputs.items()):
         if position == 0 or name in block.node.requested_outputs or not optional_output(block, name):
             yield type_

@@ -15,12 +15,12 @@ from composer.language.recipe.defined_block import is_defined
 
 
 def flatten(typed: TypedProgram) -> TypedProgram:
-    """The program with every block of graphs dissolved; the nodes of `attn` are now called `attn.norm`, `attn.body` …"""
+    """Return the program with every block of graphs dissolved; the nodes of `attn` are now called `attn.norm`, `attn.body` …"""
     return replace(typed, root=Map(_flat).graph(typed.root))
 
 
 def _flat(graph: TypedGraph) -> TypedGraph:
-    """A graph whose groups are flat already."""
+    """Return a graph whose groups are flat already."""
     dissolved: dict[str, dict[str, tuple[Ref, ...]]] = {}
     nodes: list[TypedNode] = []
     for node in graph.nodes:
@@ -43,12 +43,12 @@ def _refs(dissolved: Mapping[str, Mapping[str, tuple[Ref, ...]]], refs: tuple[Re
 
 
 def _dissolves(group: TypedGroup) -> bool:
-    """Whether a group is the expansion of a block of the library; one that a recipe defines stays a module."""
+    """Return whether a group is the expansion of a block of the library; one that a recipe defines stays a module."""
     return group.node.part is not None and not is_defined(group.node.part) and not group.node.dropped
 
 
 def _moved(moved: Mapping[str, Ref], given: Mapping[str, tuple[Ref, ...]], refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
-    """References of a dissolved graph, in terms of the graph around it."""
+    """Return the references of a dissolved graph, in terms of the graph around it."""
     found: list[Ref] = []
     for ref in refs:
         if ref.node in moved:
@@ -59,7 +59,7 @@ def _moved(moved: Mapping[str, Ref], given: Mapping[str, tuple[Ref, ...]], refs:
 
 
 def _moved_to(node: TypedNode, name: str, read: Callable[[tuple[Ref, ...]], tuple[Ref, ...]]) -> TypedNode:
-    """The node under another name, reading what `read` makes of its references; passes go on reading those before them."""
+    """Return the node under another name, reading what `read` makes of its references; passes go on reading those before them."""
 
     def rewired(wire: Wire, _: int) -> Wire:
         found: list[Ref] = []

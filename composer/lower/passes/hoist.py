@@ -71,11 +71,11 @@ class Hoisting:
         self.done: Interned[tuple[TypedGraph, frozenset[str], bool], Hoisted] = Interned()
 
     def root(self) -> Hoisted:
-        """What the whole model prepares."""
+        """Return the steps that are prepared once for the whole model."""
         return self.graph(self.program.root, frozenset(), top=True)
 
     def graph(self, graph: TypedGraph, blocked: frozenset[str], *, top: bool = False) -> Hoisted:
-        """What is added to a graph; `blocked` inputs differ from pass to pass, so what reads them stays inside."""
+        """Return what is added to a graph; `blocked` inputs differ from pass to pass, so what reads them stays inside."""
         return self.done.get((graph, blocked, top), lambda: self._graph(graph, blocked, top))
 
     def _graph(self, graph: TypedGraph, blocked: frozenset[str], top: bool) -> Hoisted:
@@ -120,7 +120,7 @@ class _Place:
         return {name: self.put(_outside(need, outside)) for name, need in inner.inputs.items()}
 
     def _needs(self, block: TypedBlock) -> dict[str, HoistedSource]:
-        """Keyword of the block's forward to what is prepared for it."""
+        """Return what is prepared for the block's forward, by keyword."""
         part, wired = block.part, {wire.port: wire.refs for wire in block.node.wires}
         needs: dict[str, HoistedSource] = {}
         for name, prepared in part.per_call(frozenset(wired)).items():
@@ -175,7 +175,7 @@ class _Place:
     # -- placing
 
     def put(self, source: HoistedSource) -> Ref:
-        """The value as a reference in this graph, made here or taken from outside."""
+        """Return the value as a reference in this graph, made here or taken from outside."""
         if isinstance(source, Ref):
             return source
         if self.top and isinstance(source, AxisPositions):
@@ -223,7 +223,7 @@ class _Place:
 
 
 def _outside(source: HoistedSource, wires: Mapping[str, tuple[Ref, ...]]) -> HoistedSource:
-    """A source in a graph's own terms, in terms of the graph around it."""
+    """Return a source in a graph's own terms, in terms of the graph around it."""
     match source:
         case Ref():
             return wires[source.node][0]

@@ -61,7 +61,7 @@ LoopInput: TypeAlias = Same | Varying | Carried | Previous | Earlier
 def loop(
     forward: Forward, repeat: TypedRepeat, inners: Sequence[Instance], given: Sequence[Mapping[str, Sequence[Ref]]]
 ) -> Statement | None:
-    """All passes as one statement; None where they differ in more than a loop can say."""
+    """Return all passes as one statement; None where they differ in more than a loop can say."""
     outputs = [[name for name, _ in inner.graph.graph.outputs] for inner in inners]
     signatures = [forward.classes.inputs(forward.classes.by_key[inner.key]) for inner in inners]
     if len(inners) < 2 or any(one != outputs[0] for one in outputs) or any(one != signatures[0] for one in signatures):
@@ -85,7 +85,7 @@ def loop(
 
 
 def _earlier(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> Earlier | None:
-    """How a list comes about: in a loop it holds what all earlier passes returned, in their order."""
+    """Return how a list comes about: in a loop it holds what all earlier passes returned, in their order."""
     outputs = {output for keys in own for _, output, _ in keys}
     in_order = all([index for *_, index in keys] == list(range(count)) for count, keys in enumerate(own))
     if len(outputs) > 1 or not in_order or any(len(keys) != len(one) for keys, one in zip(own, refs, strict=True)):
@@ -94,7 +94,7 @@ def _earlier(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> Ear
 
 
 def _flow(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> LoopInput | None:
-    """How one value comes about; `own` are those of the references that name earlier passes."""
+    """Return how one value comes about; `own` are those of the references that name earlier passes."""
     if not any(own):
         alike = all(one == refs[0] for one in refs)
         return Same(refs[0]) if alike else Varying([one[0] if one else None for one in refs])
@@ -130,7 +130,7 @@ class _Passes:
         """Outputs kept from every pass, each with its list."""
 
     def statement(self, first: Mapping[str, Sequence[Ref]]) -> Statement:
-        """The loop, of which the first pass is given these values."""
+        """Return the loop, of which the first pass is given these values."""
         key = self.forward.key
         uses = [key(ref) for name in self.carried for ref in first[name]]
         uses += [key(ref) for flow in self.flows.values() if isinstance(flow, Same) for ref in flow.refs]
@@ -151,7 +151,7 @@ class _Passes:
         return Statement(sorted(self.needed), uses, lambda _: "", span, name, written)
 
     def rows(self, name: Naming) -> list[tuple[str, str]]:
-        """What differs from pass to pass, under a name each."""
+        """Return what differs from pass to pass, under a name each."""
         return [
             (self.rows_of[key], pattern(["None" if ref is None else name(self.forward.key(ref)) for ref in flow.refs]))
             for key, flow in self.flows.items()
@@ -159,7 +159,7 @@ class _Passes:
         ]
 
     def header(self, module: str) -> str:
-        """The `for` line."""
+        """Return the `for` line."""
         targets, sources = list(self.each.values()), list(self.rows_of.values())
         if not self.alone:
             walked = (
@@ -172,7 +172,7 @@ class _Passes:
         return f"for {', '.join(targets)} in {together}:"
 
     def call(self, name: Naming, module: str, current: dict[Key, str]) -> str:
-        """One pass."""
+        """Return the code of one pass."""
         texts = []
         for key, flow in self.flows.items():
             match flow:

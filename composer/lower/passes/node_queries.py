@@ -15,7 +15,7 @@ from composer.lower.emit.statements import Key
 
 
 def key_of(graph: TypedGraph, ref: Ref) -> Key:
-    """Which value a reference is; a dropped node is what it is given."""
+    """Return which value a reference is; a dropped node is what it is given."""
     while (node := graph.by_name.get(ref.node)) is not None and node.node.dropped:
         ref = next(ref for wire in wires_of(node) for ref in wire.refs)
     if node is None:
@@ -34,29 +34,29 @@ def key_of(graph: TypedGraph, ref: Ref) -> Key:
 
 
 def position(graph: TypedGraph, port: str) -> int:
-    """Which of a graph's outputs a port is."""
+    """Return which of a graph's outputs a port is."""
     names = [name for name, _ in graph.graph.outputs]
     return names.index(port) if port in names else 0
 
 
 def is_optional(block: TypedNode, port: str) -> bool:
-    """Whether an input port may be left out."""
+    """Return whether an input port may be left out."""
     return isinstance(block, TypedBlock) and ports(type(block.part)).get(port) == "?"
 
 
 def optional_output(block: TypedBlock, name: str) -> bool:
-    """Whether an output is computed only where something reads it."""
+    """Return whether an output is computed only where something reads it."""
     return name + "?" in type(block.part).outputs
 
 
 @cache
 def takes(part: type[Part]) -> frozenset[str]:
-    """The ports that forward takes; others are only prepared from."""
+    """Return the ports that forward takes; others are only prepared from."""
     return frozenset(inspect.signature(part.forward).parameters) if part.forward is not None else frozenset()
 
 
 def inline_fields(block: TypedBlock) -> list[str] | None:
-    """The fields in a block's one-line forward; None where it needs a module."""
+    """Return the fields in a block's one-line forward; None where it needs a module."""
     if block.parameters or block.slots or block.modules:
         return None
     template = block.part.inline()
@@ -64,7 +64,7 @@ def inline_fields(block: TypedBlock) -> list[str] | None:
 
 
 def tensor_names(part: Part, block: TypedBlock) -> list[str]:
-    """Own tensors that the fields leave out: None on the module."""
+    """Return the tensors of a node's own that the fields leave out: None on the module."""
     weights = part.weights(block.sizes, frozenset(block.inputs)) if callable(part.weights) else part.weights
     present = {parameter.name for parameter in block.parameters}
     return [name for name, weight in weights.items() if isinstance(weight, Tensor) and name not in present]

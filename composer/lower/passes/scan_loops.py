@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def scan(forward: Forward, node: TypedScan) -> Statement:
-    """The statement of one scan."""
+    """Return the statement of one scan."""
     written = _Scan(forward, node)
     outputs = [name for name, _ in node.graph.graph.outputs]
     steps = ScanStatement(
@@ -56,7 +56,7 @@ class _Scan:
         return f"{name(self.sources[self.first])}.shape[{axis}]"
 
     def walk(self, name: Naming) -> list[str]:
-        """What arrives step by step, cut into its steps."""
+        """Return what arrives step by step, cut into its steps."""
         rows = []
         for port, axis in self.node.steps.items():
             source = name(self.sources[port])
@@ -67,7 +67,7 @@ class _Scan:
         return rows
 
     def start(self, port: str, name: Naming) -> str:
-        """What is carried, before the first step."""
+        """Return what is carried, before the first step."""
         text = name(self.sources[port])
         if lacking := self.node.widened[port]:
             before = ", ".join(self._shape(name, axis) for axis in range(lacking))
@@ -77,11 +77,11 @@ class _Scan:
         return f"{self.forward.classes.pasted.function(load_carry)}({self.module}, {port!r}, {text})"
 
     def call(self, name: Naming) -> str:
-        """One step."""
+        """Return the code of one step."""
         return f"{self.module}({', '.join(self.forward.text(argument, name) for argument in self.arguments)})"
 
     def end(self, name: Naming) -> str:
-        """What is left to the next call."""
+        """Return what is left to the next call."""
         states = ", ".join(f"{port}={name(self.own[port])}" for port in self.node.carried)
         function = self.forward.classes.pasted.function(store_carry)
         return f"{function}({self.module}, {self._shape(name, self.axis)}, {states})"

@@ -10,8 +10,8 @@ from composer.graph.visit import Visit, every_pass, walk
 
 
 def modules_of(repeat: TypedRepeat) -> tuple[str, ...]:
-    """The path of each pass's module. With one set of weights, passes that are alike are one module, which has the repeat's own
-    name; those of another kind, such as another window, are a second one beside it.
+    """Return the path of each pass's module. With one set of weights, passes that are alike are one module, which has the
+    repeat's own name; those of another kind, such as another window, are a second one beside it.
     """
     if repeat.node.share is None:
         return tuple(f"{repeat.name}.{index}" for index in range(len(repeat.passes)))
@@ -22,12 +22,12 @@ def modules_of(repeat: TypedRepeat) -> tuple[str, ...]:
 
 
 def passes_of(repeat: TypedRepeat) -> dict[str, TypedGraph]:
-    """The graph of each module."""
+    """Return the graph of each module."""
     return dict(zip(modules_of(repeat), repeat.passes, strict=True))
 
 
 def by_module(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
-    """The graphs inside a node, each under the path of its module."""
+    """Yield the graphs inside a node, each under the path of its module."""
     if isinstance(visit.node, TypedRepeat):
         names = dict(zip(modules_of(visit.node), regions(visit.node), strict=True))
         yield from ((f"{visit.prefix}{name}.", region) for name, region in names.items())
@@ -36,14 +36,16 @@ def by_module(visit: Visit) -> Iterator[tuple[str, Region[TypedGraph]]]:
 
 
 def copies(root: TypedGraph) -> Iterator[tuple[str, str]]:
-    """Parameters of modules beside the first one of a repeat, each with the parameter that it is in the `state_dict`."""
+    """Yield the parameters of modules beside the first one of a repeat, each with the parameter that it
+    is in the `state_dict`.
+    """
     for visit in walk(root, by_module):
         if isinstance(visit.node, TypedBlock) and visit.path != (known := _in_state_dict(visit)):
             yield from ((f"{visit.path}.{each.name}", f"{known}.{each.name}") for each in visit.node.parameters)
 
 
 def _in_state_dict(visit: Visit) -> str:
-    """The path by which the `state_dict` knows what stands there."""
+    """Return the path by which the `state_dict` knows what stands there."""
     name = visit.path.removeprefix(visit.prefix)
     if visit.holder is None:
         return name
@@ -51,7 +53,7 @@ def _in_state_dict(visit: Visit) -> str:
 
 
 def shared_modules(root: TypedGraph) -> Iterator[str]:
-    """The paths of all modules that serve several passes."""
+    """Yield the paths of all modules that serve several passes."""
     for visit in walk(root, by_module):
         if isinstance(visit.node, TypedRepeat) and visit.node.node.share is not None:
             yield from (visit.prefix + module for module in passes_of(visit.node))

@@ -69,7 +69,7 @@ class Classes:
         self._names: set[str] = set()
 
     def all(self) -> list[Class]:
-        """Every class with its constructor; the model's own is the last."""
+        """Return every class with its constructor; the model's own is the last."""
         self._instance(self.program.root, self.hoisting.root(), camel(self.program.name))
         for written in self.by_key.values():
             self._unify(written)
@@ -111,7 +111,7 @@ class Classes:
                 assert_never(node)
 
     def _in_slots(self, block: TypedBlock, path: str) -> None:
-        """The graphs in a block's slots, and in the slots of what fills them."""
+        """Collect the graphs in a block's slots, and in the slots of what fills them."""
         for name, slot in block.slots.items():
             match slot:
                 case TypedGroup():
@@ -133,7 +133,7 @@ class Classes:
         return name
 
     def _key(self, graph: TypedGraph, hoisted: Hoisted, path: str) -> int:
-        """The number of a skeleton: names, blocks and wiring, without values and without optional wires from outside."""
+        """Return the number of a skeleton: names, blocks and wiring, without values and without optional wires from outside."""
         inputs = {item.name for item in graph.graph.inputs}
         optional: set[str] = set()
         nodes = []
@@ -248,7 +248,7 @@ class Classes:
     # -- forward
 
     def inputs(self, written: Class) -> tuple[list[str], list[str]]:
-        """The names that a graph is given always, and those that only some instances are given."""
+        """Return the names that a graph is given always, and those that only some instances are given."""
         if written.used is None:
             body = Forward(self, written, written.instances[0], {}).all()
             graph = written.instances[0].graph
@@ -265,6 +265,6 @@ class Classes:
 
 
 def _name(group: TypedGroup, path: str, name: str = "") -> str:
-    """A group's class: called after the block that a recipe defines, else after where it stands."""
+    """Return a group's class: called after the block that a recipe defines, else after where it stands."""
     part = group.node.part
     return camel(part.kind) if part is not None and is_defined(part) else path + camel(name or group.name)

@@ -17,13 +17,13 @@ MEAN = 3
 
 
 def gaps(length: int) -> tuple[int, int]:
-    """How many tokens are taken out of a text of two tokens or more, and in how many gaps."""
+    """Return how many tokens are taken out of a text of two tokens or more, and in how many gaps."""
     taken = min(max(round(SHARE * length), 1), length - 1)
     return taken, min(max(round(taken / MEAN), 1), length - taken)
 
 
 def with_gaps(tokens: Sequence[int], marks: Sequence[int], generator: torch.Generator) -> tuple[list[int], list[int]]:
-    """The text with a mark in place of each gap, and what stood there, each after its mark: T5's corruption of spans.
+    """Return the text with a mark in place of each gap, and what stood there, each after its mark: T5's corruption of spans.
 
     A text begins with what is kept and ends with a gap, as in the authors' code, so both lengths depend on the text's alone.
     """
@@ -41,13 +41,13 @@ def with_gaps(tokens: Sequence[int], marks: Sequence[int], generator: torch.Gene
 
 
 def segments(items: int, count: int, generator: torch.Generator) -> list[int]:
-    """The lengths of `count` runs, none empty, that make up so many items; all ways to cut them are equally likely."""
+    """Return the lengths of `count` runs, none empty, that make up so many items; all ways to cut them are equally likely."""
     cuts = torch.randperm(items - 1, generator=generator)[: count - 1].sort().values + 1
     return [stop - start for start, stop in pairwise([0, *cuts.tolist(), items])]
 
 
 def hidden(tokens: Tensor, mask: int, words: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Texts [B, T] in which some words are hidden, and the words asked for, `IGNORED` elsewhere: BERT's masking.
+    """Return texts [B, T] in which some words are hidden, and the words asked for, `IGNORED` elsewhere: BERT's masking.
 
     Of those asked for, 8 in 10 become the mask, 1 in 10 any of the `words`, and 1 in 10 stays.
     """

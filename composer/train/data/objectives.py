@@ -34,23 +34,27 @@ class Objective(Protocol):
     """Whether a text is cut into windows of the sequence length, or read in pieces that it has itself."""
 
     def tokenize(self, text: str, *, path: StrPath) -> TextData:
-        """The text as tokens."""
+        """Return a text as tokens, its last tenth held out."""
         ...
 
     def check(self, data: TextData, seq_len: int) -> None:
-        """Raises: TrainingError where the text and the length of a window do not go together."""
+        """Raise an error where a text is too short for windows of a length.
+
+        Raises:
+            TrainingError: The text and the length of a window do not go together.
+        """
         ...
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
-        """A batch from anywhere in the text to train on."""
+        """Return a batch from random places of the text to train on."""
         ...
 
     def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
-        """The held-out text, once and the same each time."""
+        """Yield the held-out text in batches, once and the same each time."""
         ...
 
     def whole(self, data: TextData) -> int | None:
-        """How many targets make up the held-out text; None where they are only a part of it."""
+        """Return how many targets the held-out text has; None where batches ask for only a part of it."""
         ...
 
 
@@ -120,13 +124,13 @@ class Windows:
 
 
 def hide_words(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch.Generator) -> Batch:
-    """For masked_lm: some words are asked for where they stand."""
+    """Return a batch for masked_lm: some words are asked for where they stand."""
     tokens, labels = hidden(windows, tokenizer.mark(MASK), tokenizer.text.size, generator)
     return {"tokens": tokens, "labels": labels}
 
 
 def take_out_spans(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch.Generator) -> Batch:
-    """For denoising: what is left is the source, what is gone the target; an end closes both."""
+    """Return a batch for denoising: what is left is the source, what is gone the target; an end closes both."""
     marks, start, end = [tokenizer.mark(mark) for mark in GAPS], tokenizer.mark(START), tokenizer.mark(END)
     pairs = [with_gaps(window, marks, generator) for window in windows.tolist()]
     source = torch.tensor([[*kept, end] for kept, _ in pairs])  # all rows are of one length
@@ -162,7 +166,7 @@ class Translation:
         )
 
     def _stream(self, pairs: Sequence[tuple[str, ...]]) -> Ids:
-        """All pairs in a row: source, start, target, end."""
+        """Return all pairs in a row: source, start, target, end."""
         dtype = np.uint16 if self.tokenizer.size <= 1 << 16 else np.uint32
         start, end = self.tokenizer.mark(START), self.tokenizer.mark(END)
         rows = [[*self.tokenizer.encode(source), start, *self.tokenizer.encode(target), end] for source, target in pairs]
@@ -194,7 +198,7 @@ class Translation:
         return sum(len(target) - 1 for _, target in self.pairs(data.validation))
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
-        """Each source with an end, and each target between a start and an end."""
+        """Return each source with an end, and each target between a start and an end."""
         return _pairs(Same(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
 
     def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
@@ -221,7 +225,7 @@ def _pairs(stream: Same[Ids], start: int, end: int) -> Sequence[tuple[Ids, Ids]]
 
 
 def together(rows: Sequence[Ids], filling: int) -> Tensor:
-    """Rows of unequal length as one tensor [B, T]."""
+    """Return the rows of unequal length as one tensor [B, T]."""
     whole = torch.full((len(rows), max(map(len, rows))), filling, dtype=torch.int64)
     for place, row in enumerate(rows):
         whole[place, : len(row)] = torch.from_numpy(row.astype(np.int64))
@@ -248,18 +252,20 @@ TEXT_TASKS: Mapping[str, TextTask] = {
 
 
 def marked(tokenizer: Tokenizer, task: str) -> Tokenizer:
-    """The tokenizer with the marks that a task needs.
+    """Return a tokenizer with the marks that a task needs, such as the mask of a masked language model.
 
-    Raises: TrainingError for a task that learns from something other than a text.
+    Raises:
+        TrainingError: The task learns from something other than a text.
     """
     marks = TEXT_TASKS[learnable(task)].marks
     return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
 
 
 def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
-    """What a model of a task is asked.
+    """Return how models of a task learn from a text: which batches they are given and what these ask for.
 
-    Raises: TrainingError for a task that learns from something other than a text, and for a tokenizer without its marks.
+    Raises:
+        TrainingError: The task learns from something other than a text, or the tokenizer lacks its marks.
     """
     row = TEXT_TASKS[learnable(task)]
     if row.marks and not (isinstance(tokenizer, MarkedTokenizer) and set(row.marks) <= set(tokenizer.marks)):
@@ -270,7 +276,11 @@ def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
 
 
 def learnable(task: str | None) -> str:
-    """The task, where it learns from a text."""
+    """Return a task that learns from a text.
+
+    Raises:
+        TrainingError: The recipe names no task, or one that learns from something other than a text.
+    """
     if task is None or task not in TEXT_TASKS:
         *first, last = TEXT_TASKS
         known = f"{', '.join(first)} or {last}"

@@ -41,7 +41,11 @@ class TextData:
 
 
 def read_text(path: StrPath) -> str:
-    """Raises: TrainingError where there is no such file, or it is empty or not UTF-8."""
+    """Return the text of a file.
+
+    Raises:
+        TrainingError: There is no such file, or it is empty or not UTF-8.
+    """
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -59,13 +63,31 @@ def read_text(path: StrPath) -> str:
 
 
 def split(text: str) -> tuple[str, str]:
-    """The text to train on, and the last tenth of its characters to validate on."""
+    """Return the text to train on, and the last tenth of its characters, which is held out.
+
+    Examples:
+        >>> from composer.train import split
+        >>> split("0123456789")
+        ('012345678', '9')
+    """
     boundary = int((1 - HELD_OUT) * len(text))
     return text[:boundary], text[boundary:]
 
 
 def tokenize(text: str, tokenizer: Tokenizer, *, path: StrPath) -> TextData:
-    """Encode a text that was read from `path`; the split falls at the same character for every tokenizer."""
+    """Return a text as tokens, its last tenth held out; the split falls at the same character for every tokenizer.
+
+    Args:
+        text: The text.
+        tokenizer: What makes tokens of it.
+        path: The file that the text was read from, where a resumed run reads it again.
+
+    Examples:
+        >>> from composer.train import ByteTokenizer, tokenize
+        >>> data = tokenize("0123456789", ByteTokenizer(), path="digits.txt")
+        >>> len(data.train), len(data.validation)
+        (9, 1)
+    """
     train, validation = split(text)
     return TextData(
         path=Path(path),
@@ -78,14 +100,14 @@ def tokenize(text: str, tokenizer: Tokenizer, *, path: StrPath) -> TextData:
 
 
 def encode(text: str, tokenizer: Tokenizer) -> Ids:
-    """The text's tokens in two bytes each, four where the vocabulary needs them."""
+    """Return the text's tokens in two bytes each, four where the vocabulary needs them."""
     dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
     pieces = [np.array(tokenizer.encode(piece), dtype=dtype) for piece in stretches(text)]
     return np.concatenate([np.array([], dtype=dtype), *pieces])
 
 
 def check_length(data: TextData, seq_len: int) -> None:
-    """Raises: TrainingError where the text has no window of `seq_len` tokens and the one that follows."""
+    """Raise `TrainingError` where the text has no window of `seq_len` tokens and the one that follows."""
     if len(data.train) <= seq_len:
         raise TrainingError(
             f"{data.path} has {len(data.train)} tokens to train on; a sequence length of {seq_len} needs {seq_len + 1}",
@@ -96,14 +118,16 @@ def check_length(data: TextData, seq_len: int) -> None:
 
 
 def draw_batch(data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> dict[str, Tensor]:
-    """`batch_size` windows that start anywhere with equal chance: `tokens` [B, T], and those after them, `targets` [B, T]."""
+    """Draw `batch_size` windows that start anywhere with equal chance: `tokens` [B, T], and those after
+    them, `targets` [B, T].
+    """
     starts = torch.randint(len(data.train) - seq_len, (batch_size,), generator=generator).numpy()
     windows = data.train[starts[:, None] + np.arange(seq_len + 1)]  # [B, T+1]
     return as_batch(windows)
 
 
 def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterator[dict[str, Tensor]]:
-    """Every token of the held-out text as a target, once and in order, in windows side by side.
+    """Yield every token of the held-out text as a target, once and in order, in windows side by side.
 
     The first window begins with the last token of the training text, which predicts the first held-out one.
     """
@@ -117,6 +141,6 @@ def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterat
 
 
 def as_batch(windows: Ids) -> dict[str, Tensor]:
-    """Windows [B, T+1] as what goes in [B, T] and what should come out [B, T]."""
+    """Return windows [B, T+1] as what goes in [B, T] and what should come out [B, T]."""
     tokens = torch.from_numpy(windows.astype(np.int64))
     return {"tokens": tokens[:, :-1], "targets": tokens[:, 1:]}

@@ -26,15 +26,19 @@ class Tokenizer(Protocol):
         ...
 
     def encode(self, text: str) -> list[int]:
-        """Raises: TrainingError, naming it, where the text has a character that no token stands for."""
+        """Return the tokens of a text.
+
+        Raises:
+            TrainingError: The text has a character that no token stands for.
+        """
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the tokens; bytes that are no whole character come out as `\\N{REPLACEMENT CHARACTER}`."""
+        """Return the text of some tokens; bytes that are no whole character become `\\N{REPLACEMENT CHARACTER}`."""
         ...
 
     def to_json(self) -> Any:
-        """What `load_tokenizer` builds it from again, as JSON's own types."""
+        """Return what `load_tokenizer` builds the tokenizer from, as dicts, lists, strings and numbers."""
         ...
 
 
@@ -118,14 +122,14 @@ class MarkedTokenizer:
         return self.text.size + len(self.marks)
 
     def mark(self, name: str) -> int:
-        """The token of a mark."""
+        """Return the token of a mark, by its name."""
         return self.text.size + self.marks.index(name)
 
     def encode(self, text: str) -> list[int]:
         return self.text.encode(text)
 
     def encode_marked(self, text: str) -> list[int]:
-        """The same, but names of marks in the text are these marks."""
+        """Return the tokens of a text in which the names of marks, such as `<mask>`, stand for the marks."""
         pieces = re.split(f"({'|'.join(map(re.escape, self.marks))})", text)
         return [token for piece in pieces for token in ([self.mark(piece)] if piece in self.marks else self.encode(piece))]
 
@@ -141,12 +145,26 @@ class MarkedTokenizer:
 
 
 def characters_of(text: str) -> CharacterTokenizer:
-    """The tokenizer of the characters that occur, in code-point order."""
+    """Return a tokenizer with one token for each character that occurs in a text, in the order of their code points.
+
+    Examples:
+        >>> from composer.train import characters_of
+        >>> characters_of("banana").encode("ban")
+        [1, 0, 2]
+    """
     return CharacterTokenizer(tuple(sorted(set(text))))
 
 
 def train_bpe(text: str, *, size: int) -> BPETokenizer:
-    """Learn at most `size` tokens from the text: the 256 bytes, and the pairs worth joining (Sennrich et al. 2016)."""
+    """Return a byte-level BPE tokenizer learned from a text (Sennrich et al. 2016).
+
+    Args:
+        text: The text to learn from.
+        size: The largest number of tokens: the 256 bytes, and the pairs worth joining.
+
+    Raises:
+        TrainingError: The size is below 256.
+    """
     if size < 256:
         raise TrainingError(
             f"a vocabulary of {size} cannot hold the 256 bytes", hint="use 256 or more, or the character tokenizer"
@@ -161,7 +179,7 @@ def train_bpe(text: str, *, size: int) -> BPETokenizer:
 
 
 def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
-    """The text in pieces of whole lines of about `length` characters, so that no list of ids holds all of it."""
+    """Yield the text in pieces of whole lines of about `length` characters, so that no list of ids holds all of it."""
     start = 0
     while start < len(text):
         line_end = text.find("\n", start + length)
@@ -171,14 +189,23 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
 
 
 def save_tokenizer(tokenizer: Tokenizer, path: StrPath) -> None:
-    """Write the tokenizer as JSON: `"bytes"`, a list of characters, the file of the `tokenizers` library, or one of these with
-    marks.
+    """Write a tokenizer as JSON, which `load_tokenizer` reads.
+
+    Examples:
+        >>> from composer.train import characters_of, load_tokenizer, save_tokenizer
+        >>> save_tokenizer(characters_of("banana"), "tokenizer.json")
+        >>> load_tokenizer("tokenizer.json").size
+        3
     """
     Path(path).write_text(json.dumps(tokenizer.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def load_tokenizer(path: StrPath) -> Tokenizer:
-    """Read the tokenizer that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library."""
+    """Return the tokenizer of a file: one that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library.
+
+    Raises:
+        TrainingError: The file cannot be read, or holds no such tokenizer.
+    """
     tokenizer = from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     if tokenizer is None:
         raise TrainingError(f"{path} is not a tokenizer")
@@ -186,7 +213,7 @@ def load_tokenizer(path: StrPath) -> Tokenizer:
 
 
 def from_json(content: Any) -> Tokenizer | None:
-    """The tokenizer whose `to_json` this is; None where it is none's."""
+    """Return the tokenizer whose `to_json` this is; None where it is none's."""
     match content:
         case "bytes":
             return ByteTokenizer()
@@ -201,7 +228,17 @@ def from_json(content: Any) -> Tokenizer | None:
 
 
 def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
-    """The text of a stream of tokens, piece by piece; a character is held back until all its bytes are there."""
+    """Yield the text of a stream of tokens, piece by piece; bytes are held back until they make a whole character.
+
+    Args:
+        tokenizer: What made the tokens.
+        ids: The tokens, perhaps still being generated.
+
+    Examples:
+        >>> from composer.train import ByteTokenizer, text_as_it_comes
+        >>> "".join(text_as_it_comes(ByteTokenizer(), "née".encode()))
+        'née'
+    """
     waiting: list[int] = []
     shown = 0  # characters of the waiting tokens' text that are out already
     for index in ids:

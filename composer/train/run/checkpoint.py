@@ -64,7 +64,9 @@ def save(checkpoint: Checkpoint, checkpoints: Path, *, keep: int = 2) -> Path:
 
 
 def load(folder: Path) -> Checkpoint:
-    """Raises: TrainingError, naming the file, where one is missing or differs by a single bit from what was written."""
+    """Load a checkpoint. Raise `TrainingError`, naming the file, where one is missing or differs by a single bit
+    from what was written.
+    """
     verify(folder)
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     model, optimizer, random = (read_tensors(folder / f"{name}.safetensors") for name in ("model", "optimizer", "random"))
@@ -72,7 +74,7 @@ def load(folder: Path) -> Checkpoint:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors themselves: `load_file` maps the file, which must be free to go while the run trains on."""
+    """Return the tensors themselves: `load_file` maps the file, which must be free to go while the run trains on."""
     return {name: tensor.clone() for name, tensor in load_file(path).items()}
 
 
@@ -93,7 +95,7 @@ def verify(folder: Path) -> None:
 
 
 def latest(checkpoints: Path) -> Path:
-    """The folder that the last finished save wrote."""
+    """Return the folder that the last finished save wrote."""
     try:
         return checkpoints / (checkpoints / LATEST).read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -101,17 +103,17 @@ def latest(checkpoints: Path) -> Path:
 
 
 def finished(checkpoints: Path) -> list[Path]:
-    """The complete checkpoints, oldest first."""
+    """Return the complete checkpoints, oldest first."""
     return sorted(checkpoints.glob("step-*"), key=step_of)
 
 
 def step_of(folder: Path) -> int:
-    """The step in a checkpoint folder's name."""
+    """Return the step in a checkpoint folder's name."""
     return int(folder.name.removeprefix("step-"))
 
 
 def earlier(folder: Path) -> str:
-    """A hint at the checkpoint before this one, empty where there is none."""
+    """Return a hint at the checkpoint before this one, empty where there is none."""
     before = [other.name for other in finished(folder.parent) if step_of(other) < step_of(folder)]
     return f"the one before it is {before[-1]}" if before else ""
 
@@ -133,7 +135,7 @@ def remove_unfinished(checkpoints: Path) -> None:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of the file, in hexadecimal."""
+    """Return the SHA-256 of the file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -77,7 +77,7 @@ class Trained:
 
 
 def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TextData) -> RunFolder:
-    """Write all that a run is, before its first step; refuses a folder that holds one already."""
+    """Write all that a run is, before its first step; refuse a folder that holds one already."""
     run = RunFolder(path)
     if run.settings.exists():
         raise TrainingError(f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or name another")
@@ -91,7 +91,7 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Token
 
 
 def open_folder(path: Path) -> RunFolder:
-    """Raises: TrainingError where the folder is no run folder."""
+    """Open a run folder. Raise `TrainingError` where the folder is none."""
     run = RunFolder(path)
     for part in (run.recipe, run.settings, run.tokenizer, run.data):
         if not part.exists():
@@ -100,7 +100,16 @@ def open_folder(path: Path) -> RunFolder:
 
 
 def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | None = None) -> Trained:
-    """The trained model of a run, ready to be asked; `checkpoint` names one other than the latest."""
+    """Return the trained model of a run with its tokenizer and settings.
+
+    Args:
+        path: The folder of the run.
+        build: Compiles the recipe's text; give your own where the recipe uses blocks of yours.
+        checkpoint: The name of a checkpoint such as `step-000500`; the latest by default.
+
+    Raises:
+        TrainingError: The folder is no run, or a checkpoint is damaged.
+    """
     run = open_folder(Path(path))
     saved = checkpoints.load(folder_of(run, checkpoint))
     model = (build or compiled)(run.recipe.read_text(encoding="utf-8"))
@@ -109,7 +118,7 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
 
 
 def folder_of(run: RunFolder, checkpoint: str | None) -> Path:
-    """A checkpoint's folder by its name, the latest by default."""
+    """Return a checkpoint's folder by its name, the latest by default."""
     return checkpoints.latest(run.checkpoints) if checkpoint is None else run.checkpoints / checkpoint
 
 
@@ -125,7 +134,7 @@ def compiled(recipe: str) -> nn.Module:
 
 
 def refuse_changes(run: RunFolder, *, recipe: str | None, settings: TrainSettings | None, text: str, path: Path) -> None:
-    """Raises: TrainingError that says what differs, where a run would go on with something other than it began with."""
+    """Raise `TrainingError`, which says what differs, where a run would go on with something other than it began with."""
     identity = json.loads(run.data.read_text(encoding="utf-8"))
     if hashlib.sha256(text.encode("utf-8")).hexdigest() != identity["sha256"]:
         raise TrainingError(f"{path} is not the text that this run started with: its checksum differs")

@@ -15,7 +15,7 @@ from composer.train.run.checkpoint import Checkpoint
 def capture(
     model: nn.Module, optimizer: Optimizer, generator: torch.Generator, *, step: int, counters: Mapping[str, Any]
 ) -> Checkpoint:
-    """The run after `step` steps; tensors are shared with the live objects until they are written."""
+    """Return the run after `step` steps; tensors are shared with the live objects until they are written."""
     moments = {
         f"{name}/{key}": value
         for name, parameter in model.named_parameters()
@@ -39,6 +39,6 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, gene
 
 
 def random_states(generator: torch.Generator) -> dict[str, Tensor]:
-    """The order of the data, and dropout on either device."""
+    """Return the order of the data, and dropout on either device."""
     states = {"data": generator.get_state(), "cpu": torch.get_rng_state()}
     return states | ({"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})

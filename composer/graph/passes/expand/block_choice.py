@@ -26,7 +26,9 @@ class Choices:
         self.parsed: Memo[tuple[YamlNode, Library], NodeContent | None] = Memo()
 
     def choose(self, what: BlockChoice, scope: Scope, depth: int = 0) -> tuple[NodeContent | Part | None, Scope]:
-        """What a block's name stands for, and the place where that was written; None for `none`. `depth` names have led to it."""
+        """Return what a block's name stands for, and the place where that was written; None for `none`. `depth` names
+        have led to it.
+        """
         expression = self.values.branch(what.expression, scope)
         if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
             self._no_block(expression.span)
@@ -55,7 +57,7 @@ class Choices:
         return UseDecl(part, expression.span, (), what.options, what.span), scope
 
     def _held(self, binding: Deferred, name: str, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
-        """What a name holds that is no plain value."""
+        """Return what a name holds that is no plain value."""
         held = binding.holds
         match held:
             case None | Part():
@@ -77,7 +79,7 @@ class Choices:
         self._no_block(span, f"`{name}` holds no block", binding.span)
 
     def _next(self, what: BlockChoice, scope: Scope, span: Span, depth: int) -> tuple[NodeContent | Part | None, Scope]:
-        """What another name stands for."""
+        """Return what another name stands for."""
         if depth == DEPTH:
             message = f"more than {DEPTH} params refer to one another here"
             self.report.error("too-deep", span, message, hint="does a block contain itself?")
@@ -88,7 +90,7 @@ class Choices:
         return self.parsed.get((node, library), lambda: GraphParser(BaseParser(self.report.diagnostics), library).content(node))
 
     def _no_block(self, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
-        """Raises for what is written where a block is wanted."""
+        """Raise for what is written where a block is wanted."""
         if set_here is None:
             self.report.error("slot-form", span, "a block is expected here", hint="name one, or write {type: …}")
         else:

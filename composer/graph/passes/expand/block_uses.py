@@ -26,7 +26,7 @@ class Uses:
         self.fields, self.instances, self.composites = fields, instances, composites
 
     def use(self, what: UseDecl, scope: Scope, site: Site) -> NodeBuilder:
-        """The node of one use.
+        """Return the node of one use.
 
         Raises:
             Stop: where it can be none, which is reported.
@@ -56,7 +56,7 @@ class Uses:
         return node
 
     def _fields(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
-        """The fields of a block that computes by itself."""
+        """Write the fields of a block that computes by itself."""
         known, written = fields(what.part), {entry.name: entry for entry in what.fields}
         node.broken = node.broken or any(field.required and name not in written for name, field in known.items())
         for name, entry in written.items():
@@ -79,7 +79,7 @@ class Uses:
             self._renewal(node, written[what.part.renewed_by], scope)
 
     def _renewal(self, state: NodeBuilder, entry: FieldEntry, scope: Scope) -> None:
-        """The node of what a state becomes, beside it."""
+        """Write the node of what a state becomes, beside it."""
         written = entry.value
         assert isinstance(written, ExpressionValue)
         if state.home.sealed:

@@ -65,18 +65,18 @@ class Scope:
     """The blocks that may be named here, where they are not those of the recipe."""
 
     def with_values(self, more: Mapping[str, Binding]) -> Scope:
-        """The same place with more names, which win."""
+        """Return this place with more names, which win."""
         return Scope(self.graph, {**self.values, **more}, self.outer, self.inside, self.library)
 
     def around(self) -> Iterator[Scope]:
-        """This place, and those in whose graphs it lies, the nearest first."""
+        """Yield this place, and those in whose graphs it lies, the nearest first."""
         place: Scope | None = self
         while place is not None:
             yield place
             place = place.outer
 
     def lacks(self, name: str) -> bool:
-        """Whether a name is that of an optional input which the block around this place is not given."""
+        """Return whether a name is that of an optional input which the block around this place is not given."""
         for graph in (place.graph for place in self.around()):
             if name in graph.inputs or name in graph.nodes:
                 return False
@@ -85,7 +85,7 @@ class Scope:
         return False
 
     def within(self, graph: GraphBuilder, more: Mapping[str, Binding] | None = None) -> Scope:
-        """The inside of a graph that is written here."""
+        """Return the inside of a graph that is written here."""
         return Scope(graph, {**self.values, **(more or {})}, self, library=self.library)
 
 
@@ -127,15 +127,15 @@ class Site:
     """Whether it was written for a slot, whose first port the holder feeds."""
 
     def implied(self, port: str) -> PendingEdge:
-        """The edge from what stands above."""
+        """Return the edge from what stands above."""
         return PendingEdge(port, (), Scope(self.home, {}), self.span, self.above)
 
     def at(self, span: Span) -> Site:
-        """The same, its mistakes shown elsewhere."""
+        """Return this site with its mistakes shown elsewhere."""
         return replace(self, span=span)
 
     def filling(self) -> Site:
-        """The same for what was written for a slot."""
+        """Return this site for what was written for a slot."""
         return replace(self, fed=True)
 
 
@@ -223,7 +223,7 @@ class GraphBuilder:
         return around is not None and (getattr(around.part, "whole_recipe", False) or around.home.in_used_recipe)
 
     def fresh(self, wanted: str) -> str:
-        """A name that no node and no input has."""
+        """Return a name that no node and no input has."""
         name, count = wanted, 1
         while name in self.inputs or name in self.nodes:
             count += 1

@@ -21,7 +21,7 @@ from composer.language.yaml.reader import read
 
 @cache
 def expansion(part: type[Part]) -> GraphBody:
-    """The graph that a block declares, parsed."""
+    """Return the graph that a block declares, parsed."""
     document = read(Declaration(f"<{part.kind}>", part.graph))
     assert document.root is not None, document.diagnostics
     reader = BaseParser(list(document.diagnostics))
@@ -37,7 +37,7 @@ class Composites:
         self.expansion, self.writer, self.fields, self.report = expansion, writer, fields, expansion.report
 
     def write(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
-        """The graph of one use, in the node that it became: fields are names inside, ports are inputs."""
+        """Write the graph of one use into the node that it became: fields are names inside, ports are inputs."""
         inner = self.expansion.inside(node, ports(what.part))
         written = {entry.name: entry for entry in what.fields}
         values = {
@@ -49,7 +49,7 @@ class Composites:
         self.writer.body(expansion(what.part), inner, Scope(inner, values))
 
     def _bind(self, entry: FieldEntry, field: Field, part: type[Part], scope: Scope) -> Binding:
-        """What is written for a field, as a name inside."""
+        """Return what is written for a field, as a name inside."""
         written = entry.value
         if written is None:
             return Broken(entry.key)

@@ -25,7 +25,7 @@ class Instances:
         """Of each graph that a use became, the values in it."""
 
     def write(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:
-        """The graph of one use, in the node that it became."""
+        """Write the graph of one use into the node that it became."""
         definition = self.definitions[what.part]
         self.expansion.used.add(what.part)
         inner = self.expansion.graph(node)
@@ -48,7 +48,9 @@ class Instances:
         self.writer.body(definition.body, inner, place)
 
     def _values(self, definition: Definition, what: UseDecl, scope: Scope, home: GraphBuilder) -> dict[str, Binding]:
-        """What the names of a definition stand for in one use: its params, the axes of its inputs, and what it sees around it."""
+        """Return what the names of a definition stand for in one use: its params, the axes of its inputs, and what
+        it sees around it.
+        """
         outer = definition.outer
         values = dict(self.expansion.params if outer is None else self._values_around(outer, home))
         params = {param.name for param in definition.params}
@@ -63,7 +65,7 @@ class Instances:
         return values
 
     def _values_around(self, part: type[Part], home: GraphBuilder | None) -> Mapping[str, Binding]:
-        """What the names of a definition stand for in the use of it that is around a graph."""
+        """Return what the names of a definition stand for in the use of it that is around a graph."""
         while home is not None and (home.holder is None or home.holder.part is not part):
             home = home.parent
         assert home is not None, "a definition is used inside of the one that holds it"

@@ -33,7 +33,7 @@ class ErrorReport:
         """The graph that is being written or wired."""
 
     def attempt(self, work: Callable[[], T]) -> T | None:
-        """What the work gives; None where it ends in a mistake, which is taken down."""
+        """Return what the work gives; None where it ends in a mistake, which is taken down."""
         try:
             return work()
         except (ExpressionError, StopExpansion) as error:
@@ -41,16 +41,16 @@ class ErrorReport:
             return None
 
     def take(self, error: Exception) -> None:
-        """Takes down the mistake that ended something, if it has not been."""
+        """Record the mistake that ended something, if it has not been."""
         if isinstance(error, ExpressionError):
             self.diagnostics.append(replace(error.diagnostic, span=self._own(error.diagnostic.span)))
 
     def error(self, code: str, span: Span, message: str, *, hint: str = "", labels: tuple[Label, ...] = ()) -> None:
-        """Takes down a mistake."""
+        """Record a mistake."""
         self.diagnostics.append(Diagnostic(code, message, self._own(span), hint=hint, labels=labels))
 
     def _own(self, span: Span) -> Span:
-        """A span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
+        """Return a span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
         holder = self.inside.holder if self.inside is not None else None
         while isinstance(span.source, Declaration) and holder is not None:
             span, holder = holder.name_span, holder.home.holder
@@ -58,7 +58,9 @@ class ErrorReport:
 
 
 def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-    """One for each place: passes of a repeat make the same mistake, and a second mistake in a place is the first one's doing."""
+    """Return one diagnostic for each place: passes of a repeat make the same mistake, and a second mistake in a place
+    is the first one's doing.
+    """
     seen = set()
     for diagnostic in diagnostics:
         span = diagnostic.span
@@ -72,7 +74,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
 
 
 def labels(origins: Origins, used: Span) -> tuple[Label, ...]:
-    """`set here` at every other line that a value came from."""
+    """Return `set here` at every other line that a value came from."""
     return tuple(
         Label(span, "set here")
         for _, span in origins

@@ -40,14 +40,14 @@ class Evaluator:
         return self.parsed.get(scalar, lambda: self.report.attempt(lambda: parse_expression(scalar)))
 
     def branch(self, expression: Expression, scope: Scope) -> Expression:
-        """The expression with its outer conditionals decided."""
+        """Return the expression with its outer conditionals decided."""
         while isinstance(expression, If):
             taken = self.boolean(expression.condition, scope, expression.condition.span)
             expression = expression.then if taken else expression.otherwise
         return expression
 
     def chase(self, expression: Expression, scope: Scope) -> tuple[Expression, Scope]:
-        """The expression that a conditional or a name comes to, and the place where that is written."""
+        """Return the expression that a conditional or a name comes to, and the place where that is written."""
         for _ in range(DEPTH):
             expression = self.branch(expression, scope)
             if not isinstance(expression, RefPath) or len(expression.steps) != 1 or expression.steps[0].arguments is not None:
@@ -67,7 +67,7 @@ class Evaluator:
         raise StopExpansion
 
     def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:
-        """The plain values that an expression reads, and where each was set."""
+        """Return the plain values that an expression reads, and where each was set."""
         values: dict[str, Value] = {}
         origins: list[tuple[str, Span]] = []
         for name in sorted(names(expression)):
@@ -87,7 +87,7 @@ class Evaluator:
         return values, tuple(origins)
 
     def is_sized(self, expression: Expression | Slice | None, scope: Scope) -> bool:
-        """Whether an expression reads an axis of the block around it, whose length is known once types are."""
+        """Return whether an expression reads an axis of the block around it, whose length is known once types are."""
         return any(self._is_size(scope.values.get(name)) for name in names(expression))
 
     def _is_size(self, binding: object) -> bool:
@@ -96,7 +96,7 @@ class Evaluator:
         return isinstance(binding, Extent)
 
     def sizes(self, expression: Expression, scope: Scope) -> dict[str, AxisOf | Pending]:
-        """The names in an expression that are sizes, or computed from sizes where they are written."""
+        """Return the names in an expression that are sizes, or computed from sizes where they are written."""
         found: dict[str, AxisOf | Pending] = {}
         for name in sorted(names(expression)):
             match scope.values.get(name):
@@ -121,7 +121,7 @@ class Evaluator:
         return None, binding.scope
 
     def evaluate(self, expression: Expression, scope: Scope) -> Value:
-        """The value of an expression in one place.
+        """Return the value of an expression in one place.
 
         Raises:
             ExpressionError: where it has none.
@@ -138,7 +138,7 @@ class Evaluator:
         return evaluate(expression, values)
 
     def boolean(self, expression: Expression, scope: Scope, span: Span) -> bool:
-        """A boolean; of a word like `yes` it is said what is meant.
+        """Return a boolean; of a word like `yes` it is said what is meant.
 
         Raises:
             ExpressionError: where it is none.
@@ -157,12 +157,12 @@ class Evaluator:
         return as_bool(self.evaluate(expression, scope), span)
 
     def set_here(self, expression: Expression, scope: Scope) -> tuple[Label, ...]:
-        """Labels at the params that an expression reads."""
+        """Return the labels at the params that an expression reads."""
         return labels(self.plain(expression, scope)[1], expression.span)
 
 
 def convert(value: Value, form: Any, name: str, span: Span, expression: Expression | None = None) -> Any:
-    """A computed value as a field's form wants it.
+    """Return a computed value as a field's form wants it.
 
     Raises:
         ExpressionError: where it does not fit.
@@ -198,12 +198,12 @@ def _bounds(form: Any, number: Any) -> Iterable[tuple[Any, bool, str]]:
 
 @cache
 def axis_names(part: type[Part]) -> frozenset[str]:
-    """The axis symbols of a block's inputs."""
+    """Return the axis symbols of a block's inputs."""
     return frozenset(name for text in part.inputs.values() for name in IDENTIFIER.findall(text.partition("[")[2]))
 
 
 def paths(expression: Expression | Slice) -> Iterable[RefPath]:
-    """Every path in an expression, those in brackets included."""
+    """Yield every path in an expression, those in brackets included."""
     match expression:
         case RefPath():
             yield expression

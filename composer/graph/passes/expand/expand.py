@@ -88,7 +88,7 @@ class Expander:
         expansion.losses = self._losses(root, scope)
 
     def _losses(self, root: GraphBuilder, scope: Scope) -> dict[str, str]:
-        """A node for each of the recipe's own losses, out of the sight of references; the name of each."""
+        """Return a node for each of the recipe's own losses, out of the sight of references; the name of each."""
         above = root.fresh("losses")
         found = {}
         for declared in self.expansion.recipe.losses:
@@ -103,7 +103,7 @@ class Expander:
     # -- graphs
 
     def body(self, body: GraphBody, graph: GraphBuilder, scope: Scope) -> None:
-        """Writes nodes into a graph."""
+        """Write nodes into a graph."""
         above = "input"
         for declared in body.nodes:
             if declared.name in graph.inputs or declared.name in graph.nodes:
@@ -127,7 +127,7 @@ class Expander:
     # -- nodes
 
     def node(self, what: NodeContent | None, scope: Scope, site: Site) -> NodeBuilder:
-        """One node.
+        """Expand one node.
 
         Raises:
             Stop: where there is none, which is reported.
@@ -182,6 +182,6 @@ class Expander:
 
 
 def _keys(root: YamlMapping, name: str) -> Iterable[YamlScalar]:
-    """The names under a key of the recipe."""
+    """Return the names under a key of the recipe."""
     value = root.get(name)
     return (entry.key for entry in value) if isinstance(value, YamlMapping) else ()

@@ -46,7 +46,7 @@ class Expansion:
         return not any(found.severity == "error" for found in [*self.recipe.diagnostics, *self.report.diagnostics])
 
     def graph(self, holder: NodeBuilder | None, *, sealed: bool = False) -> GraphBuilder:
-        """An empty graph in the node that holds it."""
+        """Return an empty graph in the node that holds it."""
         graph = GraphBuilder(holder, sealed)
         if sealed:
             graph.inputs["input"] = GraphInput("input")
@@ -54,19 +54,19 @@ class Expansion:
         return graph
 
     def inside(self, holder: NodeBuilder, ports: Iterable[str]) -> GraphBuilder:
-        """The graph of a node, with an input for each of the ports that something is wired to."""
+        """Return the graph of a node, with an input for each of the ports that something is wired to."""
         holder.graph = self.graph(holder)
         holder.graph.inputs |= {port: GraphInput(port) for port in ports if port in holder.edges}
         return holder.graph
 
     def new(self, site: Site, span: Span) -> NodeBuilder:
-        """A node that is nothing yet."""
+        """Return a node that is nothing yet."""
         node = NodeBuilder(site.name, site.home, site.span, span)
         self.all_nodes.append(node)
         return node
 
     def default(self, part: Part, site: Site) -> NodeBuilder:
-        """A node for a part that is the default of a slot."""
+        """Return a node for a part that is the default of a slot."""
         node = self.new(site, site.span)
         node.part = type(part)
         node.fields = {key: Known(getattr(part, key), site.span) for key in type(part).model_fields}

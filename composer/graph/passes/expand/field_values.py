@@ -46,7 +46,7 @@ class Fields:
         self.values, self.report = expansion.values, expansion.report
 
     def field(self, written: WrittenValue, field: FieldSpec, part: type[Part], scope: Scope, node: NodeBuilder | None) -> Any:
-        """A field's value in one place.
+        """Return a field's value in one place.
 
         Raises:
             ExpressionError, Stop: where there is none.
@@ -123,7 +123,7 @@ class Fields:
         return PartValue(part, values, target.span)
 
     def _part_fields(self, use: UseDecl, scope: Scope, node: NodeBuilder | None) -> Iterable[tuple[str, Any]]:
-        """The fields that are written, None for one with a mistake, and the slots that are not."""
+        """Yield the fields that are written, None for one with a mistake, and the slots that are not."""
         written = {entry.name: entry for entry in use.fields}
         for key, field in fields(use.part).items():
             if key in written:
@@ -149,7 +149,7 @@ class Fields:
 
 
 def _fits(part: type[Part] | None, family: type[Part]) -> bool:
-    """Whether a part, or a graph where there is none, fills the slots of a family."""
+    """Return whether a part, or a graph where there is none, fills the slots of a family."""
     if part is None:
         return is_node(family) or issubclass(family, Block)
     return issubclass(part, family) or (is_node(part) and (is_node(family) or family is Block))

@@ -21,7 +21,7 @@ WANTED = {"normal": "a standard deviation", "uniform": "the bound of a uniform d
 
 
 def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[Start]:
-    """The rules of a recipe, or of a block in one, their numbers computed."""
+    """Yield the rules of a recipe, or of a block in one, their numbers computed."""
     for rule in rules:
         number = values.report.attempt(partial(_number, rule.value, scope, values))
         if number is None:
@@ -36,13 +36,14 @@ def _number(written: ExpressionValue, scope: Scope, values: Evaluator) -> float:
 
 
 def starts(graph: Graph) -> list[Start]:
-    """The patterns of every block below, with the names that they have in the model; the innermost first, so that those of what
-    stands around it win."""
+    """Return the patterns of every block below, with the names that they have in the model; the innermost first, so that those of
+    what stands around it win.
+    """
     return Fold(IR, _below_node, _below_graph, lambda graph: graph.nodes).graph(graph)
 
 
 def _below_node(node: Node, inside: Inside[Graph, list[Start], list[Start]]) -> list[Start]:
-    """Those of a node and of what is in it, by the names below the node; what fills a slot may have any name there."""
+    """Return those of a node and of what is in it, by the names below the node; what fills a slot may have any name there."""
     found = [start for passes, inner in inside.regions for one in passes if one.owner for start in _under(one.name, inner)]
     found += _under("*", (start for _, slot in inside.slots for start in slot))
     return [*found, *(node.init if isinstance(node, GroupNode) else ())]

@@ -36,7 +36,7 @@ class MaskReader:
         """How many there are so far."""
 
     def mask(self, expression: Expression, scope: Scope, depth: int = 0) -> PartValue | Known:
-        """A mask expression as parts; `depth` names have led to it."""
+        """Return a mask expression as parts; `depth` names have led to it."""
         expression = self.values.branch(expression, scope)
         match expression:
             case Binary(operator="and" | "or" as operator, left=left, right=right):

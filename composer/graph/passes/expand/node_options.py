@@ -12,7 +12,7 @@ FIRST = "input"
 
 
 def settle(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
-    """Takes down in the node what is written in `scope`, and what is implied where nothing is."""
+    """Record in the node what is written in `scope`, and what is implied where nothing is."""
     if node.part is None:
         _edges_of_graph(node, options, scope, site, values)
     else:

@@ -29,7 +29,7 @@ class Params:
         self.params, self.values, self.report = params, values, values.report
 
     def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[YamlNode, Scope]] | None = None) -> None:
-        """Binds each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
+        """Bind each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
         given = given or {}
         for param in self._in_order(given.keys()):
             try:
@@ -47,7 +47,7 @@ class Params:
                 values[param.name] = Broken(param.span)
 
     def _given(self, param: Param, node: YamlNode, place: Scope, scope: Scope) -> Binding:
-        """A param's value in one use of its block; a short param takes what is of the type of its default."""
+        """Return a param's value in one use of its block; a short param takes what is of the type of its default."""
         kind = param.type or self._type_of_default(param, scope)
         param = replace(param, type=kind, default=node)
         return self._param(param, self._param_expression(param), place, itself=False)
@@ -60,7 +60,7 @@ class Params:
         return "bool" if isinstance(bound.value, bool) else "str" if isinstance(bound.value, str) else "float"
 
     def _in_order(self, given: Set[str]) -> list[Param]:
-        """The params, each after those that its default names; without those of a cycle, which is reported."""
+        """Return the params, each after those that its default names; without those of a cycle, which is reported."""
         declared = {param.name: param for param in self.params}
         needs = {
             name: self._needs(param, declared.keys()) if name not in given or param.type is None else []
@@ -88,7 +88,7 @@ class Params:
         return self.values.parsed_scalar(param.default)
 
     def _param(self, param: Param, expression: Expression | None, scope: Scope, *, itself: bool = True) -> Binding:
-        """A param's value, read in `scope`: that of its declaration (`itself`), or of the use that gives it."""
+        """Return a param's value, read in `scope`: that of its declaration (`itself`), or of the use that gives it."""
         if param.type in ("block", "mask"):
             return Deferred(param.default, scope, param.default.span if param.default else param.span)
         if param.default is None:
@@ -145,7 +145,7 @@ class Params:
                 raise StopExpansion
 
     def unused(self, root: YamlMapping, own: Source) -> None:
-        """Reports the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
+        """Report the params that nothing under `root` reads: an error in the recipe `own`, else a warning."""
         if not self.params:
             return
         read = names_read(root)
@@ -159,12 +159,12 @@ class Params:
 
 
 def _is_its_own_word(param: Param, expression: Expression | None) -> bool:
-    """Whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
+    """Return whether a default is a word that the param happens to be called: `{gelu: gelu}`."""
     return param.type in (None, "str", "choice") and isinstance(expression, RefPath) and expression.text == param.name
 
 
 def _typed(value: Value, param: Param, span: Span) -> Value:
-    """The value as the param's type wants it."""
+    """Return the value as the param's type wants it."""
     match param.type:
         case "int":
             return as_int(value, span)

@@ -56,7 +56,7 @@ class Repeats:
         """Values of `each` so far."""
 
     def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
-        """The node of a repeat."""
+        """Return the node of a repeat."""
         node = self.expansion.new(site, what.span)
         settle(node, what.options, scope, site, self.values)
         if node.dropped:
@@ -76,7 +76,7 @@ class Repeats:
         return node
 
     def _count(self, what: RepeatDecl, scope: Scope) -> int:
-        """How many passes there are.
+        """Return the number of passes.
 
         Raises:
             Stop, TooMuch: where there are none, or too many, which is reported.
@@ -98,7 +98,7 @@ class Repeats:
         raise TooMuch
 
     def _passes(self, node: NodeBuilder, passes: list[PassBuilder], what: RepeatDecl, scope: Scope, count: int) -> None:
-        """Writes the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
+        """Write the passes out, those that see the same as one graph: what is later read of one is then an output of all."""
         shared: dict[Any, GraphBuilder] = {}
         for index in range(count):
             place = scope.with_values({what.index: Bound(index, what.index_span)})
@@ -117,7 +117,7 @@ class Repeats:
                 self.writer.body(what.body, graph, place.within(graph, values))
 
     def _dropped_repeat(self, node: NodeBuilder, what: RepeatDecl, scope: Scope) -> NodeBuilder:
-        """A repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
+        """Return a repeat whose `when` is false: a group of that one node, so that a repeat itself is never dropped."""
         inner = self.expansion.inside(node, node.edges)
         here = node.name_span
         names = {port: RefPath((PathStep(port, None, here, here),), here) for port in node.edges}
@@ -127,7 +127,7 @@ class Repeats:
         return node
 
     def _size(self, node: NodeBuilder) -> int:
-        """How many nodes there are below a node and with it, every pass counted."""
+        """Return the number of nodes below a node, itself and every pass counted."""
         return self.sizes.get(node, lambda: self._whole_size(node))
 
     def _whole_size(self, node: NodeBuilder) -> int:
@@ -139,7 +139,9 @@ class Repeats:
         return sum(map(self._size, graph.nodes.values()))
 
     def _each(self, node: YamlNode, index: int, scope: Scope, span: Span) -> Binding | None:
-        """The value of one `each` name in one pass: plain where it can be computed, else what the using field will read."""
+        """Return the value of one `each` name in one pass: plain where it can be computed, else what the
+        using field will read.
+        """
         if isinstance(node, YamlList):
             if not node.items:
                 self.report.error("empty-list", node.span, "a list of `each` values needs at least one")
@@ -165,8 +167,9 @@ class Repeats:
         return None if value is None else Bound(value, node.span)
 
     def _key(self, values: Mapping[str, Binding], body: frozenset[str], counted: set[str], index: int) -> Any:
-        """What a pass is made of: the values that its body reads, by themselves or in what is read later; and which pass it is,
-        where a name is read by which that is `counted`: that of the index, or of the repeat, whose earlier passes it may see.
+        """Return what a pass is made of: the values that its body reads, by themselves or in what is read later; and which
+        pass it is, where a name is read by which that is `counted`: that of the index, or of the repeat, whose earlier
+        passes it may see.
         """
         read, waiting = set(body), [each for each in values if each in body]
         while waiting:
@@ -178,7 +181,7 @@ class Repeats:
         return tuple(_key(values[each]) for each in sorted(values) if each in read), index if counted & read else None
 
     def _free(self, what: Any) -> frozenset[str]:
-        """The names that a piece of a recipe may read."""
+        """Return the names that a piece of a recipe may read."""
         return self.free.get(Same(what), lambda: identifiers([what]))
 
 

@@ -13,7 +13,7 @@ from composer.graph.types import InputTypes, TensorType, Unknown, each_of
 
 
 def lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str, Any]:
-    """The lengths by the names of the axes.
+    """Return the lengths by the names of the axes.
 
     Raises:
         Stop: where what is given does not fit.
@@ -38,7 +38,7 @@ def lengths(node: BlockNode, given: InputTypes, here: Surroundings) -> dict[str,
 
 
 def demand(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
-    """Reports optional inputs of the model at ports that cannot do without."""
+    """Report optional inputs of the model at ports that cannot do without."""
     for port, types in given.items():
         if not declared_type(node, port) or port + "?" in node.part.inputs:
             continue
@@ -51,7 +51,7 @@ def demand(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
 
 
 def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surroundings) -> None:
-    """Holds what the fields say of axes against what is given.
+    """Check what the fields say of axes against what is given.
 
     Raises:
         Stop: where they differ.
@@ -64,12 +64,12 @@ def hold(node: BlockNode, given: InputTypes, sizes: dict[str, Any], here: Surrou
 
 
 def declared_type(node: BlockNode, port: str) -> str:
-    """What a port takes, as the block says it; nothing for a port of a mask's."""
+    """Return what a port takes, as the block says it; nothing for a port of a mask's."""
     return next((text for name, text in node.part.inputs.items() if name.rstrip("?*") == port), "")
 
 
 def extents(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str, Any] | None:
-    """The lengths of the axes that a block takes which a recipe defines; None where it is given something else."""
+    """Return the lengths of the axes that a block takes which a recipe defines; None where it is given something else."""
     sizes: dict[str, Any] = {}
     fits = True
     for port in node.ports:

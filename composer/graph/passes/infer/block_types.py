@@ -32,7 +32,7 @@ class BlockTyper:
         self.program, self.writing, self.typed = program, writing, typed
 
     def block(self, node: BlockNode, given: InputTypes, here: Surroundings) -> TypedBlock:
-        """The block in place, or one of no known types where something is wrong, which is reported."""
+        """Return the block in place, or one of no known types where something is wrong, which is reported."""
         nothing = dict.fromkeys([*(name.rstrip("?") for name in node.part.outputs), "y"], UNKNOWN)
         failed = TypedBlock(node, Inline(), {}, given, nothing, (), {}, {})
         if node.broken or any(isinstance(one, Unknown) for one in each_given(given)):
@@ -83,7 +83,7 @@ class BlockTyper:
         return known
 
     def positions(self, axis: str, root: TypedGraph | None) -> Types | None:
-        """The type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
+        """Return the type of what the recipe names as the positions of an axis, where that stands before what is being typed."""
         ref = dict(self.program.positions).get(axis)
         if ref is None or root is None or ref.node not in {*root.inputs, *root.by_name}:
             return None
@@ -92,7 +92,9 @@ class BlockTyper:
     def _part(
         self, node: BlockNode, wired: frozenset[str], known: Mapping[str, Any], here: Surroundings
     ) -> tuple[Part, dict[str, Any]]:
-        """The block with all its fields, and their numbers beside the lengths; derived fields once the others are accepted."""
+        """Return the block with all its fields, and their numbers beside the lengths; derived fields
+        once the others are accepted.
+        """
         computed = FieldComputer(here)
         values = computed.fields(node, known)
         part = node.part.model_construct(**values)

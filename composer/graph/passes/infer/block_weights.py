@@ -46,7 +46,7 @@ class WeightTyper:
         self.filled = {name: value for name, value in node.fields if isinstance(value, SlotNode)}
 
     def holdings(self, given: InputTypes) -> Holdings:
-        """Its parameters and slots.
+        """Return its parameters and slots.
 
         Raises:
             Stop: where a length is not known, or a slot is filled with what does not fit, which is reported.
@@ -69,12 +69,12 @@ class WeightTyper:
         return held
 
     def buffers(self) -> tuple[TypedParameter, ...]:
-        """What it keeps from call to call and does not learn."""
+        """Return what it keeps from call to call and does not learn."""
         kept = self.part.buffers() if callable(self.part.buffers) else self.part.buffers
         return tuple(self.tensor(name, tensor) for name, tensor in kept.items())
 
     def tensor(self, name: str, tensor: Tensor) -> TypedParameter:
-        """One tensor, with its shape and how it starts."""
+        """Return one tensor, with its shape and how it starts."""
         shape = self._shape(name, tensor.shape)  # first, since the start is computed from the sizes
         start = tensor.init.value
         number = evaluate(declared(start), plain(self.sizes)) if isinstance(start, str) else start
@@ -134,7 +134,7 @@ class WeightTyper:
 
 
 def _copied(expert: TypedNode | None, count: int) -> TypedBlock:
-    """An expert as so many of it: each parameter has them along a first axis."""
+    """Return an expert as so many of it: each parameter has them along a first axis."""
     assert isinstance(expert, TypedBlock)
     stacked = tuple(
         replace(each, shape=(count, *each.shape), role="experts" if each.role == "matrix" else each.role)
@@ -144,7 +144,7 @@ def _copied(expert: TypedNode | None, count: int) -> TypedBlock:
 
 
 def _learns(node: TypedNode) -> bool:
-    """Whether a block or a graph has parameters."""
+    """Return whether a block or a graph has parameters."""
 
     def learns(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
         own = isinstance(node, TypedBlock) and bool(node.parameters)

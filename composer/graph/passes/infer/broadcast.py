@@ -9,7 +9,8 @@ from composer.graph.types import Axis, TensorType
 
 
 def expand_axes(inputs: Sequence[TensorType]) -> tuple[TensorType, tuple[tuple[int | None, ...], ...]]:
-    """The type of the sum or product, and for each input which of its axes stands at each axis of the result (None: a new one).
+    """Return the type of the sum or product, and for each input which of its axes stands at each axis of the result
+    (None: a new one).
 
     Raises:
         Mismatch: where the axes do not match.
@@ -31,7 +32,7 @@ def expand_axes(inputs: Sequence[TensorType]) -> tuple[TensorType, tuple[tuple[i
 
 
 def _places(one: TensorType, widest: TensorType, index: int) -> list[int]:
-    """Where each axis of one type stands in the widest: by name, else by size in order, from the last."""
+    """Return where each axis of one type stands in the widest: by name, else by size in order, from the last."""
     if len(one.axes) == len(widest.axes):
         return list(range(len(one.axes)))
     by_name = [_index(axis, widest) for axis in one.axes]
@@ -54,5 +55,5 @@ def _index(axis: Axis, widest: TensorType) -> int | None:
 
 
 def _called(index: int, count: int) -> str:
-    """An axis by its place, since its name may come from the block that made it."""
+    """Return an axis by its place, since its name may come from the block that made it."""
     return "the last axis" if index == count - 1 else f"axis {index + 1}"

@@ -31,7 +31,7 @@ class FieldComputer:
     here: Surroundings
 
     def fields(self, node: BlockNode, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """What is written for the fields, and the defaults of the others but for those that are derived.
+        """Return what is written for the fields, and the defaults of the others but for those that are derived.
 
         Raises:
             ExpressionError, Stop: where one has no value.
@@ -80,7 +80,7 @@ class FieldComputer:
     # -- numbers
 
     def _number(self, pending: Pending, field: Field, sizes: Mapping[str, Any]) -> Any:
-        """A number that needs the lengths of axes."""
+        """Return a number that needs the lengths of axes."""
         expression = pending.expression
         bound = self._bound(pending.bindings, expression.span)
         numbers: dict[str, Value] = {name: length for name, length in sizes.items() if isinstance(length, int)}
@@ -95,7 +95,7 @@ class FieldComputer:
             raise ExpressionError(replace(error.diagnostic, labels=labels(pending.origins, pending.span))) from None
 
     def _bound(self, bindings: Iterable[tuple[str, Any]], span: Span) -> dict[str, Value]:
-        """What the names in a number come to, lengths of axes of the blocks around it included."""
+        """Return what the names in a number come to, lengths of axes of the blocks around it included."""
         known: dict[str, Value] = {}
         for name, bound in bindings:
             match bound:
@@ -112,7 +112,7 @@ class FieldComputer:
         return known
 
     def derive(self, node: BlockNode, field: Field, known: Mapping[str, Any]) -> Any:
-        """The value of a field that is not written and follows from others.
+        """Return the value of a field that is not written and follows from others.
 
         Raises:
             Stop: where it does not, which is reported.
@@ -136,12 +136,12 @@ class FieldComputer:
 
 
 def plain(known: Mapping[str, Any]) -> dict[str, Any]:
-    """What an expression can reckon with."""
+    """Return what an expression can reckon with."""
     return {name: value for name, value in known.items() if isinstance(value, int | float | str)}
 
 
 def _outside(node: Node) -> Part:
-    """What fills a slot, as its holder's field sees it."""
+    """Return what fills a slot, as its holder's field sees it."""
     if not isinstance(node, BlockNode):
         return Inline()
     return node.part.model_construct(**{name: value.value for name, value in node.fields if isinstance(value, Known)})

@@ -67,7 +67,7 @@ class Inference:
         self.blocks = BlockTyper(program, self.writing, self.node)
 
     def input(self, item: InputDecl) -> Type:
-        """The type of one of the model's inputs; an axis that no param names is a symbol of the model."""
+        """Return the type of one of the model's inputs; an axis that no param names is a symbol of the model."""
         axes: list[Axis] = []
         for expression in item.type.axes:
             free = names(expression) - self.program.params.keys()
@@ -85,7 +85,7 @@ class Inference:
         return TensorType(item.type.dtype, tuple(axes), item.optional) if len(axes) == len(item.type.axes) else UNKNOWN
 
     def defaults(self, types: Mapping[str, Type]) -> dict[str, Value]:
-        """What the inputs are that are not given."""
+        """Return the defaults of the inputs that are not given."""
         inputs = {item.name: item for item in self.program.inputs}
         values, wrong = default_values(inputs, self.program.params)
         for found in (*wrong, *shape_mistakes(inputs, types)):
@@ -93,7 +93,7 @@ class Inference:
         return values
 
     def whole(self, root: TypedGraph) -> None:
-        """Reports what concerns the model as a whole: its task, and the nodes that give positions."""
+        """Report what concerns the model as a whole: its task, and the nodes that give positions."""
         recipe = self.program.recipe
         axes = sorted({str(axis) for type_ in root.inputs.values() if isinstance(type_, TensorType) for axis in type_.axes})
         for axis, ref in self.program.positions:
@@ -109,7 +109,7 @@ class Inference:
                 self.top.report(found)
 
     def graph(self, graph: Graph, given: InputTypes, here: Surroundings) -> TypedGraph:
-        """A graph with the types that flow from its inputs."""
+        """Return a graph with the types that flow from its inputs."""
         types = {item.name: given.get(item.name, UNKNOWN) for item in graph.inputs}
         types |= {item.name: each_of(types[item.name]) for item in graph.inputs if item.many}
         around = tuple((part, *sorted(sizes.items(), key=str)) for part, sizes in here.extents)
@@ -133,7 +133,7 @@ class Inference:
         return TypedGraph(graph, types, tuple(nodes.values()), outputs, nodes)
 
     def node(self, node: Node, around: TypedGraph, here: Surroundings) -> TypedNode:
-        """One node, its inputs typed before it."""
+        """Type one node, whose inputs are typed before it."""
         if isinstance(node, RepeatNode):
             return self._repeat(node, around, here)
         given = self._given(node.wires, around, here)
@@ -165,7 +165,7 @@ class Inference:
     def _passes_on(
         self, node: BlockNode | GroupNode | ScanNode, typed: TypedNode, around: TypedGraph, here: Surroundings
     ) -> None:
-        """A dropped node is its input, which must be of the type of its output."""
+        """Check that a dropped node can pass on its one input, which must be of the type of its output."""
         refs = [ref for wire in node.wires for ref in wire.refs]
         if len(refs) != 1:
             message = f"`{node.name}` is left out here and has {len(refs)} inputs, so none can take its place"
@@ -215,7 +215,7 @@ class Inference:
 
 
 def _as_before(types: Types, before: Types | None) -> Types:
-    """A type by the names that its axes had before: for one set of weights, what agrees is one."""
+    """Return a type by the names that its axes had before: for one set of weights, what agrees is one."""
     if isinstance(types, TensorType) and isinstance(before, TensorType) and types.agrees(before):
         return before
     return types

@@ -15,7 +15,7 @@ AS = {"int": as_int, "float": as_float, "bool": as_bool}
 
 
 def default_values(inputs: Mapping[str, InputDecl], params: Mapping[str, Value]) -> tuple[dict[str, Value], list[Diagnostic]]:
-    """What each input is where it is not given, and what is wrong with that."""
+    """Return what each input is where it is not given, and what is wrong with that."""
     values: dict[str, Value] = {}
     wrong: list[Diagnostic] = []
     for name, item in inputs.items():
@@ -28,7 +28,7 @@ def default_values(inputs: Mapping[str, InputDecl], params: Mapping[str, Value])
 
 
 def shape_mistakes(inputs: Mapping[str, InputDecl], types: Mapping[str, Type]) -> Iterator[Diagnostic]:
-    """Inputs with a default whose shape no input tells that is always given."""
+    """Yield the inputs with a default whose shape no input tells that is always given."""
     given = {name: types[name] for name, item in inputs.items() if item.default is None and not item.optional}
     known = {size for type_ in given.values() if isinstance(type_, TensorType) for size in type_.sizes}
     for name, item in inputs.items():

@@ -19,7 +19,7 @@ class Unfit(Exception):
 
 
 def walked(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
-    """The axis, and every input that has it with its place there.
+    """Return the axis, and every input that has it with its place there.
 
     Raises:
         Unfit: where no input has the axis, or one has it twice.
@@ -49,7 +49,7 @@ def walked(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
 
 
 def _is(one: Axis, axis: Axis) -> bool:
-    """Whether two axes are one: lengths that are numbers may agree by chance, so that names decide."""
+    """Return whether two axes are one: lengths that are numbers may agree by chance, so that names decide."""
     return one == axis if isinstance(axis.size, int) else one.size == axis.size
 
 
@@ -58,8 +58,8 @@ def _has(type_: Type, axis: Axis) -> bool:
 
 
 def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
-    """Each input that is what the step before returned, with the output that it is: that of its name, or, where no name is both,
-    the first output for the first input, if that does not arrive step by step.
+    """Return each input that is what the step before returned, with the output that it is: that of its name, or, where no name is
+    both, the first output for the first input, if that does not arrive step by step.
     """
     handed = [item.name for item in node.graph.inputs if not item.captured]
     outputs = [name for name, _ in node.graph.outputs]
@@ -74,7 +74,7 @@ def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
 
 
 def inside(given: InputTypes, steps: Mapping[str, int], back: Mapping[str, str]) -> tuple[dict[str, Types], dict[str, int]]:
-    """The types of one step, and how many axes the start of each carried value lacks.
+    """Return the types of one step, and how many axes the start of each carried value lacks.
 
     What lacks the axes before the scan's, such as the batch, starts the same in each row.
     """
@@ -96,7 +96,7 @@ def inside(given: InputTypes, steps: Mapping[str, int], back: Mapping[str, str])
 
 
 def outside(returned: PortTypes, axis: Axis, place: int) -> PortTypes:
-    """The types of what a scan returns: the first output of every step, and what the last step left of the others."""
+    """Return the types of what a scan returns: the first output of every step, and what the last step left of the others."""
     (first, type_), *others = returned.items()
     if isinstance(type_, TensorType):
         type_ = replace(type_, axes=(*type_.axes[:place], axis, *type_.axes[place:]))
@@ -104,7 +104,7 @@ def outside(returned: PortTypes, axis: Axis, place: int) -> PortTypes:
 
 
 def changes(node: ScanNode, types: InputTypes, returned: PortTypes, back: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Carried values that come back as another type than they start with."""
+    """Yield carried values that come back as another type than they start with."""
     for name, output in back.items():
         start, after = types.get(name), returned[output]
         if isinstance(start, TensorType) and start.optional:

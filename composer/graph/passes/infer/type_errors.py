@@ -73,7 +73,7 @@ class Surroundings:
         index: int | None = None,
         more: tuple[Label, ...] = (),
     ) -> None:
-        """Reports a mistake of an edge where it is written, with what each of its sources gives."""
+        """Report a mistake of an edge where it is written, with what each of its sources gives."""
         wire = next((wire for wire in node.wires if wire.port == port), None)
         span, given = node.name_span, []
         if wire is not None:
@@ -88,7 +88,7 @@ class Surroundings:
 
     @contextmanager
     def fitting(self, node: BlockNode, port: str) -> Iterator[None]:
-        """Reports what does not fit a port.
+        """Report what does not fit a port.
 
         Raises:
             Stop: where something does not.
@@ -104,7 +104,7 @@ class Surroundings:
             raise StopExpansion from None
 
     def rejected(self, node: BlockNode, no: BlockError, severity: Any = "error") -> None:
-        """Reports what a block says against its fields, or against what it is given."""
+        """Report what a block says against its fields, or against what it is given."""
         code = no.code or "rejected"
         if no.port:
             self.at_port(node, no.port, code, f"{self.kind(node)} {no.message}", no.hint, index=no.index)
@@ -120,7 +120,7 @@ class Surroundings:
         self.report(Diagnostic(code, no.message, span, severity, note, seconds, no.hint))
 
     def kind(self, node: BlockNode) -> str:
-        """The block that a recipe names: for a node of a block's own expansion, that block."""
+        """Return the block that a recipe names: for a node of a block's own expansion, that block."""
         holder = next((held.part for held in reversed(self.holders) if held.part is not None), None)
         return holder.kind if holder is not None and isinstance(node.name_span.source, Declaration) else node.part.kind
 
@@ -136,7 +136,7 @@ class Surroundings:
         return self._own(holder.name_span) if expanded or isinstance(holder.name_span.source, Declaration) else None
 
     def _own(self, span: Span) -> Span:
-        """A span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
+        """Return a span in what the author wrote: for a mistake inside a block's own expansion, that of the block."""
         for holder in reversed(self.holders):
             if not isinstance(span.source, Declaration):
                 break
@@ -144,7 +144,9 @@ class Surroundings:
         return span
 
     def _written_before(self, ref: Ref) -> Span | None:
-        """The author's own node that a value in a block's expansion comes from, through what the expansion puts behind it."""
+        """Return the author's own node that a value in a block's expansion comes from, through what the
+        expansion puts behind it.
+        """
         source = self.graph.by_name.get(ref.node) if self.graph is not None else None
         while source is not None and isinstance(source.node.name_span.source, Declaration):
             if not isinstance(source, TypedBlock) or [len(wire.refs) for wire in source.node.wires] != [1]:
@@ -153,7 +155,7 @@ class Surroundings:
         return source.node.name_span if source is not None else None
 
     def _sources(self, wire: Wire) -> Iterator[Label]:
-        """A label at each node that a wire comes from: `gives float[batch, time, 8]`."""
+        """Yield a label at each node that a wire comes from: `gives float[batch, time, 8]`."""
         if self.graph is None:
             return
         for ref in wire.refs[:4]:
@@ -164,7 +166,9 @@ class Surroundings:
 
 
 def written(node: BlockNode, field: str) -> FieldValue | None:
-    """What is written for a field, `positions.partial_rotary_factor` too; for one that is derived, what it is derived from."""
+    """Return what is written for a field, `positions.partial_rotary_factor` too; for one that is derived,
+    what it is derived from.
+    """
     first, _, rest = field.partition(".")
     values = dict(node.fields)
     value = values.get(first)

@@ -11,7 +11,8 @@ from composer.graph.passes.expand.error_report import ErrorReport, StopExpansion
 def fetch(
     home: GraphBuilder, owner: GraphBuilder, refs: tuple[Ref, ...], many: bool, label: str, span: Span, report: ErrorReport
 ) -> tuple[Ref, ...]:
-    """Values of the graph `owner` as references in the graph `home` inside it; `many` make a list, whose input `label` names.
+    """Return the values of the graph `owner` as references in the graph `home` inside it; `many` make a list,
+    whose input `label` names.
 
     Raises:
         Stop: where a graph on the way is sealed, which is reported.

@@ -14,7 +14,7 @@ from composer.language.expressions.parser import names
 
 
 def pass_around(home: GraphBuilder, node: NodeBuilder) -> int | None:
-    """The pass of `node` in which a graph lies, -1 in a node without passes; None where it lies in none."""
+    """Return the pass of `node` in which a graph lies, -1 in a node without passes; None where it lies in none."""
     graph: GraphBuilder | None = home
     while graph is not None and graph.holder is not None:
         if graph.holder is node:
@@ -24,12 +24,12 @@ def pass_around(home: GraphBuilder, node: NodeBuilder) -> int | None:
 
 
 def is_range(step: PathStep | None) -> bool:
-    """Whether a step names several passes."""
+    """Return whether a step names several passes."""
     return step is not None and bool(step.arguments) and isinstance(step.arguments[0], Slice)  # type: ignore[index]  # there is one
 
 
 def chosen(node: NodeBuilder, step: PathStep | None, scope: Scope, before: int | None, values: Evaluator) -> Sequence[int]:
-    """The passes of a repeat that a step names, the last where it names none; only those `before` the pass around it.
+    """Return the passes of a repeat that a step names, the last where it names none; only those `before` the pass around it.
 
     Raises:
         Stop: where there is none, which is reported.

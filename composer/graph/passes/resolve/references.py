@@ -30,7 +30,7 @@ class References:
         """Where the nodes of all graphs are written, once that is asked."""
 
     def edge(self, edge: PendingEdge, home: GraphBuilder) -> list[tuple[Ref, Span]]:
-        """What a port reads, as references in the graph `home`, each with the place where it is written."""
+        """Return what a port reads, as references in the graph `home`, each with the place where it is written."""
         if edge.source:
             return [(ref, edge.span) for ref in self._implied(edge, home)]
         return [(ref, reference.span) for reference in edge.references for ref in self.named(reference, edge.scope, home)]
@@ -47,7 +47,7 @@ class References:
         return self.node(home, home.nodes[edge.source], (), edge.scope, edge.span)
 
     def named(self, expression: Expression, scope: Scope, home: GraphBuilder) -> tuple[Ref, ...]:
-        """What a written reference names, as references in the graph `home`; none for `none`."""
+        """Return what a written reference names, as references in the graph `home`; none for `none`."""
         expression = self.values.branch(expression, scope)
         if not isinstance(expression, RefPath):
             self.report.error("bad-reference", expression.span, "an edge must name a node or an input")
@@ -86,7 +86,7 @@ class References:
         return Ref(name)
 
     def _owner(self, step: PathStep, scope: Scope) -> GraphBuilder:
-        """The nearest graph around the place where the reference is written that has the name."""
+        """Return the nearest graph around the place where the reference is written that has the name."""
         graphs = [place.graph for place in scope.around()]
         for graph in graphs:
             if (step.name == "input" and graph.inputs) or step.name in graph.inputs or step.name in graph.nodes:
@@ -123,7 +123,7 @@ class References:
         first: PathStep | None = None,
         before: int | None = None,
     ) -> tuple[Ref, ...]:
-        """A node's value, or what `steps` name below it, as references in the graph that owns the node.
+        """Return a node's value, or what `steps` name below it, as references in the graph that owns the node.
 
         `first` is the step that names the node, `before` the pass of it in which that is written.
         """
@@ -143,7 +143,7 @@ class References:
         return (Ref(node.name, port),)
 
     def _through(self, owner: GraphBuilder, node: NodeBuilder, steps: Sequence[PathStep], span: Span) -> tuple[Ref, ...]:
-        """What a node that came to nothing passes on."""
+        """Return what a node that came to nothing passes on."""
         if steps:
             self.report.error("dropped-node", steps[0].span, f"`{node.name}` is empty here, so it has no `{steps[0].name}`")
             raise StopExpansion
@@ -157,7 +157,7 @@ class References:
         return self.node(owner, node, (), Scope(owner, {}), span)
 
     def _output(self, node: NodeBuilder, steps: Sequence[PathStep]) -> str:
-        """The output of a block that the one step names; nothing for the first."""
+        """Return the output of a block that the one step names; nothing for the first."""
         assert node.part is not None
         step, known = steps[0], _outputs(node)
         if len(steps) > 1 or step.name not in known:
@@ -174,7 +174,7 @@ class References:
         return step.name
 
     def _inner(self, graph: GraphBuilder, steps: Sequence[PathStep], scope: Scope, holder: NodeBuilder) -> str:
-        """The output of a graph that carries what the steps name, made where there is none."""
+        """Return the output of a graph that carries what the steps name, made where there is none."""
         step = steps[0]
         outputs = {name: reference for name, _, reference, _ in graph.outputs_pending if name}
         inner = graph.nodes.get(step.name)
@@ -238,7 +238,7 @@ class References:
 
 
 def _outputs(node: NodeBuilder) -> Mapping[str, str]:
-    """A block's outputs by name, as they are declared."""
+    """Return a block's outputs by name, as they are declared."""
     assert node.part is not None
     match node.fields.get(node.part.named_by):
         case Items(items=items):
@@ -247,7 +247,7 @@ def _outputs(node: NodeBuilder) -> Mapping[str, str]:
 
 
 def _has(graph: GraphBuilder, steps: Sequence[PathStep]) -> bool:
-    """Whether a graph has what the steps name, as far as that differs from pass to pass."""
+    """Return whether a graph has what the steps name, as far as that differs from pass to pass."""
     name, rest = steps[0].name, steps[1:]
     inner = graph.nodes.get(name)
     if inner is None or inner.elided:

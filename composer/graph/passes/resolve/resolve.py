@@ -49,7 +49,7 @@ class Wiring:
         self.references = References(expansion)
 
     def connect(self, root: GraphBuilder, positions: Sequence[tuple[str, Span, Expression]]) -> list[tuple[str, Ref]]:
-        """Resolves every edge, output and tie; returns the nodes that give axes their positions."""
+        """Resolve every edge, output and tie; return the nodes that give axes their positions."""
         for node in self.expansion.all_nodes:
             if not node.elided:
                 self.report.inside = node.home
@@ -79,7 +79,7 @@ class Wiring:
                 node.ties.append(found)
 
     def _wire(self, edge: PendingEdge, node: NodeBuilder) -> Wire:
-        """What a port reads; an optional port may read nothing."""
+        """Return what a port reads; an optional port may read nothing."""
         if edge.failed:
             raise StopExpansion
         found = self.references.edge(edge, node.home)
@@ -100,7 +100,7 @@ class Wiring:
     # -- what graphs return
 
     def _outputs(self, graph: GraphBuilder) -> None:
-        """Written outputs, before what is only read from outside."""
+        """Connect the written outputs, before what is only read from outside."""
         returned = {}
         for name, span, reference, scope in graph.outputs_pending:
             ref = self.report.attempt(partial(self._value, reference, scope, graph, span))
@@ -109,7 +109,7 @@ class Wiring:
         graph.outputs = {**returned, **{name: ref for name, ref in graph.outputs.items() if name not in returned}}
 
     def _value(self, reference: Expression | str, scope: Scope, graph: GraphBuilder, span: Span) -> Ref:
-        """The one value that an output, or the positions of an axis, are."""
+        """Return the one value that an output, or the positions of an axis, are."""
         if isinstance(reference, str):
             if reference not in graph.nodes:
                 raise StopExpansion
@@ -126,7 +126,7 @@ class Wiring:
     # -- what nothing reads
 
     def _dead(self) -> None:
-        """Reports nodes that nothing reads in any pass; beside another mistake, which may hide a reader, it cannot be told."""
+        """Report nodes that nothing reads in any pass; beside another mistake, which may hide a reader, it cannot be told."""
         if not self.expansion.sound:
             return
         by_place: dict[tuple[str, int, int], list[NodeBuilder]] = defaultdict(list)

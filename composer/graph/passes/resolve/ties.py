@@ -14,7 +14,7 @@ from composer.language.unknown_names import unknown
 
 
 def tie(pending: PendingTie, node: NodeBuilder, values: Evaluator) -> Tie | None:
-    """What a tie of `node` names; None for `none`.
+    """Return what a tie of `node` names; None for `none`.
 
     Raises:
         Stop: where there is no such node, which is reported.
@@ -32,7 +32,7 @@ def tie(pending: PendingTie, node: NodeBuilder, values: Evaluator) -> Tie | None
 
 
 def _place(first: PathStep, node: NodeBuilder, scope: Scope, values: Evaluator) -> Scope:
-    """The nearest place around the tie with a node of the name that is not the tied one itself."""
+    """Return the nearest place around the tie with a node of the name that is not the tied one itself."""
     for place in scope.around():
         itself = first.name == node.name and place.graph is node.home
         if first.name in place.graph.nodes and not itself:
@@ -45,7 +45,7 @@ def _place(first: PathStep, node: NodeBuilder, scope: Scope, values: Evaluator) 
 
 
 def _path(expression: RefPath, target: NodeBuilder, node: NodeBuilder, scope: Scope, values: Evaluator) -> Iterator[str | int]:
-    """The names on the way down, each repeat's with the pass that is meant."""
+    """Yield the names on the way down, each repeat's with the pass that is meant."""
     first = expression.steps[0]
     for step in expression.steps:
         yield step.name

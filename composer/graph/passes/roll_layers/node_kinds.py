@@ -29,11 +29,15 @@ class Kinds:
         self.numbered = Fold(TYPED, self._node, self._graph, every_node)
 
     def of(self, node: TypedNode) -> int:
-        """Equal for nodes that compute the same and give the same shapes; whose parameters they have does not count."""
+        """Return a number that is equal for nodes that compute the same and give the same shapes; whose parameters they
+        have does not count.
+        """
         return self.numbered.node(node, node.name)
 
     def akin(self, node: TypedNode) -> int:
-        """Equal for blocks of one type, with one name but for the numbers in it, that give the same shapes."""
+        """Return a number that is equal for blocks of one type, with one name but for the numbers in it, that
+        give the same shapes.
+        """
         part = node.part if isinstance(node, TypedBlock) else None
         if _alone(node) or not re.search(r"\d", node.name):
             return self.numbers.of(node)
@@ -61,7 +65,7 @@ class Kinds:
                 assert_never(node)
 
     def _graph(self, graph: TypedGraph, found: list[int]) -> int:
-        """Equal for graphs of equal nodes with the same names; what they are given goes by its place."""
+        """Return a number that is equal for graphs of equal nodes with the same names; what they are given goes by its place."""
         inputs = {one.name: number for number, one in enumerate(graph.graph.inputs)}
         given = tuple((graph.inputs[one.name], one.many) for one in graph.graph.inputs)
         nodes = tuple(
@@ -73,19 +77,19 @@ class Kinds:
 
 
 def from_(ref: Ref, inputs: dict[str, int]) -> Hashable:
-    """A reference in a graph, to an input by its place."""
+    """Return a reference in a graph, to an input by its place."""
     return inputs.get(ref.node, ref.node), ref.port, ref.index
 
 
 def _alone(node: TypedNode) -> bool:
-    """Whether a node is like no other: a state and what becomes of it belong together, and a loss is the model's."""
+    """Return whether a node is like no other: a state and what becomes of it belong together, and a loss is the model's."""
     if not isinstance(node, TypedBlock):
         return False
     return is_renewal(node) or isinstance(node.part, Loss) or bool(node.part.renewed_by)
 
 
 def settings(value: Any) -> Hashable:
-    """A field's value, a part's with all its fields, so that it can be compared."""
+    """Return a field's value, a part's with all its fields, so that it can be compared."""
     match value:
         case Part():
             own = vars(value)  # what fills a slot with a graph is no field's value
@@ -98,7 +102,7 @@ def settings(value: Any) -> Hashable:
 
 
 def reads(node: TypedNode) -> Iterator[tuple[Port, Ref]]:
-    """What a node reads at each of its ports."""
+    """Yield what a node reads at each of its ports."""
     for number, wire in wires(node):
         for nth, ref in enumerate(wire.refs):
             if ref.node != node.name:
@@ -106,7 +110,7 @@ def reads(node: TypedNode) -> Iterator[tuple[Port, Ref]]:
 
 
 def rewired(node: TypedNode, change: Callable[[Port, Ref], Ref]) -> TypedNode:
-    """The node with other references."""
+    """Return the node with other references."""
 
     def changed(wire: Wire, number: int) -> Wire:
         name = port(node, number, wire.port)
@@ -116,13 +120,15 @@ def rewired(node: TypedNode, change: Callable[[Port, Ref], Ref]) -> TypedNode:
 
 
 def wires(node: TypedNode) -> Iterator[tuple[int, Wire]]:
-    """Everything a node reads, by the pass where it is a repeat."""
+    """Yield everything a node reads, by the pass where it is a repeat."""
     for number, one in enumerate(node.node.passes if isinstance(node, TypedRepeat) else (node.node,)):
         yield from ((number, wire) for wire in one.wires)
 
 
 def port(node: TypedNode, number: int, name: str) -> Hashable:
-    """A port by its name; of what has a graph, by its place there, since what is read from around is called as it is there."""
+    """Return a port by its name; of what has a graph, by its place there, since what is read from around is called
+    as it is there.
+    """
     match node:
         case TypedBlock():
             return name
@@ -135,12 +141,12 @@ def port(node: TypedNode, number: int, name: str) -> Hashable:
 
 
 def place(graph: TypedGraph, name: str) -> int:
-    """Where an input stands among those of a graph."""
+    """Return where an input stands among those of a graph."""
     return next(index for index, one in enumerate(graph.graph.inputs) if one.name == name)
 
 
 def boxes(graph: TypedGraph) -> Sequence[int]:
-    """How many blocks each node of a graph is drawn as, repeats folded."""
+    """Return how many blocks each node of a graph is drawn as, repeats folded."""
 
     def drawn(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
         first = sum(count for _, count in inside.regions[:1])

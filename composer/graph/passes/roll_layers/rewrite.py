@@ -44,7 +44,7 @@ class Fold:
                 self.at[graph.nodes[index].name] = (layers, *layers.run.place(index))
 
     def result(self) -> tuple[TypedGraph, RolledNames]:
-        """The graph, and the names in it."""
+        """Return the graph, and the names in it."""
         nodes: list[TypedNode] = []
         steps: dict[str, tuple[str, ...]] = {}
         for index, node in enumerate(self.graph.nodes):
@@ -63,7 +63,7 @@ class Fold:
         return rewired(node, lambda port, ref: self.moved(ref, listed=port[0] in lists))
 
     def moved(self, ref: Ref, *, listed: bool = False) -> Ref:
-        """A reference where layers are folded; the last pass has a number only in a list."""
+        """Return a reference where layers are folded; the last pass has a number only in a list."""
         if ref.node not in self.at:
             return ref
         layers, number, place = self.at[ref.node]
@@ -71,13 +71,13 @@ class Fold:
         return Ref(layers.name, layers.port((place, ref.port, ref.index)), None if last else number)
 
     def free(self, name: str) -> str:
-        """A name that nothing else has."""
+        """Return a name that nothing else has."""
         found = first_free(name, self.taken)
         self.taken.add(found)
         return found
 
     def read(self, run: LayerRun) -> set[SeriesValue]:
-        """What is read of a run from outside."""
+        """Return what is read of a run from outside."""
         places = {self.graph.nodes[index].name: run.place(index)[1] for index in range(run.start, run.end)}
         others = [node for node in self.graph.nodes if node.name not in places]
         refs = [*(ref for node in others for _, ref in reads(node)), *(ref for _, ref in self.graph.graph.outputs)]
@@ -100,17 +100,17 @@ class _Layers:
         """Where every node is now."""
 
     def _first(self, value: SeriesValue) -> bool:
-        """Whether a value is what a node gives first."""
+        """Return whether a value is what a node gives first."""
         place, port, number = value
         return number is None and port in ("", next(iter(self.nodes[place].outputs), ""))
 
     def _opened(self) -> bool:
-        """Whether each pass is one group, whose graph is then that of the pass."""
+        """Return whether each pass is one group, whose graph is then that of the pass."""
         groups = all(isinstance(node, TypedGroup) and node.node.part is None and not node.node.dropped for node in self.nodes)
         return groups and self.run.period == 1 and len(self.run.carried) == 1 and self._first(self.main)
 
     def port(self, value: SeriesValue) -> str:
-        """What a value is called among those that the repeat gives; nothing for what is carried on, which comes first."""
+        """Return what a value is called among those that the repeat gives; nothing for what is carried on, which comes first."""
         place, port, number = value
         if value == self.main or (place == self.main[0] and self._first(value) and self._first(self.main)):
             return ""
@@ -118,7 +118,7 @@ class _Layers:
         return port if self.opened else f"{name}.{port}" if port else name
 
     def repeat(self) -> TypedRepeat:
-        """The repeat; equal passes are one object."""
+        """Return the repeat; equal passes are one object."""
         graphs: dict[Hashable, tuple[TypedGraph, RolledNames, int]] = {}
         passes: list[Pass] = []
         typed: list[TypedGraph] = []
@@ -139,14 +139,14 @@ class _Layers:
         return TypedRepeat(RepeatNode(self.name, tuple(passes), share=share, span=span, name_span=named), tuple(typed))
 
     def _nodes(self, number: int) -> Sequence[TypedNode]:
-        """The nodes of a pass."""
+        """Return the nodes of a pass."""
         return self.nodes[number * self.run.period : (number + 1) * self.run.period]
 
     def _wire(self, name: str, refs: Sequence[Ref]) -> Wire:
         return Wire(name, tuple(self.fold.moved(ref, listed=len(refs) > 1) for ref in refs), self.nodes[0].node.name_span)
 
     def _group(self, number: int) -> tuple[TypedGraph, RolledNames]:
-        """The graph of a group, which is first given what is carried."""
+        """Return the graph of a group, which is first given what is carried."""
         group = cast(TypedGroup, self.fold.inside[self.nodes[number].name][0])
         inputs = group.graph.graph.inputs
         first = min(cast(int, port) for _, (port, _) in self.stack.carried)
@@ -154,14 +154,14 @@ class _Layers:
         return replace(group.graph, graph=replace(group.graph.graph, inputs=ordered)), NOTHING
 
     def _handed(self, number: int, model: int) -> Iterator[tuple[str, Sequence[Ref]]]:
-        """What a group is given, by the names in the one whose graph stands for it."""
+        """Yield what a group is given, by the names in the one whose graph stands for it."""
         own, other = (cast(TypedGroup, self.nodes[one]).graph.graph.inputs for one in (number, model))
         called = {one.name: its.name for one, its in zip(own, other, strict=True)}
         for _, wire in wires(self.nodes[number]):
             yield called[wire.port], wire.refs
 
     def _given(self, number: int) -> tuple[dict[str, Sequence[Ref]], dict[tuple[int, Port], str]]:
-        """What a pass is given, by name, what is carried first; and how each port that reads it calls it."""
+        """Return what a pass is given, by name, what is carried first; and how each port that reads it calls it."""
         own = {node.name for node in self._nodes(number)}
         outer = [
             ((place, port), ref)
@@ -181,7 +181,7 @@ class _Layers:
         return given, {at: names[carried.get(at, ref)] for at, ref in outer}
 
     def _pass(self, number: int) -> tuple[TypedGraph, RolledNames]:
-        """The graph of a pass."""
+        """Return the graph of a pass."""
         around, nodes = self.fold.graph, self._nodes(number)
         given, called = self._given(number)
         types = {name: around.type_of(ref) for name, (ref,) in given.items()}
@@ -211,12 +211,14 @@ class _Layers:
 
 
 def first_free(name: str, taken: Collection[str]) -> str:
-    """The name, with a number where it is taken."""
+    """Return the name, with a number where it is taken."""
     return next(one for one in (name, *(f"{name}_{n}" for n in range(2, len(taken) + 3))) if one not in taken)
 
 
 def stem(names: Sequence[str]) -> str:
-    """What names have in common that differ in numbers, `norm` for `norm1` and `norm2`; the first where they differ otherwise."""
+    """Return what names have in common that differ in numbers, `norm` for `norm1` and `norm2`; the first
+    where they differ otherwise.
+    """
     split = [re.split(r"(\d+)", name) for name in names]
     if len({len(parts) for parts in split}) > 1 or any(len(set(parts)) > 1 for parts in list(zip(*split, strict=True))[::2]):
         return names[0]

@@ -30,7 +30,7 @@ class RolledProgram:
 
 
 def as_written(typed: TypedProgram) -> RolledProgram:
-    """The model node by node, as the recipe has it."""
+    """Return the model node by node, as the recipe has it."""
     table = parameters(typed)
     return _model(typed, table, table)
 
@@ -54,7 +54,7 @@ def roll_layers(typed: TypedProgram) -> tuple[TypedProgram, RolledNames]:
 
 
 def folded(typed: TypedProgram) -> RolledProgram:
-    """The model with every series of equal layers as a repeat."""
+    """Return the model with every series of equal layers as a repeat."""
     table = parameters(typed)
     rolled, names = roll_layers(typed)
     if rolled is typed:
@@ -79,7 +79,7 @@ class _Folder:
         """Of each graph, and of whose parameters it has, what it has become."""
 
     def graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, RolledNames]:
-        """A graph with its layers folded, whose nodes stand at a place; the graph itself where it has none."""
+        """Return a graph with its layers folded, whose nodes stand at a place; the graph itself where it has none."""
         return self.done.get((graph, self.stacks.ownership(place)), lambda: self._graph(graph, place))
 
     def _graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, RolledNames]:
@@ -93,7 +93,7 @@ class _Folder:
         return found, names
 
     def node(self, node: TypedNode, place: str) -> tuple[TypedNode, RolledNames]:
-        """A node with what is in it folded, and the names there."""
+        """Return a node with what is in it folded, and the names there."""
         graphs = regions(node)
         inner = [self.graph(region.graph, f"{place}{node.name}.{region.name}") for region in graphs]
         found = rebuilt(node, [graph for graph, _ in inner])

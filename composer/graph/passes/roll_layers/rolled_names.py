@@ -16,7 +16,7 @@ class RolledNames:
     """Of what has a graph of its own, the names in there; of a repeat, by pass."""
 
     def called(self, path: str) -> str:
-        """A path as it is after folding."""
+        """Return a path as it is after folding."""
         found: list[str] = []
         here = self
         for step in path.split("."):

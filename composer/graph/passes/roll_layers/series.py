@@ -65,11 +65,11 @@ class LayerRun:
         return self.start + self.period * self.passes
 
     def place(self, index: int) -> tuple[int, int]:
-        """The pass of a node, and its place in there."""
+        """Return the pass of a node, and its place in there."""
         return divmod(index - self.start, self.period)
 
     def window(self, number: int) -> range:
-        """The nodes of a pass."""
+        """Return the nodes of a pass."""
         return range(self.start + number * self.period, self.start + (number + 1) * self.period)
 
 
@@ -118,19 +118,19 @@ class Series:
         return found
 
     def runs(self, low: int, high: int) -> list[LayerRun]:
-        """The runs between two places, in order; first comes the one that saves most."""
+        """Return the runs between two places, in order; first comes the one that saves most."""
         best = min(self._candidates(low, high), key=lambda run: (-run.saved, len(run.carried), run.start), default=None)
         if best is None:
             return []
         return [*self.runs(low, best.start), best, *self.runs(best.end, high)]
 
     def _candidates(self, low: int, high: int) -> Iterator[LayerRun]:
-        """Of each stretch in which kinds of blocks come again after some nodes, the best run."""
+        """Yield the best run of each stretch in which kinds of blocks come again after some nodes."""
         kinds = [member.kind for member in self.members]
         found: list[LayerRun] = []
 
         def folded(start: int, end: int, period: int) -> bool:
-            """Whether a run of a part of the period is there already."""
+            """Return whether a run of a part of the period is there already."""
             return any(one.start < start + period and end <= one.end + period and period % one.period == 0 for one in found)
 
         for period in range(1, (high - low) // 2 + 1):
@@ -146,7 +146,7 @@ class Series:
                 start = index + 1
 
     def _best(self, low: int, high: int, period: int) -> LayerRun | None:
-        """The run of a period that carries least; of those, one in which the numbers in names change together."""
+        """Return the run of a period that carries least; of those, one in which the numbers in names change together."""
 
         def rank(start: int) -> tuple[int, int, int]:
             steps: set[tuple[str, str]] = set()
@@ -161,7 +161,7 @@ class Series:
         return ranked and ranked[1]
 
     def _from(self, start: int, high: int, period: int) -> Iterator[LayerRun]:
-        """The runs with a given beginning of the period."""
+        """Yield the runs with a given beginning of the period."""
         while start + 2 * period <= high:
             passes, carried = self._passes(start, high, period)
             boxes = sum(member.boxes for member in self.members[start : start + period])
@@ -170,7 +170,7 @@ class Series:
             start += passes * period
 
     def _passes(self, start: int, high: int, period: int) -> tuple[int, tuple[SeriesValue, ...]]:
-        """How many passes there are in a row, and what they carry on."""
+        """Return how many passes there are in a row, and what they carry on."""
         second: list[list[Reading]] = []
         entry: dict[SeriesValue, Ref] = {}
         for place in range(period):
@@ -190,7 +190,7 @@ class Series:
         return self._closed(start, period, passes), tuple(sorted(entry, key=str))
 
     def readings(self, start: int, period: int, number: int, place: int) -> list[Reading]:
-        """What a node of some pass reads."""
+        """Return what a node of some pass reads."""
         window = start + number * period
         found: list[Reading] = []
         for port, ref in self.members[window + place].reads:
@@ -204,7 +204,9 @@ class Series:
         return found
 
     def _flows(self, readings: Sequence[Sequence[Reading]], entry: Mapping[SeriesValue, Ref]) -> bool:
-        """Whether all that a pass carries on comes from what it was given by the one before: branches side by side do not."""
+        """Return whether all that a pass carries on comes from what it was given by the one before: branches side
+        by side do not.
+        """
         given: set[int] = set()
         for place, several in enumerate(readings):
             if any(one.way == "before" or (one.way == "same" and one.value and one.value[0] in given) for one in several):
@@ -212,8 +214,9 @@ class Series:
         return all(place in given for place, *_ in entry)
 
     def _begins(self, first: Sequence[Reading], second: Sequence[Reading], entry: dict[SeriesValue, Ref]) -> bool:
-        """Whether a node of the first pass is given from elsewhere what the one of the second reads of the first, and is equal
-        otherwise; `entry` tells what stands for each carried value at the beginning."""
+        """Return whether a node of the first pass is given from elsewhere what the one of the second reads of the first, and is
+        equal otherwise; `entry` tells what stands for each carried value at the beginning.
+        """
         carried = {one.port: one.value for one in second if one.value and one.way == "before"}
         given = {one.port: one.ref for one in first if one.ref and one.port in carried}
         if carried.keys() != given.keys() or any(entry.setdefault(carried[port], ref) != ref for port, ref in given.items()):
@@ -222,11 +225,13 @@ class Series:
         return self._counted(rest) == self._counted([one for one in second if one.port not in carried])
 
     def _counted(self, readings: Sequence[Reading]) -> Sequence[Reading]:
-        """What has to be equal from pass to pass."""
+        """Return what has to be equal from pass to pass."""
         return readings if self.alike else [one for one in readings if one.way != "elsewhere"]
 
     def _closed(self, start: int, period: int, passes: int) -> int:
-        """How many of the passes there are until one is read from elsewhere; lists of what every pass gives do not count."""
+        """Return how many of the passes there are until one is read from elsewhere; lists of what every pass
+        gives do not count.
+        """
         end = start + passes * period
         listed: dict[tuple[int, Hashable, int], int] = {}
         for index in range(start, end):

@@ -53,7 +53,9 @@ class StackFinder:
                     self.tied.setdefault(".".join([*steps[:end], ""]), []).append((entry.name, entry.owner))
 
     def ownership(self, place: str) -> Ownership:
-        """Whose parameters those below a place are that are another's; equal where only the names of owners outside differ."""
+        """Return whose parameters those below a place are that are another's; equal where only the names
+        of owners outside differ.
+        """
         outside: Numbering[str] = Numbering()
         return tuple(
             (name.removeprefix(place), owner.removeprefix(place) if owner.startswith(place) else outside.of(owner))
@@ -61,7 +63,9 @@ class StackFinder:
         )
 
     def within(self, graph: TypedGraph, place: str) -> list[LayerStack]:
-        """The layers in a graph: equal ones in a row, or such as have one name but for the number and are of a few kinds."""
+        """Return the layers in a graph: equal ones in a row, or such as have one name but for the number and are
+        of a few kinds.
+        """
         outputs = [ref for _, ref in graph.graph.outputs]
         nodes = [(node, tuple(reads(node)), count) for node, count in zip(graph.nodes, boxes(graph), strict=True)]
         found: list[LayerStack] = []
@@ -77,14 +81,14 @@ class StackFinder:
         return sorted(kept, key=lambda one: one.run.start)
 
     def _told(self, graph: TypedGraph, stack: LayerStack) -> bool:
-        """Whether one frame can tell the kinds of layers apart: they are few, or differ in some fields only."""
+        """Return whether one frame can tell the kinds of layers apart: they are few, or differ in some fields only."""
         kinds, run = len(set(stack.kinds)), stack.run
         forms = {tuple(self.forms.of(graph.nodes[index]) for index in run.window(number)) for number in range(run.passes)}
         fields_only = len(forms) == len(set(stack.around)) == 1 and run.passes > 2
         return kinds <= max(min(MOST_KINDS, run.passes // 2), 1, MOST_TOLD if fields_only else 0)
 
     def _stack(self, graph: TypedGraph, series: Series, run: LayerRun, place: str) -> LayerStack:
-        """A run, with what its passes are."""
+        """Return a run, with what its passes are."""
         passes = range(run.passes)
         carried = {
             (index, one.port): one.value
@@ -109,14 +113,14 @@ class StackFinder:
     def _elsewhere(
         self, series: Series, run: LayerRun, number: int, index: int, carried: Mapping[tuple[int, Port], object]
     ) -> Iterator[object]:
-        """What a node reads from outside of all passes, but for what the first pass is given instead of what is carried."""
+        """Yield what a node reads from outside of all passes, but for what the first pass is given instead of what is carried."""
         at = index - run.window(number).start
         for one in series.readings(run.start, run.period, number, at):
             if one.way == "elsewhere" and (at, one.port) not in carried:
                 yield one
 
     def _owned(self, graph: TypedGraph, run: LayerRun, index: int, place: str) -> Iterator[tuple[object, ...]]:
-        """The parameters of a node of a run, and whose they are: its own, the first pass's, or another's."""
+        """Yield the parameters of a node of a run, and whose they are: its own, the first pass's, or another's."""
         at = run.place(index)[1]
         node = f"{place}{graph.nodes[index].name}"
         firsts = {f"{place}{graph.nodes[one].name}": one - run.start for one in run.window(0)}
