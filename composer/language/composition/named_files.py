@@ -115,8 +115,10 @@ def _target(value: YamlScalar, folder: PurePosixPath) -> RecipeFile:
         if step == ".." and steps:
             steps.pop()
         elif step == ".." or absolute:
-            message = f"{value.text} leads out of the folder of the recipe"
-            raise _Refused(Diagnostic("outside-folder", message, value.span, hint="name a file beside the recipe or below it"))
+            message = f"{value.text} is outside the folder of the recipe"
+            raise _Refused(
+                Diagnostic("outside-folder", message, value.span, hint="use a file in the folder of the recipe or below it")
+            )
         else:
             steps.append(step)
     return RecipeFile(str(PurePosixPath(*steps)), in_zoo=False)

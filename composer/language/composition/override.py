@@ -61,11 +61,11 @@ def read_override(text: str, origin: str = ON_COMMAND_LINE) -> Override:
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
         whole = Span(source, 1, 1, 1, len(text) + 1)
-        wrong = Diagnostic("assignment", "what is set is written PATH=VALUE", whole, hint="such as n_layers=6")
+        wrong = Diagnostic("assignment", "an override is written PATH=VALUE", whole, hint="such as n_layers=6")
         return Override(source, (), None, (wrong,))
     if not value.strip():
         end, hint = Span(source, 1, len(path) + 1, 1, len(path) + 2), f"{path.strip()}=null deletes it"
-        wrong = Diagnostic("empty-value", f"nothing is written after `{path.strip()}=`", end, hint=hint)
+        wrong = Diagnostic("empty-value", f"a value is missing after `{path.strip()}=`", end, hint=hint)
         return Override(source, (), None, (wrong,))
     place, steps = 1, []
     for piece in path.split("."):
