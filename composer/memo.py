@@ -92,7 +92,7 @@ class Ambient(AssertionError):
     """A result depends on something that is not in its key."""
 
 
-class Same(Generic[V]):
+class IdentityKey(Generic[V]):
     """A thing as a key, compared by identity."""
 
     __slots__ = ("thing",)
@@ -101,7 +101,7 @@ class Same(Generic[V]):
         self.thing = thing
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.thing is self.thing
+        return isinstance(other, IdentityKey) and other.thing is self.thing
 
     def __hash__(self) -> int:
         return id(self.thing)
@@ -116,14 +116,14 @@ class lazy(cached_property[V]):
         return self.func(instance)
 
 
-def alike(one: Any, other: Any, partners: dict[Same[Any], Same[Any]] | None = None) -> bool:
+def alike(one: Any, other: Any, partners: dict[IdentityKey[Any], IdentityKey[Any]] | None = None) -> bool:
     """Return whether two objects hold the same, and where one holds an object twice, so does the other."""
     partners = {} if partners is None else partners
     if type(one) is not type(other):
         return False
     if is_dataclass(one):
         if type(one).__eq__ is object.__eq__:
-            ours, theirs = Same(one), Same(other)
+            ours, theirs = IdentityKey(one), IdentityKey(other)
             if ours in partners or theirs in partners:
                 return partners.get(ours) == theirs and partners.get(theirs) == ours
             partners |= {ours: theirs, theirs: ours}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 
-class Shape(ABC):
+class AreaShape(ABC):
     """A part of the plane. Shapes that are equal look the same."""
 
     __slots__ = ()
@@ -20,7 +20,7 @@ class Shape(ABC):
         """
 
 
-MaskArea: TypeAlias = Shape | bool
+MaskArea: TypeAlias = AreaShape | bool
 """A shape, or the whole plane, or nothing."""
 
 
@@ -30,7 +30,7 @@ def placed(area: MaskArea, q: int, k: int, height: int, width: int) -> MaskArea:
 
 
 @dataclass(frozen=True, slots=True)
-class Band(Shape):
+class Band(AreaShape):
     """`low ≤ q − k ≤ high`; None: no border on that side."""
 
     low: int | None
@@ -47,7 +47,7 @@ class Band(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Below(Shape):
+class Below(AreaShape):
     """A position under a limit."""
 
     axis: Literal["q", "k"]
@@ -59,7 +59,7 @@ class Below(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Multiple(Shape):
+class Multiple(AreaShape):
     """`step` divides `q − k + start`, for 0 ≤ start < step."""
 
     step: int
@@ -74,7 +74,7 @@ class Multiple(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class BlockBand(Shape):
+class BlockBand(AreaShape):
     """Blocks at most `radius` apart: `|⌊(q + first_q) / block⌋ − ⌊(k + first_k) / block⌋| ≤ radius`."""
 
     block: int
@@ -95,7 +95,7 @@ class BlockBand(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class No(Shape):
+class No(AreaShape):
     """Where the area is not."""
 
     area: MaskArea
@@ -106,7 +106,7 @@ class No(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class All(Shape):
+class All(AreaShape):
     """Where all of them are."""
 
     areas: tuple[MaskArea, ...]
@@ -117,7 +117,7 @@ class All(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Some(Shape):
+class Some(AreaShape):
     """Where at least one of them is."""
 
     areas: tuple[MaskArea, ...]
@@ -149,7 +149,7 @@ def area_of(allows: PairPredicate, queries: int, keys: int) -> MaskArea:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPairs(Shape):
+class KnownPairs(AreaShape):
     """Pairs that are known one by one."""
 
     rows: tuple[int, ...]
@@ -163,7 +163,7 @@ class KnownPairs(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownPairs(Shape):
+class UnknownPairs(AreaShape):
     """A predicate that has not been asked yet, as it looks from a corner on."""
 
     allows: PairPredicate

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le
 
 from blocks.core import NonNegativeInt, Paper, PositiveInt
-from blocks.masks.areas import MaskArea, Shape
+from blocks.masks.areas import AreaShape, MaskArea
 from blocks.masks.mask import Mask
 
 
@@ -70,7 +70,7 @@ def mixed(number: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn(Shape):
+class Drawn(AreaShape):
     """The block of `k + first_k` is among those drawn for the block of `q + first_q`."""
 
     count: int

@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
             raise Problem(f"{self.prog}: {name}: there is no `{value}`", hint)
 
 
-class Once(argparse.Action):
+class StoreOnce(argparse.Action):
     """An option whose second value would silently replace the first, and is refused instead."""
 
     def __call__(

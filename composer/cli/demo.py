@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from composer.cli import compare
-from composer.cli.arguments import Once, Parser, Problem, integer
+from composer.cli.arguments import Parser, Problem, StoreOnce, integer
 from composer.cli.generate import write
 from composer.cli.output import add_output
 from composer.cli.running import add_device, rebuild, refusals
@@ -41,7 +41,7 @@ def declare(parser: Parser, name: str) -> None:
     parser.add_argument(
         "--run",
         metavar="RUN",
-        action=Once,
+        action=StoreOnce,
         type=Path,
         dest="folder",
         help="Write this run folder; without it, runs/demo. With --compare it holds a run folder for each model",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Once, Parser, Problem, add_blocks, integer, number
+from composer.cli.arguments import Parser, Problem, StoreOnce, add_blocks, integer, number
 from composer.cli.running import add_device, rebuild, refusals
 from composer.language.tasks import TASKS
 
@@ -22,7 +22,7 @@ def declare(parser: Parser, name: str) -> None:
     parser.add_argument(
         "--prompt",
         metavar="TEXT",
-        action=Once,
+        action=StoreOnce,
         help="Continue this text, translate it, or fill its gaps <0>, <1> and so on; without it, continue an empty line",
     )
     parser.add_argument("--max-new-tokens", metavar="N", type=integer, default=400, help="Stop after this many tokens")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from composer.atomic_files import save
-from composer.cli.arguments import Once, Problem
+from composer.cli.arguments import Problem, StoreOnce
 from composer.diagnostics.render import Painter
 
 WIDTH = 100
@@ -23,7 +23,7 @@ def add_output(
     parser: argparse._ActionsContainer, help: str = "Write to this file, replacing it, instead of standard output"
 ) -> None:
     """Declare `-o`."""
-    parser.add_argument("-o", "--output", metavar="FILE", action=Once, help=help)
+    parser.add_argument("-o", "--output", metavar="FILE", action=StoreOnce, help=help)
 
 
 def rows(meanings: Mapping[str, str], paint: Painter, *, width: int = 0, indent: str = "") -> Iterator[str]:

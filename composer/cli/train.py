@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.cli.arguments import Once, Parser, Problem, add_changes, add_recipe, integer, number, sound_recipe
+from composer.cli.arguments import Parser, Problem, StoreOnce, add_changes, add_recipe, integer, number, sound_recipe
 from composer.cli.color import painter
 from composer.cli.running import add_device, chosen_device, rebuild, refusals
 from composer.language.tasks import TASKS
@@ -42,15 +42,17 @@ def declare(parser: Parser, name: str) -> None:
     add_recipe(parser, nargs="?")
     data = parser.add_argument_group("Data")
     data.add_argument(
-        "--data", metavar="FILE", action=Once, type=Path, help="Learn this text, in UTF-8; its last tenth is held out"
+        "--data", metavar="FILE", action=StoreOnce, type=Path, help="Learn this text, in UTF-8; its last tenth is held out"
     )
     data.add_argument("--tokenizer", choices=TOKENIZERS, help="Choose what a token is; without it, a character")
     data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Let bpe learn this many tokens (default: {BPE_TOKENS})")
     run_folder = parser.add_argument_group("Run folder")
     run_folder.add_argument(
-        "--run", metavar="RUN", action=Once, type=Path, dest="folder", help="Write this run folder; without it, runs/NAME"
+        "--run", metavar="RUN", action=StoreOnce, type=Path, dest="folder", help="Write this run folder (default: runs/NAME)"
     )
-    run_folder.add_argument("--resume", metavar="RUN", action=Once, type=Path, help="Continue the training of this run folder")
+    run_folder.add_argument(
+        "--resume", metavar="RUN", action=StoreOnce, type=Path, help="Continue the training of this run folder"
+    )
     settings = parser.add_argument_group("Training")
     docs = setting_docs(TrainSettings)
     for field in fields(TrainSettings):

@@ -124,7 +124,7 @@ class ModuleRun:
         return value.dim() + axis
 
 
-class Once:
+class FixedModule:
     """The forward of a module that the text does not reach: it computes in the first call, and gives the same in all others; one
     that runs several times in a call, each time what it gave that time.
     """
@@ -180,7 +180,7 @@ class Session:
         self._given: frozenset[str] | None = None
         """Which optional inputs the first call was given."""
         self._caches: list[Cache] = []
-        self._once: list[Once] = []
+        self._once: list[FixedModule] = []
         self._still: list[nn.Module] = []
         self._holders: list[Any] = []
         self._without_gradients = torch.no_grad()
@@ -203,7 +203,7 @@ class Session:
         for fixed in self.model.remembers.fixed:
             module = module_at(self.model, fixed.module)
             if module is not None:
-                module.__dict__["forward"] = once = Once(module.forward, fixed.batch)
+                module.__dict__["forward"] = once = FixedModule(module.forward, fixed.batch)
                 self._once.append(once)
                 self._still.append(module)
         self._without_gradients.__enter__()

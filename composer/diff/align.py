@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blocks.core import Block
 from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
-
-if TYPE_CHECKING:
-    from composer.diff.matching import Pairing
+from composer.diff.pairing import Pairing
 
 CELLS = 16_000_000
 """Pairs that are weighed against one another; beyond it, nodes at the same path are the same."""

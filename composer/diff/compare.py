@@ -14,8 +14,9 @@ from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
 from composer.diff.flatten import flatten
 from composer.diff.fold_passes import NodeNames, folded
 from composer.diff.input_changes import Reads
-from composer.diff.matching import Pairing, by_structure, pairings
+from composer.diff.matching import by_structure, pairings
 from composer.diff.normal_forms import NormalForm, NormalValue, PartForm, shown
+from composer.diff.pairing import Pairing
 from composer.graph.typed import TypedProgram
 
 NOTHING = NormalValue(None, None)

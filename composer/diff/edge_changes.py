@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from composer.diagnostics import Declaration, Diagnostic, Label, Span
 from composer.diff.compare import paired
-from composer.diff.matching import Pairing
+from composer.diff.pairing import Pairing
 from composer.graph.anatomy import regions
 from composer.graph.ir import Ref, Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram, TypedRepeat

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from composer.diff.difference import PortChange
 from composer.diff.flat_graph import HELD, SLOT, FlatModel, FlatNode, FlatSource, Read, ports
 from composer.diff.fold_passes import NodeNames
-from composer.diff.matching import Pairing
+from composer.diff.pairing import Pairing
 
 Unequal = tuple[str, tuple[Read, ...], tuple[Read, ...]]
 """A port, and what it reads in one model only."""

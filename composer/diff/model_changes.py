@@ -8,7 +8,7 @@ from typing import Any
 from composer.diff.difference import Change, FieldChange, LearnedChange, Stated, Tied
 from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatValues
 from composer.diff.fold_passes import NodeNames
-from composer.diff.matching import Pairing
+from composer.diff.pairing import Pairing
 from composer.graph.dims import Dim, Symbolic, symbol
 from composer.language.expressions.evaluator import evaluate
 

@@ -12,7 +12,7 @@ import pytest
 from blocks.core import standard
 from composer.diagnostics import Source
 from composer.graph.passes import PASSES, compile_graph
-from composer.graph.passes.compilation import Compilation, Pass
+from composer.graph.passes.compilation import Compilation, GraphPass
 from composer.graph.passes.expand.builders import GraphBuilder
 from composer.graph.passes.roll_layers.roll_layers import roll_layers
 from composer.graph.typed import TypedRepeat
@@ -90,7 +90,7 @@ SHOWN: dict[str, Callable[[Compilation], Iterator[str]]] = {
 
 
 @pytest.mark.parametrize("each", PASSES, ids=lambda each: each.__name__)
-def test_a_pass_does_what_its_docstring_shows(each: Pass) -> None:
+def test_a_pass_does_what_its_docstring_shows(each: GraphPass) -> None:
     """A few lines of a recipe, and what has become of them."""
     before, after = example(each)
     text = HEAD.format(params="params: {width: 8}\n" if "width" in before else "") + before

@@ -16,7 +16,7 @@ from composer.diagnostics import Source, Span
 from composer.graph.typed import TypedBlock, TypedProgram, TypedRepeat
 from composer.lower.emit.block_source import HEADER, Pasted
 from composer.lower.emit.identifiers import attribute, camel, one_line, parameter_names, safe
-from composer.lower.emit.statements import Key, Statement, Writer, only_for
+from composer.lower.emit.statements import Key, Statement, StatementWriter, only_for
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisting
 from composer.lower.passes.skeletons import Classes
@@ -147,7 +147,7 @@ def statement(gives: str, text: str, *uses: str) -> Statement:
 
 def lines(statements: list[Statement], result: str) -> list[str]:
     """Return the body of a forward that is given `x` and returns one value."""
-    writer = Writer([(("x", 0, None), "x")], False, [(result, 0, None)])
+    writer = StatementWriter([(("x", 0, None), "x")], False, [(result, 0, None)])
     return [text for text, _, _ in writer.write(statements, lambda name: name((result, 0, None)), {})]
 
 

@@ -12,7 +12,7 @@ from composer.diff.difference import Change, Difference
 from composer.diff.figure.comparison import SIGNS, Bare, Comparison, bare, draw
 from composer.diff.figure.places import HAPPENED, FoundPlaces, path_of
 from composer.diff.figure.sides import SIDES
-from composer.diff.matching import Pairing
+from composer.diff.pairing import Pairing
 from composer.diff.render import figures, notes, told, unchanged, verdict
 from composer.draw.build.levels import LEVELS
 from composer.draw.build.source_files import File, elsewhere, file_of, source

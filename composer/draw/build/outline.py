@@ -52,7 +52,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 
 def outline(model: RolledProgram, depth: Depth) -> Flow:
     """Return a model's blocks, frames and edges."""
-    return Outline(model, depth).model()
+    return DiagramBuilder(model, depth).model()
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class DrawnNode:
         return False
 
 
-class Outline:
+class DiagramBuilder:
     """Reads graphs into flows."""
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:

@@ -131,7 +131,7 @@ BLACK = Ink("#000000")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MarkShape:
     """A shape with its inks."""
 
     geometry: Geometry
@@ -172,7 +172,7 @@ class MarkGroup:
     description: str = ""
 
 
-Mark: TypeAlias = Shape | TextLine | MarkGroup
+Mark: TypeAlias = MarkShape | TextLine | MarkGroup
 
 
 def tenth(value: float) -> float:

@@ -18,12 +18,12 @@ from composer.draw.export.marks import (
     LineBy,
     Mark,
     MarkGroup,
+    MarkShape,
     MoveTo,
     Path,
     Polygon,
     QuadraticBy,
     Rectangle,
-    Shape,
     Stroke,
     TextLine,
 )
@@ -61,7 +61,7 @@ def printed(marks: Sequence[Mark], cover: float = 1.0) -> Iterator[Printed]:
                 yield from printed(mark.marks, cover * mark.opacity)
             case TextLine():
                 yield replace(mark, ink=covering(mark.ink, cover))
-            case Shape(fill=fill, stroke=pen, opacity=opacity):
+            case MarkShape(fill=fill, stroke=pen, opacity=opacity):
                 own = cover * opacity
                 found = tuple(outlines(mark.geometry))
                 ink = covering(fill, own) if fill else None

@@ -15,10 +15,10 @@ from composer.draw.export.marks import (
     LineBy,
     Mark,
     MarkGroup,
+    MarkShape,
     MoveTo,
     Path,
     Rectangle,
-    Shape,
     Step,
     Stroke,
     TextLine,
@@ -72,7 +72,7 @@ class _Painter:
     def scene(self, scene: Scene) -> Iterator[Mark]:
         if self.theme.paper:
             page = Rectangle(0.0, 0.0, tenth(scene.width), tenth(scene.height))
-            yield Shape(page, Ink(self.palette.paper), kind="paper")
+            yield MarkShape(page, Ink(self.palette.paper), kind="paper")
         yield from map(self.frame, scene.frames)
         yield from map(self.wire, scene.wires)
         yield from map(self.dot, scene.dots)
@@ -91,7 +91,7 @@ class _Painter:
         if frame.pill is not None:
             area = frame.pill.area.grown(9)
             pill = rectangle(area.left, frame.pill.y - 14.5, area.right - area.left, 20, 10)
-            marks += [Shape(pill, Ink(self.palette.pill.fill), kind="pill"), self.text(frame.pill)]
+            marks += [MarkShape(pill, Ink(self.palette.pill.fill), kind="pill"), self.text(frame.pill)]
         if frame.strip is not None:
             marks += self.strip(frame.strip)
         marks += [mark for icon in frame.icons for mark in self.icon(icon, paint)]
@@ -105,12 +105,12 @@ class _Painter:
         yield MarkGroup("k-attn", tuple(map(self.cell, strip.kinds, places)))
         yield from map(self.text, strip.ticks)
 
-    def cell(self, kind: int, place: Rectangle) -> Shape:
+    def cell(self, kind: int, place: Rectangle) -> MarkShape:
         """Return a layer of a map, by its kind."""
         paint = self.palette.hues["attn"]
         look = ("s", "on", "half")[min(kind, 2)]
         cover = 1.0 if kind < 2 else round(max(0.25, 0.7 - 0.15 * kind), 2)
-        return Shape(place, Ink(paint.stroke if kind else paint.fill, cover), Stroke(Ink(paint.stroke), 0.7), look)
+        return MarkShape(place, Ink(paint.stroke if kind else paint.fill, cover), Stroke(Ink(paint.stroke), 0.7), look)
 
     def box(self, box: Box) -> MarkGroup:
         paint = self.palette.hues[box.hue]
@@ -118,7 +118,7 @@ class _Painter:
         marks: list[Mark] = [self.bordered(rectangle(box.x, box.y, box.width, box.height, 7), paint, 1.4, dash)]
         if box.double:
             inner = rectangle(box.x + 3, box.y + 3, box.width - 6, box.height - 6, 5)
-            marks.append(Shape(inner, None, self.stroke(paint.stroke, 1.0), "i"))
+            marks.append(MarkShape(inner, None, self.stroke(paint.stroke, 1.0), "i"))
         marks += [mark for icon in box.icons for mark in self.icon(icon, paint)]
         return self.group(f"node k-{box.hue}", box.about, [*marks, *map(self.text, box.texts)])
 
@@ -126,27 +126,27 @@ class _Painter:
         paint = self.palette.hues["merge"]
         circle = Circle(tenth(merge.x), tenth(merge.y), RADIUS)
         sign = Path(tuple(sign_steps(merge.sign, merge.x, merge.y)))
-        border = Shape(circle, Ink(paint.fill), self.stroke(paint.stroke, 1.4), "s")
-        return self.group("node k-merge", merge.about, [border, Shape(sign, None, self.stroke(paint.stroke, 1.6), "i")])
+        border = MarkShape(circle, Ink(paint.fill), self.stroke(paint.stroke, 1.4), "s")
+        return self.group("node k-merge", merge.about, [border, MarkShape(sign, None, self.stroke(paint.stroke, 1.6), "i")])
 
     def reference(self, reference: Reference) -> MarkGroup:
         return self.group("chip", reference.about, [self.text(reference.text)])
 
-    def dot(self, dot: Dot) -> Shape:
+    def dot(self, dot: Dot) -> MarkShape:
         circle = Circle(tenth(dot.x), tenth(dot.y), 2.6)
-        return Shape(circle, Ink(self.palette.wire), kind="wire", opacity=FADED if dot.faint else 1.0)
+        return MarkShape(circle, Ink(self.palette.wire), kind="wire", opacity=FADED if dot.faint else 1.0)
 
-    def ring(self, ring: Ring) -> Shape:
+    def ring(self, ring: Ring) -> MarkShape:
         hue, dash = CHANGES[ring.happened]
         area = ring.area
         place = rectangle(area.left, area.top, area.right - area.left, area.bottom - area.top, 10)
         pen = self.stroke(self.palette.hues[hue].stroke, 2.2, dash)
-        return Shape(place, None, pen, f"c-{ring.happened}", of=ring.path)
+        return MarkShape(place, None, pen, f"c-{ring.happened}", of=ring.path)
 
     def badge(self, badge: Badge) -> MarkGroup:
         area, color = badge.area, self.palette.hues[CHANGES[badge.happened][0]].stroke
         place = rectangle(area.left, area.top, area.right - area.left, area.bottom - area.top, 7.5)
-        border = Shape(place, Ink(color), Stroke(Ink(self.palette.paper), 1.2), "s")
+        border = MarkShape(place, Ink(color), Stroke(Ink(self.palette.paper), 1.2), "s")
         of = (("of", badge.path),) if badge.path else ()
         return MarkGroup(f"badge b-{badge.happened}", (border, self.text(badge.text)), of)
 
@@ -173,8 +173,8 @@ class _Painter:
         data += [("port", wire.port)] if data and wire.port else []
         points = shortened(wire.points) if wire.arrow else wire.points
         path = curve(points) if wire.curved else rounded(points)
-        marks = [Shape(path, None, self.stroke(color.color, WIDTHS[wire.style], dash))]
-        marks += [Shape(arrowhead(wire.points), color)] if wire.arrow else []
+        marks = [MarkShape(path, None, self.stroke(color.color, WIDTHS[wire.style], dash))]
+        marks += [MarkShape(arrowhead(wire.points), color)] if wire.arrow else []
         opacity = FADED if fades else IDLE if wire.style == "idle" else 1.0
         return MarkGroup(f"edge e-{wire.style}", tuple(marks), tuple(data), opacity)
 
@@ -188,13 +188,13 @@ class _Painter:
                 yield from self.mask(seen, x, y, paint)
             case Curve(points=points):
                 line = polyline([(x + ICON * a, y + ICON - 2 - (ICON - 4) * b) for a, b in points])
-                yield Shape(line, None, pen, "i")
+                yield MarkShape(line, None, pen, "i")
             case LoopIcon():
                 a, b = x + ICON / 2, y + ICON / 2
                 arc = ArcBy(9.0, large=True, clockwise=False, end=(3.0, 8.0))
-                yield Shape(Path((move_to((a + 6, b - 7)), arc)), None, pen, "i")
+                yield MarkShape(Path((move_to((a + 6, b - 7)), arc)), None, pen, "i")
                 head = move_to((a + 1, b - 8.5)), LineBy((5.6, 1.9)), LineBy((-2.0, 5.6))
-                yield Shape(Path(head), None, pen, "i")
+                yield MarkShape(Path(head), None, pen, "i")
             case Swatch(kinds=kinds):
                 places = (rectangle(x + SWATCH * place, y, SWATCH, SWATCH) for place in range(len(kinds)))
                 yield MarkGroup("k-attn", tuple(map(self.cell, kinds, places)))
@@ -202,7 +202,7 @@ class _Painter:
     def mask(self, seen: Sequence[Sequence[bool]], x: float, y: float, paint: Paint) -> Iterator[Mark]:
         cell = ICON / len(seen)
         square, paper = rectangle(x, y, ICON, ICON), self.palette.paper
-        yield Shape(square, Ink(paper), kind="off")
+        yield MarkShape(square, Ink(paper), kind="off")
         runs = tuple(
             step
             for row, line in enumerate(seen)
@@ -210,16 +210,16 @@ class _Painter:
             for step in run_steps(x + cell * start, y + cell * row, cell * (end - start), cell)
         )
         if runs:
-            yield Shape(Path(runs), Ink(paint.stroke), kind="on")
+            yield MarkShape(Path(runs), Ink(paint.stroke), kind="on")
         lines = Path(tuple(step for k in range(1, len(seen)) for step in grid_steps(x, y, cell * k)))
-        yield Shape(lines, BLACK, Stroke(Ink(paper, 0.75), 0.5), "gl")
-        yield Shape(square, None, Stroke(Ink(paint.stroke), 1.0), "i")
+        yield MarkShape(lines, BLACK, Stroke(Ink(paper, 0.75), 0.5), "gl")
+        yield MarkShape(square, None, Stroke(Ink(paint.stroke), 1.0), "i")
 
     # -- what all are made of
 
-    def bordered(self, place: Rectangle, paint: Paint, width: float, dash: tuple[float, ...] = ()) -> Shape:
+    def bordered(self, place: Rectangle, paint: Paint, width: float, dash: tuple[float, ...] = ()) -> MarkShape:
         """Return the surface of a thing with its border."""
-        return Shape(place, Ink(paint.fill), self.stroke(paint.stroke, width, dash), "s")
+        return MarkShape(place, Ink(paint.fill), self.stroke(paint.stroke, width, dash), "s")
 
     def text(self, text: Text) -> TextLine:
         kind = CLASSES.get(text.role, "m")

@@ -16,12 +16,12 @@ from composer.draw.export.marks import (
     LineBy,
     Mark,
     MarkGroup,
+    MarkShape,
     MoveTo,
     Path,
     Polygon,
     QuadraticBy,
     Rectangle,
-    Shape,
     Step,
     Stroke,
     TextLine,
@@ -76,7 +76,7 @@ def _mark(mark: Mark) -> Iterator[str]:
             for inner in mark.marks:
                 yield from _mark(inner)
             yield "</g>"
-        case Shape():
+        case MarkShape():
             yield _shape(mark)
         case TextLine():
             yield _text(mark)
@@ -92,7 +92,7 @@ def _text(line: TextLine) -> str:
     )
 
 
-def _shape(shape: Shape) -> str:
+def _shape(shape: MarkShape) -> str:
     name, geometry = _geometry(shape.geometry)
     kind = f' class="{shape.kind}"' if shape.kind else ""
     of = "" if shape.of is None else f' data-of="{escape(shape.of)}"'

@@ -6,7 +6,7 @@ from blocks.core import Library
 from composer.graph.passes.check_sharing import check_sharing
 from composer.graph.passes.check_ties import check_ties
 from composer.graph.passes.check_unused import check_unused
-from composer.graph.passes.compilation import Compilation, Pass
+from composer.graph.passes.compilation import Compilation, GraphPass
 from composer.graph.passes.expand.expand import expand
 from composer.graph.passes.freeze import freeze
 from composer.graph.passes.infer.infer import infer
@@ -15,10 +15,10 @@ from composer.graph.passes.parse import parse
 from composer.graph.passes.resolve.resolve import resolve
 from composer.language.yaml.nodes import Document
 
-PASSES: tuple[Pass, ...] = (parse, expand, resolve, check_unused, freeze, infer, check_sharing, check_ties, lint)
+PASSES: tuple[GraphPass, ...] = (parse, expand, resolve, check_unused, freeze, infer, check_sharing, check_ties, lint)
 
 
-def compile_graph(document: Document, library: Library, last: Pass | None = None) -> Compilation:
+def compile_graph(document: Document, library: Library, last: GraphPass | None = None) -> Compilation:
     """Run the passes over a document.
 
     Args:

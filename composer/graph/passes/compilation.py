@@ -50,4 +50,4 @@ class Compilation:
         return replace(self, found=tuple(found), stopped=stopped)
 
 
-Pass: TypeAlias = Callable[[Compilation], Compilation]
+GraphPass: TypeAlias = Callable[[Compilation], Compilation]

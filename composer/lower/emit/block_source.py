@@ -17,7 +17,7 @@ from blocks.core.fields import SlotOf
 from blocks.core.lazy import F, nn, torch
 from composer.errors import ComposerError
 from composer.lower.emit.constructor_trees import literal
-from composer.memo import Same
+from composer.memo import IdentityKey
 
 HEADER = '''
 
@@ -51,7 +51,7 @@ SETUP = """    def __init__(self, **attributes):
         self.setup()
 """
 """The constructor of a part that has something to do before it runs."""
-_PROXIES = {Same(torch): "torch", Same(nn): "nn", Same(F): "F"}
+_PROXIES = {IdentityKey(torch): "torch", IdentityKey(nn): "nn", IdentityKey(F): "F"}
 _SELF = re.compile(r"\bself: Any\b")
 
 
@@ -68,7 +68,7 @@ class Pasted:
     def __init__(self) -> None:
         self.pieces: dict[str, str] = {}
         self.imports: set[str] = set()
-        self.names: dict[Same[Any], str] = {}
+        self.names: dict[IdentityKey[Any], str] = {}
         self.attributes: dict[type[Part], frozenset[str]] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
         """For each class, the values of attributes that its instances need not be given."""
@@ -78,8 +78,8 @@ class Pasted:
 
     def part(self, part: type[Part]) -> str:
         """Return the name of a part's class in the generated module."""
-        if Same(part) in self.names:
-            return self.names[Same(part)]
+        if IdentityKey(part) in self.names:
+            return self.names[IdentityKey(part)]
         name = self._claim(part, part.__name__)
         methods = list(_methods(part))
         sources = {method.__name__: _source(method) for method in methods}
@@ -131,7 +131,7 @@ class Pasted:
             count += 1
             name = f"{wanted}{count}" if wanted[0].isupper() else f"{wanted}_{count}"
         self.taken.add(name)
-        self.names[Same(thing)] = name
+        self.names[IdentityKey(thing)] = name
         return name
 
     def _uses(self, functions: Iterable[Any]) -> dict[str, str]:
@@ -147,10 +147,10 @@ class Pasted:
         return renamed
 
     def _global(self, name: str, value: Any) -> str:
-        if Same(value) in _PROXIES:
-            return _PROXIES[Same(value)]
-        if Same(value) in self.names:
-            return self.names[Same(value)]
+        if IdentityKey(value) in _PROXIES:
+            return _PROXIES[IdentityKey(value)]
+        if IdentityKey(value) in self.names:
+            return self.names[IdentityKey(value)]
         if inspect.isclass(value) and issubclass(value, Part):
             return self.part(value)
         if isinstance(value, types.ModuleType):

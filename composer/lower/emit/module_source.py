@@ -19,7 +19,7 @@ from composer.lower.emit.block_source import HEADER, docstring
 from composer.lower.emit.constructor_trees import Hole, New, Passes, Tree, keyword, literal, pattern, trim
 from composer.lower.emit.forward import Forward
 from composer.lower.emit.identifiers import RESERVED, attribute, one_line, parameter_names, safe
-from composer.lower.emit.statements import LOSSES, LossValue, Writer
+from composer.lower.emit.statements import LOSSES, LossValue, StatementWriter
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
@@ -150,7 +150,7 @@ class _Text:
         statements = Forward(self.classes, written, instance, names).all()
         outputs = [key_of(instance.graph, ref) for _, ref in instance.graph.graph.outputs]
         inputs = [((name, 0, None), given) for name, given in names.items()]
-        writer = Writer(inputs, keep, outputs)
+        writer = StatementWriter(inputs, keep, outputs)
         return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses)
 
     # -- text

@@ -88,7 +88,7 @@ class LossValue:
     """The model's inputs without which it cannot be computed, and which may be absent."""
 
 
-class Writer:
+class StatementWriter:
     """Turns statements into lines, choosing names."""
 
     def __init__(self, inputs: Sequence[tuple[Key, str]], keep_inputs: bool, outputs: Sequence[Key]) -> None:

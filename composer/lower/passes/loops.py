@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class SameValue:
     """What all passes are given alike."""
 
     refs: Sequence[Ref]
@@ -55,7 +55,7 @@ class Earlier:
     output: int
 
 
-LoopInput: TypeAlias = Same | Varying | Carried | Previous | Earlier
+LoopInput: TypeAlias = SameValue | Varying | Carried | Previous | Earlier
 
 
 def loop(
@@ -97,7 +97,7 @@ def _flow(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> LoopIn
     """Return how one value comes about; `own` are those of the references that name earlier passes."""
     if not any(own):
         alike = all(one == refs[0] for one in refs)
-        return Same(refs[0]) if alike else Varying([one[0] if one else None for one in refs])
+        return SameValue(refs[0]) if alike else Varying([one[0] if one else None for one in refs])
     of_the_pass_before = all([index for *_, index in keys] == [count] for count, keys in enumerate(own[1:]))
     if own[0] or not of_the_pass_before or len({keys[0][1] for keys in own[1:]}) > 1:
         return None
@@ -133,7 +133,7 @@ class _Passes:
         """Return the loop, of which the first pass is given these values."""
         key = self.forward.key
         uses = [key(ref) for name in self.carried for ref in first[name]]
-        uses += [key(ref) for flow in self.flows.values() if isinstance(flow, Same) for ref in flow.refs]
+        uses += [key(ref) for flow in self.flows.values() if isinstance(flow, SameValue) for ref in flow.refs]
         uses += [key(ref) for flow in self.flows.values() if isinstance(flow, Varying) for ref in flow.refs if ref is not None]
         pairs = [(key(first[name][0]), (self.repeat.name, output, self.count - 1)) for name, output in self.carried.items()]
         singular = self.last[:-1] if self.last.endswith("s") and len(self.last) > 2 else f"{self.last}_pass"
@@ -185,7 +185,7 @@ class _Passes:
                 case Previous(output=output):
                     kept = self.lists[output]
                     text = f"{kept}[-1] if {kept} else None"
-                case Same(refs=refs):
+                case SameValue(refs=refs):
                     text = name(self.forward.key(refs[0])) if refs else "None"
             texts.append(text if key in self.always else f"{self.words[key]}={text}")
         return f"{self.alone or module}({', '.join(texts)})"

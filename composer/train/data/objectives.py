@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from composer.atomic_files import StrPath
-from composer.memo import Same
+from composer.memo import IdentityKey
 from composer.train.data import text as texts
 from composer.train.data.corruption import gaps, hidden, with_gaps
 from composer.train.data.text import HELD_OUT, Ids, TextData, tokenize
@@ -199,7 +199,7 @@ class Translation:
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
         """Return each source with an end, and each target between a start and an end."""
-        return _pairs(Same(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
+        return _pairs(IdentityKey(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
 
     def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
         end = self.tokenizer.mark(END)
@@ -213,7 +213,7 @@ class Translation:
 
 
 @lru_cache(maxsize=4)
-def _pairs(stream: Same[Ids], start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
+def _pairs(stream: IdentityKey[Ids], start: int, end: int) -> Sequence[tuple[Ids, Ids]]:
     ids = stream.thing
     middles, ends = np.flatnonzero(ids == start), np.flatnonzero(ids == end)
     begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
@@ -126,11 +125,9 @@ def compiled(recipe: str) -> nn.Module:
     """Compile the recipe's text for the accelerator, if there is one."""
     import torch
 
-    import composer
+    from composer.recipe import load
 
-    interface: Any = composer  # the package's public names load on first use
-    model: nn.Module = interface.load(recipe).compile(device="cuda" if torch.cuda.is_available() else "cpu")
-    return model
+    return load(recipe).compile(device="cuda" if torch.cuda.is_available() else "cpu")
 
 
 def refuse_changes(run: RunFolder, *, recipe: str | None, settings: TrainSettings | None, text: str, path: Path) -> None:

@@ -11,7 +11,7 @@ from blocks.core.fields import Field
 from composer.diagnostics import Declaration
 from composer.graph.ir import Known
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Deferred, Extent, NodeBuilder, Scope
-from composer.graph.passes.expand.expansion import Expansion, Writer
+from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_values import Fields
 from composer.language.recipe.ast import BlockChoice, FieldEntry, GraphBody, MaskValue, SlotValue, UseDecl
 from composer.language.recipe.base_parser import BaseParser
@@ -33,7 +33,7 @@ def expansion(part: type[Part]) -> GraphBody:
 class Composites:
     """Writes such blocks out."""
 
-    def __init__(self, expansion: Expansion, writer: Writer, fields: Fields) -> None:
+    def __init__(self, expansion: Expansion, writer: GraphWriter, fields: Fields) -> None:
         self.expansion, self.writer, self.fields, self.report = expansion, writer, fields, expansion.report
 
     def write(self, node: NodeBuilder, what: UseDecl, scope: Scope) -> None:

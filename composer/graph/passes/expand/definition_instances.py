@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from blocks.core import Part
 from composer.graph.ir import GraphInput, PortType
 from composer.graph.passes.expand.builders import Binding, Bound, Broken, Extent, GraphBuilder, NodeBuilder, Scope
-from composer.graph.passes.expand.expansion import Expansion, Writer
+from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.init_rules import written_starts
 from composer.graph.passes.expand.params import Params
 from composer.language.expressions.parser import names
@@ -18,7 +18,7 @@ from composer.language.recipe.keys import VALUE_WORDS
 class Instances:
     """Writes out uses of definitions."""
 
-    def __init__(self, expansion: Expansion, writer: Writer) -> None:
+    def __init__(self, expansion: Expansion, writer: GraphWriter) -> None:
         self.expansion, self.writer, self.report = expansion, writer, expansion.report
         self.definitions = expansion.recipe.definitions
         self.values: dict[GraphBuilder, Mapping[str, Binding]] = {}

@@ -75,7 +75,7 @@ class Expansion:
         return node
 
 
-class Writer(Protocol):
+class GraphWriter(Protocol):
     """Writes out what is inside of something else."""
 
     def node(self, what: NodeContent | None, scope: Scope, site: Site) -> NodeBuilder:

@@ -13,7 +13,7 @@ from composer.diagnostics import Span
 from composer.graph.ir import Items, Known, PartValue
 from composer.graph.passes.expand.builders import NodeBuilder, Scope, Site
 from composer.graph.passes.expand.error_report import StopExpansion
-from composer.graph.passes.expand.expansion import Expansion, Writer
+from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.field_numbers import field_number
 from composer.graph.passes.expand.mask_expressions import MaskReader
 from composer.language.expressions.ast import RefPath
@@ -41,7 +41,7 @@ from composer.language.recipe.ast import (
 class Fields:
     """Reads what is written for fields."""
 
-    def __init__(self, expansion: Expansion, writer: Writer) -> None:
+    def __init__(self, expansion: Expansion, writer: GraphWriter) -> None:
         self.expansion, self.writer, self.library = expansion, writer, expansion.library
         self.values, self.report = expansion.values, expansion.report
 

@@ -19,7 +19,7 @@ from composer.graph.passes.expand.builders import (
     Site,
 )
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
-from composer.graph.passes.expand.expansion import Expansion, Writer
+from composer.graph.passes.expand.expansion import Expansion, GraphWriter
 from composer.graph.passes.expand.node_options import settle
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.expressions.evaluator import as_int
@@ -34,7 +34,7 @@ from composer.language.recipe.ast import (
 )
 from composer.language.recipe.free_names import identifiers
 from composer.language.yaml.nodes import YamlList, YamlNode, YamlScalar
-from composer.memo import Memo, Same
+from composer.memo import IdentityKey, Memo
 
 PASSES = 4_000
 """Passes of one repeat."""
@@ -47,10 +47,10 @@ TOTAL = 1_000_000
 class Repeats:
     """Works out the passes of repeats."""
 
-    def __init__(self, expansion: Expansion, writer: Writer) -> None:
+    def __init__(self, expansion: Expansion, writer: GraphWriter) -> None:
         self.expansion, self.writer, self.library = expansion, writer, expansion.library
         self.values, self.report = expansion.values, expansion.report
-        self.free: Memo[Same[Any], frozenset[str]] = Memo()
+        self.free: Memo[IdentityKey[Any], frozenset[str]] = Memo()
         self.sizes: Memo[NodeBuilder, int] = Memo()
         self.count = 0
         """Values of `each` so far."""
@@ -182,7 +182,7 @@ class Repeats:
 
     def _free(self, what: Any) -> frozenset[str]:
         """Return the names that a piece of a recipe may read."""
-        return self.free.get(Same(what), lambda: identifiers([what]))
+        return self.free.get(IdentityKey(what), lambda: identifiers([what]))
 
 
 def _key(binding: Binding) -> Any:
@@ -190,5 +190,5 @@ def _key(binding: Binding) -> Any:
         case Bound(value=value):
             return "value", type(value), value
         case Deferred(holds=holds):
-            return "deferred", Same(holds)
+            return "deferred", IdentityKey(holds)
     return ("broken",)

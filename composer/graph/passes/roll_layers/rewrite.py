@@ -20,7 +20,7 @@ LAYERS = "layers"
 """What a repeat is called whose passes have no name."""
 
 
-class Fold:
+class StackRewriter:
     """One graph while its layers become repeats."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Fold:
 class _Layers:
     """A stack while it becomes a repeat."""
 
-    def __init__(self, fold: Fold, stack: LayerStack) -> None:
+    def __init__(self, fold: StackRewriter, stack: LayerStack) -> None:
         self.fold, self.stack, self.run = fold, stack, stack.run
         self.nodes = fold.graph.nodes[self.run.start : self.run.end]
         self.main = max(self.run.carried, key=lambda value: (value[0], self._first(value), str(value)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from composer.graph.anatomy import rebuilt, regions, with_nodes
 from composer.graph.initial_values import InitialValues
 from composer.graph.parameters import NamedParameter, parameters
-from composer.graph.passes.roll_layers.rewrite import Fold
+from composer.graph.passes.roll_layers.rewrite import StackRewriter
 from composer.graph.passes.roll_layers.rolled_names import NOTHING, RolledNames
 from composer.graph.passes.roll_layers.stacks import Ownership, StackFinder
 from composer.graph.typed import TypedGraph, TypedNode, TypedProgram
@@ -85,7 +85,7 @@ class _Folder:
     def _graph(self, graph: TypedGraph, place: str) -> tuple[TypedGraph, RolledNames]:
         inside = {node.name: self.node(node, place) for node in graph.nodes}
         if stacks := self.stacks.within(graph, place):
-            return Fold(graph, inside, stacks, lambda one: self.graph(one, "")).result()
+            return StackRewriter(graph, inside, stacks, lambda one: self.graph(one, "")).result()
         found = with_nodes(graph, [node for node, _ in inside.values()])
         if found is graph:
             return graph, NOTHING
