@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -139,11 +140,21 @@ def _value(text: Any, scope: Mapping[str, Any]) -> Any:
     return eval(text, {"sqrt": lambda x: x**0.5}, dict(scope)) if isinstance(text, str) else text
 
 
+_REPLACED: list[tuple[ModuleType, str, Any]] = []
+
+
+def use_lazy_torch() -> None:
+    """Give every block its lazy modules back: the source of a block is exported with those."""
+    while _REPLACED:
+        setattr(*_REPLACED.pop())
+
+
 def _use_real_torch() -> None:
-    """Replace the lazy modules of every block by the real ones, since what is traced must not import."""
+    """Replace the lazy modules of every block by the real ones until the test ends, since what is traced must not import."""
     real = {id(lazy.torch): torch, id(lazy.nn): nn, id(lazy.F): nn.functional}
     for name, loaded in list(sys.modules.items()):
         if name.startswith("blocks.") and name not in ("blocks.core", "blocks.core.lazy"):
             for attribute in ("torch", "nn", "F"):
                 if id(getattr(loaded, attribute, None)) in real:
+                    _REPLACED.append((loaded, attribute, getattr(loaded, attribute)))
                     setattr(loaded, attribute, real[id(getattr(loaded, attribute))])

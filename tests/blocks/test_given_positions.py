@@ -85,6 +85,6 @@ def test_what_cannot_be_a_position_is_refused_where_it_stands():
     """An odd width, buckets without halves, distances that are all exact, and keys that are counted where queries are not."""
     assert "5 channels" in refusal("type: sinusoidal_positions", x="float[batch, time, 5]")
     assert refusal("type: t5_bias, heads: 2, buckets: 6", x=STREAM).startswith("6: 6 buckets")
-    assert refusal("type: t5_bias, heads: 2, max_distance: 8", x=STREAM).startswith("8: up to a distance of 8")
+    assert refusal("type: t5_bias, heads: 2, max_distance: 8", x=STREAM).startswith("8: distances below 8")
     wired = "{x: x, position_ids: position_ids}"
-    assert "counted from 0" in refusal("type: alibi, heads: 2", wired, x=STREAM, position_ids="int[batch, time]")
+    assert "count from 0" in refusal("type: alibi, heads: 2", wired, x=STREAM, position_ids="int[batch, time]")

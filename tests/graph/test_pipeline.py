@@ -101,7 +101,7 @@ def test_a_pass_does_what_its_docstring_shows(each: GraphPass) -> None:
 def test_layers_written_one_by_one_become_a_repeat() -> None:
     """As the docstring shows."""
     before, after = example(roll_layers)
-    typed = compile_graph(read(Source("example", HEAD.format(params="") + before)), standard()).program
+    typed = compile_graph(read(Source("example", HEAD.format(params="") + before)), standard()).typed
     assert typed is not None
     rolled, names = roll_layers(typed)
     (layers,) = rolled.root.nodes

@@ -136,6 +136,6 @@ def test_a_session_leaves_the_model_as_it_was() -> None:
     before = model(IDS).logits
     with pytest.raises(IndexError), session(model):
         model(torch.full((1, 2), 99))
-    with session(model), pytest.raises(DecodeError, match="in a session already"), session(model):
+    with session(model), pytest.raises(DecodeError, match="already has an open session"), session(model):
         pass
     torch.testing.assert_close(model(IDS).logits, before, rtol=0, atol=0)

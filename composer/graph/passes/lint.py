@@ -31,7 +31,7 @@ def lint(state: Compilation) -> Compilation:
         graph:
           up: {type: linear, out: 8, bias: false}
     After:
-        warning[unused-init]: no parameter has a name like this
+        warning[unused-init]: no parameter matches this pattern
     """
     typed = state.typed
     assert typed is not None
