@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from blocks.core import Part
+from blocks.core import Part, standard
 from tests.docs.pages import ROOT
 from tests.docs.test_glossary import CELLS, declarations, packages
 from tests.language import test_keys
@@ -65,6 +65,7 @@ def test_every_package_has_its_row() -> None:
 
 def test_every_declaration_of_a_block_has_its_row() -> None:
     """In the table of the contract, and every row that names one names one that there is."""
+    standard()  # families are declared beside their blocks
     named = {name for row in rows("The block contract") for name in re.findall(r"`(\w+)`", row[0])}
     assert sorted(declarations() - named - {"kind"}) == []
     below = {name for family in Part.__subclasses__() for part in (family, *family.__subclasses__()) for name in dir(part)}
