@@ -25,6 +25,17 @@ from composer.diff.difference import (
 
 WIDTH = 100
 SIGNS = {Added: "+", Removed: "-", Replaced: "~", Altered: "~", Rewired: ">", Tied: "=", LearnedChange: "~", Stated: "~"}
+WORDS = {
+    Added: "added",
+    Removed: "removed",
+    Replaced: "replaced",
+    Altered: "altered",
+    Rewired: "rewired",
+    Tied: "tied",
+    LearnedChange: "learned",
+    Stated: "stated",
+}
+"""What each change is called in JSON, whatever its class is called."""
 SHOWN = 4
 """Parameters of one change that are named."""
 
@@ -162,7 +173,7 @@ def as_json(difference: Difference) -> dict[str, Any]:
         "before": difference.before,
         "after": difference.after,
         "equal": difference.equal,
-        "changes": [{"change": type(change).__name__.lower(), **asdict(change)} for change in difference.changes],
+        "changes": [{"change": WORDS[type(change)], **asdict(change)} for change in difference.changes],
         "costs": {"before": _costs(difference.costs_before), "after": _costs(difference.costs_after)},
         "renamed": [{"before": one, "after": other} for one, other in difference.renamed],
         "params": [asdict(param) for param in difference.params],

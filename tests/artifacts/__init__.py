@@ -18,7 +18,7 @@ and the mutated recipes from an earlier tree instead, translated by the renames;
 
 `renames.json` says what is called otherwise; each part may be left out:
 
-    {"tokens": {"configured": "with_config", "--batch-size": "--batch-size"},
+    {"tokens": {"configured": "with_config", "--batch": "--batch-size"},
      "either": {"at": "position_ids"},
      "texts":  [["^source:", "paper:", "*.yaml"], ["`first`", "`global_first`"]],
      "paths":  {"docs/blocks/chosen.txt": "docs/blocks/global_tokens.txt", "zoo/old": "zoo/new"}}

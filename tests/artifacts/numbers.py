@@ -81,7 +81,8 @@ def texts(model: composer.Model) -> dict[str, Any]:
     request = Request(max_new_tokens=6)
     ways = {"cached": cached, "uncached": uncached}
     return {
-        way: generate(model, [[1, 2, 3], [3, 0, 1]], request, beside=beside, reading=reading) for way, reading in ways.items()
+        way: generate(model, [[1, 2, 3], [3, 0, 1]], request, encoder_inputs=beside, reading=reading)
+        for way, reading in ways.items()
     }
 
 

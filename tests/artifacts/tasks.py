@@ -96,7 +96,7 @@ PRINTED = (
     "summary gpt2 --at time=512",
     "summary gpt2 --at space=512",
     "diff gpt2 gpt_mini",
-    "draw gpt2 --expand nowhere -o -",
+    "draw gpt2 --open nowhere -o -",
     "draw gpt2 --width wide -o -",
     "train --nothing",
     "generate nowhere",

@@ -18,7 +18,7 @@ from tests.artifacts.unpack import parts
 
 SVG = '<svg viewBox="0 0 9 9"><g data-id="attn"><rect x="1.5" y="2"/></g></svg>'
 RENAMES = {
-    "tokens": {"old": "new", "new": "old", "--batch-size": "--batch-size", "dead-node": "unused-node"},
+    "tokens": {"old": "new", "new": "old", "--batch": "--batch-size", "dead-node": "unused-node"},
     "either": {"at": "position_ids"},
     "texts": [["^source:", "paper:", "*.yaml"]],
     "paths": {"docs/x": "docs/y"},
@@ -47,6 +47,7 @@ def packed(x: int) -> str:
         "phrases": [[0, 1], [2], [3]],
         "things": [[0, 0, 1, 0, 2]],
         "views": {"block": {"picture": [0, x, 20], "copied": [], "level": "block"}},
+        "axes": "[batch, time]",
     }
     return f'<p>hello</p><script type="application/json" id="data">{json.dumps(data)}</script><script>show()</script>'
 
@@ -54,7 +55,7 @@ def packed(x: int) -> str:
 def zipped(x: str) -> str:
     """Return the same page with the picture as it is, in data that are compressed."""
     picture = f'<svg><rect x="{x}" y="2"/></svg>'
-    data = {"views": {"block": {"picture": picture, "copied": "", "level": "block"}}}
+    data = {"views": {"block": {"picture": picture, "copied": "", "level": "block"}}, "axes": "[batch, time]"}
     text = b64encode(gzip.compress(json.dumps(data).encode())).decode()
     return f'<p>hello</p><script type="application/gzip" id="data">{text}</script><script>show()</script>'
 
@@ -75,7 +76,7 @@ def png(color: str, level: int) -> bytes:
         ("a.txt", "one two", "one too", "differs"),
         ("a.txt", "an old rule", "an new rule", "equal"),
         ("a.txt", "older", "newer", "differs"),
-        ("a.txt", "train --batch-size 3 dead-node", "train --batch-size 3 unused-node", "equal"),
+        ("a.txt", "train --batch 3 dead-node", "train --batch-size 3 unused-node", "equal"),
         ("a.txt", "`at` stands at the end", "`position_ids` stands at the end", "equal"),
         ("a.yaml", "source: x", "paper: x", "equal"),
         ("a.txt", "source: x", "paper: x", "differs"),

@@ -39,7 +39,12 @@ def opened(value: Any) -> Any:
         text = value.strip()
         if text.startswith(GZIP):
             return opened(gzip.decompress(b64decode(text)).decode())
-        return opened(json.loads(text)) if text.startswith(("{", "[")) else value
+        if text.startswith(("{", "[")):
+            try:
+                return opened(json.loads(text))
+            except ValueError:  # such as a type without its dtype, [batch, time]
+                return value
+        return value
     if isinstance(value, list):
         return list(map(opened, value))
     return {name: opened(inner) for name, inner in value.items()} if isinstance(value, dict) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import get_args
 
 import pytest
 
@@ -11,6 +12,7 @@ import composer
 from composer.diagnostics import full
 from composer.diff.difference import Added, Altered, Change, LearnedChange, Removed, Replaced, Stated, Tied
 from composer.diff.edge_changes import changed_edges
+from composer.diff.render import WORDS
 from tests.conformance.cases import TINY, ZOO
 from tests.diff.test_same import small
 
@@ -191,6 +193,14 @@ def test_json_holds_every_path_on_both_sides() -> None:
     assert change["change"] == "replaced"
     assert change["before"]["paths"] == change["after"]["paths"] == tuple(f"layers.{index}.attn.norm" for index in range(4))
     assert found["costs"]["after"]["parameters"] - found["costs"]["before"]["parameters"] == 4 * 16
+
+
+def test_json_calls_changes_by_words_of_its_own() -> None:
+    """Readers of the JSON depend on them, whatever the classes are called."""
+    assert {type_: type_.__name__.lower() for type_ in get_args(Change)} | {LearnedChange: "learned"} == WORDS
+    found = composer.load("gpt_mini", overrides=SIZES)
+    changed = composer.load("gpt_mini", overrides={**SIZES, "embed.trainable": "false"})
+    assert {change["change"] for change in found.diff(changed).to_json()["changes"]} == {"learned"}
 
 
 @pytest.mark.slow
