@@ -41,6 +41,8 @@ WRONG = {
     324: "on a slide, what stands beside a wire lies on a box",
 }
 """Generated recipes beyond the first ones that are not drawn as they should be."""
+WRONG_AT_FULL = {377: "the scores of attention sinks stand in no box"}
+"""Those that lose a parameter where all is opened."""
 
 
 def each_of(cases: Sequence[str], more: Sequence[str] = ()) -> pytest.MarkDecorator:
@@ -67,7 +69,7 @@ def sources(case: str) -> tuple[tuple[str, str | Path], ...]:
             return tuple((f"{name} {seed}", write(seed)) for seed in seeds)
         case "more":
             known = range(COUNT + int(name), COUNT + MORE, CHUNKS)
-            return tuple((f"generated {seed}", generated(seed)) for seed in known if seed not in WRONG)
+            return tuple((f"generated {seed}", generated(seed)) for seed in known if seed not in WRONG | WRONG_AT_FULL)
     return tuple((f"generated {seed}", generated(seed)) for seed in range(int(name), COUNT, CHUNKS))
 
 
