@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from blocks.core import Library, NameClash, Part, standard
@@ -93,8 +93,3 @@ def _class_span(part: type[Part]) -> Span:
         return _line(Source(str(file), Path(str(file)).read_text(encoding="utf-8")), number)
     except (OSError, TypeError):  # a class that was typed in, not read from a file
         return Span(Source(part.__module__, ""), 1, 1, 1, 1)
-
-
-def files_of(blocks: Iterable[type[Part] | Path | str]) -> tuple[Path, ...]:
-    """Return the files among the blocks."""
-    return tuple(Path(own) for own in blocks if isinstance(own, str | Path))
