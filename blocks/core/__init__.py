@@ -5,7 +5,7 @@ from blocks.core.cost import Cost
 from blocks.core.fields import AxisRef, Field, NodeRef, NonNegativeInt, PositiveFloat, PositiveInt, Probability, derived, fields
 from blocks.core.lazy import F, nn, torch
 from blocks.core.library import Library, NameClash, standard
-from blocks.core.look import BlockView, Look, LoopIcon, Mixture, Piece, SideLook
+from blocks.core.look import BlockIcon, BlockView, Look, LoopIcon, Mixture, Piece, SideLook
 from blocks.core.part import (
     Activation,
     Block,
@@ -34,6 +34,7 @@ __all__ = [
     "AxisRef",
     "Block",
     "BlockError",
+    "BlockIcon",
     "BlockView",
     "Builtin",
     "Call",

@@ -3,7 +3,7 @@
 # Annotations are evaluated here, once: as text, pydantic would evaluate those of `Part` anew for each class below it.
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -180,12 +180,17 @@ class Part(BaseModel):
         return cls.title or spoken(cls.kind)
 
     def look(self, view: BlockView) -> Look:
-        """Return what it looks like in drawings, from its fields and from its place in a model."""
-        return Look(self.called(), view.settings, "embed" if view.learns else "io", self.icon())
+        """Return what it looks like in drawings, from its fields and from its place in a model; drawings add its `icon`."""
+        return Look(self.called(), view.settings, "embed" if view.learns else "io")
 
     def icon(self) -> BlockIcon | None:
-        """Return the small picture that stands in its box."""
+        """Return the small picture that stands in its box; None: that of its `look`, if that has one."""
         return None
+
+    def look_with_icon(self, view: BlockView) -> Look:
+        """Return its `look` with its `icon`, as drawings show it."""
+        look, icon = self.look(view), self.icon()
+        return look if icon is None else replace(look, icon=icon)
 
     def inside(self, view: BlockView) -> Sequence[Piece]:
         """Return what it consists of, in the order in which that computes; nothing for what drawings do not open."""
@@ -259,7 +264,7 @@ class Activation(Part):
         return plotted(self.curve)
 
     def look(self, view: BlockView) -> Look:
-        return Look(self.called(), hue="ffn", icon=self.icon())
+        return Look(self.called(), hue="ffn")
 
 
 class Builtin(Part):

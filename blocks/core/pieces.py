@@ -19,5 +19,5 @@ def activation_piece(view: BlockView, slot: str, part: Part, reads: str) -> Piec
     if (filled := view.slots.get(slot)) is not None:
         return Piece(slot, filled, ((reads, ""),), (slot,))
     if isinstance(part, Activation):
-        return Piece(slot, part.look(BlockView(slot)), ((reads, ""),))
+        return Piece(slot, part.look_with_icon(BlockView(slot)), ((reads, ""),))
     return Piece(slot, Look(spoken(slot), hue="ffn"), ((reads, ""),), (slot,))

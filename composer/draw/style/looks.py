@@ -12,7 +12,7 @@ from composer.graph.types import TensorType
 
 def look(block: TypedBlock, head: str = "") -> Look:
     """Return the look of a block; `head` is its title where it gives the model's logits."""
-    return block.part.look(block_view(block, head))
+    return block.part.look_with_icon(block_view(block, head))
 
 
 def inside(block: TypedBlock) -> Sequence[Piece]:
