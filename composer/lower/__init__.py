@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from composer.lower.build import compile as compile
-    from composer.lower.emit.module_source import Module as Module
     from composer.lower.emit.module_source import lower as lower
     from composer.lower.model import Model as Model
+    from composer.lower.model import Module as Module
 
-_HOME = {"compile": "build", "Model": "model", "lower": "emit.module_source", "Module": "emit.module_source"}
+_HOME = {"compile": "build", "Model": "model", "lower": "emit.module_source", "Module": "model"}
 __all__ = ["Model", "Module", "compile", "lower"]
 
 

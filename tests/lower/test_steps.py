@@ -16,10 +16,11 @@ from composer.diagnostics import Source, Span
 from composer.graph.typed import TypedBlock, TypedProgram, TypedRepeat
 from composer.lower.emit.block_source import HEADER, Pasted
 from composer.lower.emit.identifiers import attribute, camel, one_line, parameter_names, safe
-from composer.lower.emit.statements import Key, Statement, StatementWriter, only_for
+from composer.lower.emit.skeletons import Classes
+from composer.lower.emit.statements import Statement, StatementWriter, only_for
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.hoist import Hoisting
-from composer.lower.passes.skeletons import Classes
+from composer.lower.passes.node_queries import Key
 
 HEAD = 'recipe: example\ninputs: {x: "float[batch, time, 8]"}\ngraph:\n'
 NOWHERE = Span(Source("r.yaml", "x"), 1, 1, 1, 2)

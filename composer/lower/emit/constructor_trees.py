@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, TypeAlias
 
+WIDTH = 110
+"""Characters of a line before a constructor call is broken."""
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:
@@ -176,3 +179,62 @@ def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
             return Passes(tuple(resolve(item, nested) for item in tree.items))
         case _:
             return tree
+
+
+def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
+    """Return constructor calls with those of one block of graphs, `attn.norm` and `attn.body`, in one module that holds them."""
+    nested: dict[str, Tree | dict[str, Tree]] = {}
+    for path, tree in modules.items():
+        name, _, rest = path.partition(".")
+        if rest:
+            held = nested.setdefault(name, {})
+            assert isinstance(held, dict)
+            held[rest] = tree
+        else:
+            nested[name] = tree
+    return {
+        name: New("Module", (), tuple(together(held).items())) if isinstance(held, dict) else held
+        for name, held in nested.items()
+    }
+
+
+def pretty(tree: Tree, indent: int) -> list[str]:
+    """Return a constructor call, on one line where it fits, else an argument a line."""
+    text = tree.text()
+    if len(text) + indent <= WIDTH:
+        return [text]
+    if isinstance(tree, Passes):
+        return _pretty_passes(tree, indent)
+    if not isinstance(tree, New) or not (tree.arguments or tree.keywords):
+        return [text]
+    lines = [f"{tree.function}("]
+    for name, item in [*(("", a) for a in tree.arguments), *tree.keywords]:
+        first, *rest = pretty(item, indent + 4)
+        whole = "\n".join([first, *rest])
+        lines += (" " * (indent + 4) + (keyword(name, whole) if name else whole) + ",").split("\n")
+    return [*lines, " " * indent + ")"]
+
+
+def _pretty_passes(passes: Passes, indent: int) -> list[str]:
+    """Return the modules of a repeat: each distinct one once, and which pass has which."""
+    texts = [item.text() for item in passes.items]
+    kinds = dict(zip(texts, passes.items, strict=True))
+    inner, outer = " " * (indent + 8), " " * (indent + 4)
+    alone = len(kinds) == len(texts)
+    rows = []
+    for item in kinds.values():
+        first, *rest = pretty(item, indent + 8)
+        rows += [inner + ("" if alone else "lambda: ") + first, *rest]
+        rows[-1] += ","
+    if len(kinds) == 1:
+        return [
+            "nn.ModuleList(",
+            *(row.replace("lambda: ", "", 1).removesuffix(",") for row in rows),
+            f"{outer}for _ in range({len(texts)})",
+            " " * indent + ")",
+        ]
+    if alone:
+        return ["nn.ModuleList(", f"{outer}[", *rows, f"{outer}]", " " * indent + ")"]
+    order = list(kinds)
+    table = pattern([str(order.index(text)) for text in texts])
+    return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", " " * indent + ")"]

@@ -65,7 +65,7 @@ def _is_hidden(name: str) -> bool:
     return keyword.iskeyword(name) or name in _MODULE_NAMES
 
 
-_MODULE_NAMES = frozenset({*dir(Model), "training", "cache", "filename", *Model.__annotations__})
+_MODULE_NAMES = frozenset({*dir(Model), "training", "cache", *Model.__annotations__})
 """What a node must not hide: torch's own attributes, and those of a compiled model."""
 
 

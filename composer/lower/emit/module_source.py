@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -16,36 +15,19 @@ from composer.graph.parameters import parameters
 from composer.graph.typed import TypedProgram
 from composer.graph.types import TensorType
 from composer.lower.emit.block_source import HEADER, docstring
-from composer.lower.emit.constructor_trees import Hole, New, Passes, Tree, keyword, literal, pattern, trim
-from composer.lower.emit.forward import Forward
-from composer.lower.emit.identifiers import RESERVED, attribute, one_line, parameter_names, safe
+from composer.lower.emit.constructor_trees import Hole, New, literal, pretty, together, trim
+from composer.lower.emit.forward import forward, signatures
+from composer.lower.emit.identifiers import RESERVED, attribute, one_line, safe
+from composer.lower.emit.scope import Scope
+from composer.lower.emit.skeletons import Class, Classes
 from composer.lower.emit.statements import LOSSES, LossValue, StatementWriter
+from composer.lower.model import Module
 from composer.lower.passes.flatten import flatten
 from composer.lower.passes.node_queries import is_optional, key_of
 from composer.lower.passes.shared_weights import copies
-from composer.lower.passes.skeletons import Class, Classes
 
-WIDTH = 110
-"""Characters of a line before a constructor call is broken."""
 SourceLines: TypeAlias = "list[tuple[str, Span | None, str]]"
 """Lines of code, each with its place in the recipe and the node that it computes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """Generated source."""
-
-    text: str
-    name: str
-    """The model's class."""
-    lines: Mapping[int, tuple[str, str]]
-    """Line of the text to the node that it computes and the node's place in the recipe."""
-    ties: tuple[tuple[str, str], ...]
-    """Parameter and the owner that it is, by their names in the `state_dict`."""
-    frozen: tuple[str, ...]
-    """Parameters that are not trained."""
-    outputs: tuple[tuple[str, str], ...]
-    """Field of the named tuple and the recipe's name for it."""
 
 
 def lower(typed: TypedProgram) -> Module:
@@ -57,10 +39,11 @@ class _Text:
     def __init__(self, typed: TypedProgram) -> None:
         self.program = typed
         self.classes = Classes(flatten(typed))
+        self.written = self.classes.all()
+        self.signatures = signatures(self.classes, self.written[:-1])
 
     def module(self) -> Module:
-        written = self.classes.all()
-        top = written[-1]
+        top = self.written[-1]
         table = parameters(self.program)
         owners = {entry.name: entry.owner for entry in table}
         ties = tuple((entry.name, entry.tied_to) for entry in table if entry.tied_to)
@@ -68,7 +51,7 @@ class _Text:
         frozen = tuple(entry.name for entry in table if not entry.trainable and not entry.tied_to)
         fields = self._fields()
         blocks = []
-        for one in written:
+        for one in self.written:
             if one is top:
                 blocks.append(self._class(one, self._root_forward(one, fields), ties, frozen))
             else:
@@ -85,9 +68,9 @@ class _Text:
         return tuple(zip(taken, (name for name, _ in self.program.root.graph.outputs), strict=True))
 
     def _forward(self, written: Class) -> SourceLines:
-        always, sometimes = self.classes.inputs(written)
-        names = parameter_names([*always, *sometimes])
-        signature = ", ".join(["self", *(names[n] for n in always), *(f"{names[n]}=None" for n in sometimes)])
+        taken = self.signatures[written]
+        names = taken.parameters
+        signature = ", ".join(["self", *(names[n] for n in taken.required), *(f"{names[n]}=None" for n in taken.optional)])
         body = self._body(written, names, keep=False, result=lambda texts: ", ".join(texts))
         return [(f"def forward({signature}):", None, ""), *((f"    {line}", span, node) for line, span, node in body)]
 
@@ -146,9 +129,9 @@ class _Text:
         result: Callable[[Sequence[str]], str],
         losses: Mapping[str, LossValue] = MappingProxyType({}),
     ) -> SourceLines:
-        instance = written.instances[0]
-        statements = Forward(self.classes, written, instance, names).all()
-        outputs = [key_of(instance.graph, ref) for _, ref in instance.graph.graph.outputs]
+        graph = written.instances[0].graph
+        statements = forward(Scope(self.classes, written, self.signatures, names))
+        outputs = [key_of(graph, ref) for _, ref in graph.graph.outputs]
         inputs = [((name, 0, None), given) for name, given in names.items()]
         writer = StatementWriter(inputs, keep, outputs)
         return writer.write(statements, lambda name: result([name(key) for key in outputs]), losses)
@@ -219,65 +202,6 @@ class _Text:
                         line = f"{line}  # {one_line(place)}"
                 text += line + "\n"
         return Module(text, name, lines, ties, frozen, fields)
-
-
-def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return constructor calls with those of one block of graphs, `attn.norm` and `attn.body`, in one module that holds them."""
-    nested: dict[str, Tree | dict[str, Tree]] = {}
-    for path, tree in modules.items():
-        name, _, rest = path.partition(".")
-        if rest:
-            held = nested.setdefault(name, {})
-            assert isinstance(held, dict)
-            held[rest] = tree
-        else:
-            nested[name] = tree
-    return {
-        name: New("Module", (), tuple(together(held).items())) if isinstance(held, dict) else held
-        for name, held in nested.items()
-    }
-
-
-def pretty(tree: Tree, indent: int) -> list[str]:
-    """Return a constructor call, on one line where it fits, else an argument a line."""
-    text = tree.text()
-    if len(text) + indent <= WIDTH:
-        return [text]
-    if isinstance(tree, Passes):
-        return _pretty_passes(tree, indent)
-    if not isinstance(tree, New) or not (tree.arguments or tree.keywords):
-        return [text]
-    lines = [f"{tree.function}("]
-    for name, item in [*(("", a) for a in tree.arguments), *tree.keywords]:
-        first, *rest = pretty(item, indent + 4)
-        whole = "\n".join([first, *rest])
-        lines += (" " * (indent + 4) + (keyword(name, whole) if name else whole) + ",").split("\n")
-    return [*lines, " " * indent + ")"]
-
-
-def _pretty_passes(passes: Passes, indent: int) -> list[str]:
-    """Return the modules of a repeat: each distinct one once, and which pass has which."""
-    texts = [item.text() for item in passes.items]
-    kinds = dict(zip(texts, passes.items, strict=True))
-    inner, outer = " " * (indent + 8), " " * (indent + 4)
-    alone = len(kinds) == len(texts)
-    rows = []
-    for item in kinds.values():
-        first, *rest = pretty(item, indent + 8)
-        rows += [inner + ("" if alone else "lambda: ") + first, *rest]
-        rows[-1] += ","
-    if len(kinds) == 1:
-        return [
-            "nn.ModuleList(",
-            *(row.replace("lambda: ", "", 1).removesuffix(",") for row in rows),
-            f"{outer}for _ in range({len(texts)})",
-            " " * indent + ")",
-        ]
-    if alone:
-        return ["nn.ModuleList(", f"{outer}[", *rows, f"{outer}]", " " * indent + ")"]
-    order = list(kinds)
-    table = pattern([str(order.index(text)) for text in texts])
-    return ["nn.ModuleList(", f"{outer}(", *rows, f"{outer})[kind]()", f"{outer}for kind in {table}", " " * indent + ")"]
 
 
 def _length(size: Dim, given: Mapping[str, TensorType], names: Mapping[str, str]) -> str:

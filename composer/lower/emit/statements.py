@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 from composer.diagnostics import Span
 from composer.lower.emit.identifiers import STREAM, safe
+from composer.lower.passes.node_queries import Key
 
 UNLESS_WRITING = "if self.cache is None:  # not while a text is being written"
 
-Key: TypeAlias = tuple[str, int, int | None]
-"""A value: its node or input, which of its outputs, and the pass for a repeat; an input has output 0."""
 Naming: TypeAlias = Callable[[Key], str]
 """Tells how a value is called in the text."""
 LOSSES: Key = ("", 0, None)

@@ -15,7 +15,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgra
 from composer.language.expressions.ast import RefPath
 from composer.lower.passes.fixed_nodes import Fixed, Reach, reach
 from composer.lower.passes.flatten import flatten
-from composer.lower.passes.hoist import Hoisted, Hoisting
+from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
 from composer.lower.passes.shared_weights import modules_of
 
 
@@ -44,8 +44,8 @@ class CachedNode:
 class CacheLayout:
     """What a model remembers while it writes a text."""
 
-    keepers: tuple[CachedNode, ...]
-    """All that a session must give a cache to."""
+    nodes: tuple[CachedNode, ...]
+    """Everything that a session gives a cache."""
     fixed: tuple[Fixed, ...]
     """What it computes once."""
 
@@ -55,7 +55,7 @@ def writes_along(typed: TypedProgram) -> Dim | None:
     return growing(typed.program.recipe.task, typed.inputs)
 
 
-def memory(typed: TypedProgram) -> CacheLayout | None:
+def cache_layout(typed: TypedProgram) -> CacheLayout | None:
     """Return what there is to remember; None for a model that writes nothing."""
     axis = writes_along(typed)
     if axis is None:
@@ -66,10 +66,10 @@ def memory(typed: TypedProgram) -> CacheLayout | None:
     whole = (
         [CachedNode("", (), {})] if typed.program.losses else []
     )  # a model that knows that a session is open computes no losses
-    return CacheLayout((*whole, *_Keepers(hoisting, axis, far).graph(typed.root, hoisting.root(), "")), far.fixed)
+    return CacheLayout((*whole, *_CachedNodes(hoisting, axis, far).graph(typed.root, hoisting.root(), "")), far.fixed)
 
 
-class _Keepers:
+class _CachedNodes:
     def __init__(self, hoisting: Hoisting, axis: Dim, far: Reach) -> None:
         self.hoisting, self.axis, self.far = hoisting, axis, far
 
@@ -90,10 +90,10 @@ class _Keepers:
                     yield from self.graph(node.graph, hoisted.inner[node.name], below)
                 case TypedRepeat():
                     modules = modules_of(node)
-                    for index, inner in enumerate(node.passes):
+                    for index, (name, inner) in enumerate(zip(pass_names(node), node.passes, strict=True)):
                         if modules.index(modules[index]) == index:
                             place = below.removesuffix(node.name) + modules[index]
-                            yield from self.graph(inner, hoisted.inner[f"{node.name}[{index}]"], place)
+                            yield from self.graph(inner, hoisted.inner[name], place)
                 case TypedBlock():
                     yield from self.block(node, below)
                 case _:

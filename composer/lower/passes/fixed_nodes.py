@@ -10,9 +10,8 @@ from composer.graph.dims import Dim, names
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, is_renewal
 from composer.graph.types import TensorType, Type
-from composer.lower.emit.statements import Key
 from composer.lower.passes.flatten import flatten
-from composer.lower.passes.node_queries import key_of, optional_output
+from composer.lower.passes.node_queries import Key, key_of, optional_output
 from composer.lower.passes.shared_weights import passes_of
 
 

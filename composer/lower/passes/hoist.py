@@ -13,6 +13,7 @@ from blocks.masks.plans import Plan, plan
 from blocks.positions.counted import Counted
 from composer.graph.dims import Dim, Symbolic, names
 from composer.graph.ir import Ref, Wire
+from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
 from composer.graph.types import TensorType
 from composer.lower.passes.node_queries import takes
@@ -57,9 +58,14 @@ class Hoisted:
     local: dict[str, Need] = field(default_factory=dict)
     """Values that it prepares itself; the sources are references in this graph."""
     arguments: dict[str, dict[str, Ref]] = field(default_factory=dict)
-    """For each node, the extra arguments; for a repeat, under `name[pass]`."""
+    """For each node, and each pass by its name of `pass_names`, the arguments beside its wires."""
     inner: dict[str, Hoisted] = field(default_factory=dict)
-    """For each group, and each pass as `name[pass]`, what is added inside."""
+    """For each group, scan and pass, what is added inside."""
+
+
+def pass_names(repeat: TypedRepeat) -> list[str]:
+    """Return the name of each pass in `Hoisted`: `layers[0]`, `layers[1]` …"""
+    return [f"{repeat.name}[{index}]" for index in range(len(repeat.passes))]
 
 
 class Hoisting:
@@ -108,10 +114,10 @@ class _Place:
             case TypedRepeat():
                 wires = [{wire.port: wire.refs for wire in one.wires} for one in node.node.passes]
                 own = frozenset(port for one in wires for port, refs in one.items() if any(ref.node == node.name for ref in refs))
-                for index, (one, graph) in enumerate(zip(node.node.passes, node.passes, strict=True)):
+                for name, one, graph in zip(pass_names(node), node.node.passes, node.passes, strict=True):
                     inner = self.run.graph(graph, own)
-                    self.hoisted.inner[f"{node.name}[{index}]"] = inner
-                    self.hoisted.arguments[f"{node.name}[{index}]"] = self._given(inner, one.wires)
+                    self.hoisted.inner[name] = inner
+                    self.hoisted.arguments[name] = self._given(inner, one.wires)
             case _:
                 assert_never(node)
 
@@ -236,6 +242,4 @@ def _outside(source: HoistedSource, wires: Mapping[str, tuple[Ref, ...]]) -> Hoi
 
 
 def _plain(sizes: Mapping[str, Any], expression: str) -> Any:
-    from composer.graph.type_patterns import declared, size
-
     return size(declared(expression), sizes)

@@ -1,17 +1,19 @@
-"""Small questions about typed nodes that lowering asks."""
+"""Values of a typed graph, and what lowering asks about single nodes."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from functools import cache
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from blocks.core import Part, Tensor, ports
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
-from composer.lower.emit.statements import Key
+
+Key: TypeAlias = tuple[str, int, int | None]
+"""A value of a graph: its node or input, which of its outputs, and the pass of a repeat; an input has output 0."""
 
 
 def key_of(graph: TypedGraph, ref: Ref) -> Key:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from composer.graph.ir import Ref
 from composer.graph.typed import TypedRepeat
 from composer.lower.emit.constructor_trees import pattern
-from composer.lower.emit.identifiers import attribute, parameter_names, safe
-from composer.lower.emit.statements import Key, LoopStatement, Naming, Statement
-from composer.lower.passes.node_queries import key_of
+from composer.lower.emit.identifiers import attribute, safe
+from composer.lower.emit.scope import Scope, Signature
+from composer.lower.emit.skeletons import Instance
+from composer.lower.emit.statements import LoopStatement, Naming, Statement
+from composer.lower.passes.node_queries import Key, key_of
 from composer.lower.passes.shared_weights import modules_of
-
-if TYPE_CHECKING:
-    from composer.lower.emit.forward import Forward
-    from composer.lower.passes.skeletons import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +57,20 @@ LoopInput: TypeAlias = SameValue | Varying | Carried | Previous | Earlier
 
 
 def loop(
-    forward: Forward, repeat: TypedRepeat, inners: Sequence[Instance], given: Sequence[Mapping[str, Sequence[Ref]]]
+    scope: Scope, repeat: TypedRepeat, inners: Sequence[Instance], given: Sequence[Mapping[str, Sequence[Ref]]]
 ) -> Statement | None:
     """Return all passes as one statement; None where they differ in more than a loop can say."""
     outputs = [[name for name, _ in inner.graph.graph.outputs] for inner in inners]
-    signatures = [forward.classes.inputs(forward.classes.by_key[inner.key]) for inner in inners]
+    signatures = [scope.signature_of(inner) for inner in inners]
     if len(inners) < 2 or any(one != outputs[0] for one in outputs) or any(one != signatures[0] for one in signatures):
         return None
     lists = [{item.name for item in inner.graph.graph.inputs if item.many} for inner in inners]
     if any(one != lists[0] for one in lists):
         return None
-    always, sometimes = signatures[0]
     flows: dict[str, LoopInput] = {}
-    for name in (*always, *sometimes):
+    for name in signatures[0].parameters:
         refs = [one.get(name, ()) for one in given]
-        own = [[key_of(forward.graph, ref) for ref in one if ref.node == repeat.name] for one in refs]
+        own = [[key_of(scope.graph, ref) for ref in one if ref.node == repeat.name] for one in refs]
         found = _earlier(refs, own) if name in lists[0] else _flow(refs, own)
         if found is None:
             return None
@@ -81,7 +78,7 @@ def loop(
     carried = [flow.output for flow in flows.values() if isinstance(flow, Carried)]
     if len(set(carried)) != len(carried):
         return None
-    return _Passes(forward, repeat, flows, always, outputs[0]).statement(given[0])
+    return _Passes(scope, repeat, flows, signatures[0], outputs[0]).statement(given[0])
 
 
 def _earlier(refs: Sequence[Sequence[Ref]], own: Sequence[Sequence[Key]]) -> Earlier | None:
@@ -109,20 +106,19 @@ class _Passes:
     """The texts of one loop, given values' names."""
 
     def __init__(
-        self, forward: Forward, repeat: TypedRepeat, flows: Mapping[str, LoopInput], always: Sequence[str], outputs: Sequence[str]
+        self, scope: Scope, repeat: TypedRepeat, flows: Mapping[str, LoopInput], signature: Signature, outputs: Sequence[str]
     ) -> None:
-        self.forward, self.repeat, self.flows, self.always, self.outputs = forward, repeat, flows, always, outputs
+        self.scope, self.repeat, self.flows, self.signature, self.outputs = scope, repeat, flows, signature, outputs
         self.count, self.last = len(repeat.passes), repeat.name.rpartition(".")[2]
-        taken = forward.names.values()
+        taken = scope.names.values()
         varying = [name for name, flow in flows.items() if isinstance(flow, Varying)]
         self.each = {name: safe(f"each_{name}", taken) for name in varying}
         self.rows_of = {name: safe(f"{name}s", taken) for name in varying}
-        self.words = parameter_names(list(flows))
         self.modules = modules_of(repeat)
         self.alone = attribute(repeat.name) if len({*self.modules}) == 1 else ""
         """The module of all passes, where there is one."""
         self.carried = {name: flow.output for name, flow in flows.items() if isinstance(flow, Carried)}
-        self.needed = {key for key in forward.read if key[0] == repeat.name}
+        self.needed = {key for key in scope.read if key[0] == repeat.name}
         kept = {flow.output for flow in flows.values() if isinstance(flow, Previous | Earlier)}
         kept |= {key[1] for key in self.needed if key[2] != self.count - 1 or key[1] not in self.carried.values()}
         suffixes = {output: re.sub(r"\W", "_", outputs[output]) or "passes" for output in sorted(kept)}
@@ -131,7 +127,7 @@ class _Passes:
 
     def statement(self, first: Mapping[str, Sequence[Ref]]) -> Statement:
         """Return the loop, of which the first pass is given these values."""
-        key = self.forward.key
+        key = self.scope.key
         uses = [key(ref) for name in self.carried for ref in first[name]]
         uses += [key(ref) for flow in self.flows.values() if isinstance(flow, SameValue) for ref in flow.refs]
         uses += [key(ref) for flow in self.flows.values() if isinstance(flow, Varying) for ref in flow.refs if ref is not None]
@@ -153,7 +149,7 @@ class _Passes:
     def rows(self, name: Naming) -> list[tuple[str, str]]:
         """Return what differs from pass to pass, under a name each."""
         return [
-            (self.rows_of[key], pattern(["None" if ref is None else name(self.forward.key(ref)) for ref in flow.refs]))
+            (self.rows_of[key], pattern(["None" if ref is None else name(self.scope.key(ref)) for ref in flow.refs]))
             for key, flow in self.flows.items()
             if isinstance(flow, Varying)
         ]
@@ -186,6 +182,6 @@ class _Passes:
                     kept = self.lists[output]
                     text = f"{kept}[-1] if {kept} else None"
                 case SameValue(refs=refs):
-                    text = name(self.forward.key(refs[0])) if refs else "None"
-            texts.append(text if key in self.always else f"{self.words[key]}={text}")
+                    text = name(self.scope.key(refs[0])) if refs else "None"
+            texts.append(text if key in self.signature.required else f"{self.signature.parameters[key]}={text}")
         return f"{self.alone or module}({', '.join(texts)})"

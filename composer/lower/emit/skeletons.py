@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from composer.diagnostics import Span
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Wire
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan, is_renewal
@@ -14,11 +13,10 @@ from composer.language.recipe.defined_block import is_defined
 from composer.lower.emit.block_source import Pasted
 from composer.lower.emit.constructor_trees import Literal, Nested, New, Passes, Tree, resolve, unify
 from composer.lower.emit.constructors import Constructors
-from composer.lower.emit.forward import Forward
 from composer.lower.emit.identifiers import RESERVED, camel, safe
 from composer.lower.passes.cache_layout import goes_on, writes_along
-from composer.lower.passes.hoist import Hoisted, Hoisting
-from composer.lower.passes.node_queries import inline_fields, is_optional, key_of
+from composer.lower.passes.hoist import Hoisted, Hoisting, pass_names
+from composer.lower.passes.node_queries import inline_fields, is_optional
 from composer.lower.passes.shared_weights import modules_of
 from composer.memo import Numbering
 
@@ -42,9 +40,6 @@ class Class:
     instances: list[Instance]
     template: dict[str, Tree] = field(default_factory=dict)
     holes: list[tuple[str, list[Tree]]] = field(default_factory=list)
-    lines: list[tuple[str, Span | None, str]] = field(default_factory=list)
-    used: set[str] | None = None
-    """The inputs that its forward reads; a mask's own edges stay where the mask is prepared."""
     remembers: bool = False
     """Whether it is a step of a scan that goes on from call to call."""
     wires: dict[str, dict[str, Wire]] = field(default_factory=dict)
@@ -103,8 +98,8 @@ class Classes:
                 step = self._instance(node.graph, hoisted.inner[node.name], path + camel(node.name))
                 self.by_key[step.key].remembers |= goes_on(node, writes_along(self.program))
             case TypedRepeat():
-                for index, graph in enumerate(node.passes):
-                    self._instance(graph, hoisted.inner[f"{node.name}[{index}]"], path + camel(node.name))
+                for name, graph in zip(pass_names(node), node.passes, strict=True):
+                    self._instance(graph, hoisted.inner[name], path + camel(node.name))
             case TypedBlock():
                 self._in_slots(node, path + camel(node.name))
             case _:
@@ -163,11 +158,7 @@ class Classes:
 
     def _extra(self, node: TypedNode, hoisted: Hoisted) -> Any:
         if isinstance(node, TypedRepeat):
-            return (
-                tuple(tuple(hoisted.arguments[f"{node.name}[{i}]"].items()) for i in range(len(node.passes)))
-                if not node.node.dropped
-                else ()
-            )
+            return () if node.node.dropped else tuple(tuple(hoisted.arguments[name].items()) for name in pass_names(node))
         return tuple(hoisted.arguments.get(node.name, {}).items())
 
     def _kind(self, node: TypedNode, hoisted: Hoisted) -> Any:
@@ -186,7 +177,8 @@ class Classes:
                 ways = (tuple(node.steps.items()), tuple(node.carried.items()), tuple(node.widened.items()), node.place)
                 return ("scan", self.instances[node.graph, hoisted.inner[node.name]].key, ways)
             case TypedRepeat():
-                keys = [self.instances[g, hoisted.inner[f"{node.name}[{i}]"]].key for i, g in enumerate(node.passes)]
+                inner = zip(pass_names(node), node.passes, strict=True)
+                keys = [self.instances[graph, hoisted.inner[name]].key for name, graph in inner]
                 return ("repeat", tuple(keys), node.node.share is not None and modules_of(node))
             case _:
                 assert_never(node)
@@ -213,8 +205,8 @@ class Classes:
             case TypedGroup() | TypedScan():
                 instance.attributes[node.name] = self._nested(node.graph, instance.hoisted.inner[node.name])
             case TypedRepeat():
-                inner = instance.hoisted.inner
-                items = tuple(self._nested(g, inner[f"{node.name}[{i}]"]) for i, g in enumerate(node.passes))
+                inner = zip(pass_names(node), node.passes, strict=True)
+                items = tuple(self._nested(graph, instance.hoisted.inner[name]) for name, graph in inner)
                 if node.node.share is None:
                     instance.attributes[node.name] = Passes(items)
                 else:
@@ -244,24 +236,6 @@ class Classes:
         for position, instance in enumerate(written.instances):
             keywords = tuple((name, values[position]) for name, values in written.holes)
             self._resolved[instance] = New(written.name, (), keywords)
-
-    # -- forward
-
-    def inputs(self, written: Class) -> tuple[list[str], list[str]]:
-        """Return the names that a graph is given always, and those that only some instances are given."""
-        if written.used is None:
-            body = Forward(self, written, written.instances[0], {}).all()
-            graph = written.instances[0].graph
-            written.used = {key[0] for statement in body for key in statement.uses} | {
-                key_of(graph, ref)[0] for _, ref in graph.graph.outputs
-            }
-        lists = [
-            [name for name in (*(item.name for item in i.graph.graph.inputs), *i.hoisted.inputs) if name in written.used]
-            for i in written.instances
-        ]
-        everywhere = [name for name in lists[0] if all(name in names for names in lists)]
-        some = [name for name in dict.fromkeys(name for names in lists for name in names) if name not in everywhere]
-        return everywhere, some
 
 
 def _name(group: TypedGroup, path: str, name: str = "") -> str:
