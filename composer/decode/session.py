@@ -196,7 +196,7 @@ class Session:
             if holder.__dict__.get("cache") is not None:
                 self._close()
                 raise DecodeError("this model already has an open session")
-            holder.__dict__["cache"] = cache = Cache(node.names, self.initial_length)
+            holder.__dict__["cache"] = cache = Cache(node.slots, self.initial_length)
             self._caches.append(cache)
             self._holders.append(holder)
         self._begin = self.model.register_forward_pre_hook(self._new_call, with_kwargs=True)

@@ -1,4 +1,4 @@
-"""Typed graph to a plain torch module, by way of Python source that reads like a person's."""
+"""Typed graph to Python source that reads as if a person had written it, and source to a plain torch module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Model", "Module", "compile", "lower"]
 
 
 def __getattr__(name: str) -> object:
-    """Loads torch only when something here is used."""
+    """Load torch only when something here is used."""
     if name not in _HOME:
         raise AttributeError(name)
     from importlib import import_module

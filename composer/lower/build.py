@@ -1,4 +1,4 @@
-"""Source to a module: executed, built without memory, counted, then filled."""
+"""Source to a module: executed, built on the meta device, counted, given memory, and filled with initial values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from composer.cost.budget import budget
 from composer.diagnostics import RecipeError
 from composer.graph.parameters import parameters
 from composer.lower.emit.module_source import lower
@@ -49,15 +50,13 @@ def compile(
 
 
 def on_meta(recipe: R, *, allow_large: bool = False) -> Model[R]:
-    """Return the module on the meta device: every shape, no memory."""
-    from composer.cost.budget import budget
-
+    """Return the module on the meta device, which has every shape and takes no memory."""
     typed = recipe.program
     refused = [diagnostic for diagnostic in budget(typed, allow_large=allow_large) if diagnostic.severity == "error"]
     if refused:
         raise RecipeError(refused)
     module = lower(typed)
-    namespace, filename = run(module)
+    namespace, filename = execute(module)
     kind: Any = type(module.name, (Model, namespace[module.name]), {"__module__": namespace["__name__"]})
     with torch.device("meta"):
         model: Model[R] = kind()
@@ -70,9 +69,9 @@ def on_meta(recipe: R, *, allow_large: bool = False) -> Model[R]:
     return model
 
 
-def run(module: Module) -> tuple[dict[str, Any], str]:
-    """Execute the source. Tracebacks and debuggers find its lines, and equal sources are one module in `sys.modules`, where
-    `torch.compile` looks up the globals of what it traces.
+def execute(module: Module) -> tuple[dict[str, Any], str]:
+    """Execute the source; return its namespace and the file that tracebacks name. Tracebacks and debuggers find its lines, and
+    equal sources are one module in `sys.modules`, where `torch.compile` looks up the globals of what it traces.
     """
     digest = hashlib.sha256(module.text.encode()).hexdigest()[:12]
     name, filename = f"composer.generated.{module.name}_{digest}", f"<{module.name} {digest}>"

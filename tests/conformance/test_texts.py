@@ -124,7 +124,7 @@ def test_a_session_goes_back_and_changes_rows(case: str, device: str) -> None:
 def carries(model: Model) -> bool:
     """Return whether a block has a state, which a session replaces at each call."""
     assert model.cache_layout is not None
-    kept = [kept for node in model.cache_layout.nodes for kept in node.names.values()]
+    kept = [kept for node in model.cache_layout.nodes for kept in node.slots.values()]
     return any(each.axis is None and each.batch and not each.whole for each in kept)
 
 

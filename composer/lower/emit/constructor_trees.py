@@ -1,4 +1,4 @@
-"""Constructor calls as trees: what all instances of a class share is written into it, what differs is an argument."""
+"""Constructor calls as trees: anti-unified, where instances of a class differ, and laid out as source."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class New:
 
 
 def keyword(name: str, text: str) -> str:
-    """Return an argument by its name, which may be a word of Python's own."""
+    """Return a keyword argument, whose name may be a keyword of Python."""
     return f"**{{{name!r}: {text}}}" if iskeyword(name) else f"{name}={text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """The modules of a repeat."""
+    """The modules of a repeat, one for each pass."""
 
     items: tuple[Tree, ...]
 
@@ -58,17 +58,17 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """An instance of a composite class that is not written yet."""
+    """The constructor call of a graph whose class is not complete yet."""
 
     instance: object
 
     def text(self) -> str:
-        raise AssertionError("a nested class is written before the one that holds it")
+        raise AssertionError("a nested class is complete before the one that holds it is written")
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """An argument of the constructor around it."""
+    """A parameter of the constructor around it, read in its body."""
 
     name: str
 
@@ -80,7 +80,7 @@ Tree: TypeAlias = Literal | New | Passes | Nested | Hole
 
 
 def literal(value: Any) -> str:
-    """Return a plain value as Python source; nothing else ever reaches the source of a model.
+    """Return a plain value as Python source; no other value gets into the source of a model.
 
     Raises:
         TypeError: for a value that is not plain.
@@ -101,7 +101,7 @@ def literal(value: Any) -> str:
 
 
 def pattern(items: Sequence[str]) -> str:
-    """Return a tuple of names, with the shortest period written once: `((a,) * 5 + (b,)) * 4`."""
+    """Return a tuple of expressions, with the shortest period written once: `((a,) * 5 + (b,)) * 4`."""
     count = len(items)
     for period in range(1, count // 2 + 1):
         if all(items[i] == items[i % period] for i in range(count)):
@@ -122,7 +122,7 @@ def _runs(items: Sequence[str]) -> str:
 
 
 def unify(trees: Sequence[Tree], path: str, fresh: Callable[[str], str], holes: list[tuple[str, list[Tree]]]) -> Tree:
-    """Return one tree for all: where they differ stands a hole, whose value in each is added to `holes`."""
+    """Return one tree for all, with holes where they differ; the values of a hole in each of the trees are added to `holes`."""
     first = trees[0]
     if all(tree == first for tree in trees):
         return first
@@ -152,7 +152,7 @@ def _shape(tree: Tree) -> Any:
 
 
 def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
-    """Return the tree without keywords that only say what the class says."""
+    """Return the tree without keywords that repeat a default of the class."""
     match tree:
         case New():
             known = defaults.get(tree.function, {})
@@ -165,7 +165,7 @@ def trim(tree: Tree, defaults: Mapping[str, Mapping[str, Any]]) -> Tree:
 
 
 def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
-    """Return the tree with every nested class replaced by its constructor call."""
+    """Return the tree with every `Nested` replaced by its constructor call."""
     match tree:
         case Nested(instance=instance):
             return nested[instance]
@@ -182,7 +182,7 @@ def resolve(tree: Tree, nested: Mapping[object, Tree]) -> Tree:
 
 
 def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return constructor calls with those of one block of graphs, `attn.norm` and `attn.body`, in one module that holds them."""
+    """Return constructor calls with those of an inlined block, `attn.norm` and `attn.body`, inside of one `Module`."""
     nested: dict[str, Tree | dict[str, Tree]] = {}
     for path, tree in modules.items():
         name, _, rest = path.partition(".")
@@ -199,7 +199,7 @@ def together(modules: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def pretty(tree: Tree, indent: int) -> list[str]:
-    """Return a constructor call, on one line where it fits, else an argument a line."""
+    """Return the lines of a constructor call: one where it fits, else one for each argument."""
     text = tree.text()
     if len(text) + indent <= WIDTH:
         return [text]
@@ -216,7 +216,7 @@ def pretty(tree: Tree, indent: int) -> list[str]:
 
 
 def _pretty_passes(passes: Passes, indent: int) -> list[str]:
-    """Return the modules of a repeat: each distinct one once, and which pass has which."""
+    """Return the lines of the modules of a repeat: each distinct call once, and which pass has which."""
     texts = [item.text() for item in passes.items]
     kinds = dict(zip(texts, passes.items, strict=True))
     inner, outer = " " * (indent + 8), " " * (indent + 4)

@@ -12,7 +12,7 @@ from composer.lower.emit.calls import call
 from composer.lower.emit.identifiers import attribute
 from composer.lower.emit.loops import loop
 from composer.lower.emit.scan_loops import scan
-from composer.lower.emit.scope import Argument, Scope, Signature
+from composer.lower.emit.scope import Argument, ForwardScope, Signature
 from composer.lower.emit.skeletons import Class, Classes
 from composer.lower.emit.statements import Naming, Statement
 from composer.lower.passes.hoist import pass_names
@@ -23,25 +23,25 @@ from composer.lower.passes.shared_weights import modules_of
 def signatures(classes: Classes, inner_first: Iterable[Class]) -> dict[Class, Signature]:
     """Return what the forward of each class takes, given classes after those that they call."""
     found: dict[Class, Signature] = {}
-    for written in inner_first:
-        found[written] = _signature(Scope(classes, written, found, {}))
+    for class_ in inner_first:
+        found[class_] = _signature(ForwardScope(classes, class_, found, {}))
     return found
 
 
-def _signature(scope: Scope) -> Signature:
+def _signature(scope: ForwardScope) -> Signature:
     """Return the inputs that the statements use; the inputs of a mask, for one, are used where the mask is prepared."""
     used = {key[0] for statement in forward(scope) for key in statement.uses}
     used |= {key_of(scope.graph, ref)[0] for _, ref in scope.graph.graph.outputs}
     lists = [
         [name for name in (*(item.name for item in one.graph.graph.inputs), *one.hoisted.inputs) if name in used]
-        for one in scope.written.instances
+        for one in scope.class_.instances
     ]
     required = tuple(name for name in lists[0] if all(name in names for names in lists))
     anywhere = dict.fromkeys(name for names in lists for name in names)
     return Signature(required, tuple(name for name in anywhere if name not in required))
 
 
-def forward(scope: Scope) -> list[Statement]:
+def forward(scope: ForwardScope) -> list[Statement]:
     """Return the statements of all nodes in the order of the graph, each after the preparation of what is hoisted for it."""
     statements: list[Statement] = []
     prepared: set[str] = set()
@@ -53,7 +53,7 @@ def forward(scope: Scope) -> list[Statement]:
     return statements
 
 
-def _preparations(scope: Scope, refs: Iterable[Ref], reader: TypedNode, prepared: set[str]) -> Iterator[Statement]:
+def _preparations(scope: ForwardScope, refs: Iterable[Ref], reader: TypedNode, prepared: set[str]) -> Iterator[Statement]:
     """Yield the calls of `prepare` for hoisted values that are not `prepared` yet, sources first."""
     for ref in refs:
         need = scope.hoisted.local.get(ref.node)
@@ -72,7 +72,7 @@ def _preparations(scope: Scope, refs: Iterable[Ref], reader: TypedNode, prepared
         yield Statement([(ref.node, 0, None)], keys, write, reader.node.name_span, note, name=ref.node)
 
 
-def _node(scope: Scope, node: TypedNode) -> Sequence[Statement]:
+def _node(scope: ForwardScope, node: TypedNode) -> Sequence[Statement]:
     match node:
         case TypedBlock() if is_renewal(node):
             return [_renewal(scope, node)]
@@ -88,19 +88,19 @@ def _node(scope: Scope, node: TypedNode) -> Sequence[Statement]:
             assert_never(node)
 
 
-def _renewal(scope: Scope, block: TypedBlock) -> Statement:
+def _renewal(scope: ForwardScope, block: TypedBlock) -> Statement:
     key, state = scope.key(block.node.wires[0].refs[0]), block.name.removesuffix(SUFFIX)
     return Statement([], [key], lambda name: f"{attribute(state)}.renew({name(key)})", block.node.name_span, state)
 
 
-def _group(scope: Scope, group: TypedGroup) -> Statement:
+def _group(scope: ForwardScope, group: TypedGroup) -> Statement:
     given: dict[str, Sequence[Ref]] = {wire.port: wire.refs for wire in group.node.wires}
     given |= {name: (ref,) for name, ref in scope.hoisted_arguments(group.name).items()}
     arguments = scope.arguments(scope.instance_of(group.graph, group.name), given)
     return _module_call(scope, group, group.name, arguments, scope.results(group.name, group.graph))
 
 
-def _repeat(scope: Scope, repeat: TypedRepeat) -> list[Statement]:
+def _repeat(scope: ForwardScope, repeat: TypedRepeat) -> list[Statement]:
     """Return all passes as one loop, or else one by one."""
     given: list[Mapping[str, Sequence[Ref]]] = []
     inners = []
@@ -120,10 +120,10 @@ def _repeat(scope: Scope, repeat: TypedRepeat) -> list[Statement]:
 
 
 def _module_call(
-    scope: Scope, node: TypedNode, module: str, arguments: Sequence[Argument], gives: Sequence[Key | None]
+    scope: ForwardScope, node: TypedNode, module: str, arguments: Sequence[Argument], results: Sequence[Key | None]
 ) -> Statement:
     def write(name: Naming) -> str:
         return f"{attribute(module)}({', '.join(scope.text(argument, name) for argument in arguments)})"
 
     uses = [key for argument in arguments for key in argument.keys]
-    return Statement(gives, uses, write, node.node.name_span, node.name)
+    return Statement(results, uses, write, node.node.name_span, node.name)

@@ -1,4 +1,4 @@
-"""One graph while its forward is written: its values, who reads them, and what the modules inside take."""
+"""One graph while its forward is written: its values, which of them are read, and the arguments of the modules inside."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Argument:
     """Whether it is a list."""
 
 
-class Scope:
+class ForwardScope:
     """One graph, given the signatures of the classes that it calls."""
 
-    def __init__(self, classes: Classes, written: Class, signatures: Mapping[Class, Signature], names: Mapping[str, str]) -> None:
-        self.classes, self.written, self.signatures, self.names = classes, written, signatures, names
-        self.graph, self.hoisted = written.instances[0].graph, written.instances[0].hoisted
+    def __init__(self, classes: Classes, class_: Class, signatures: Mapping[Class, Signature], names: Mapping[str, str]) -> None:
+        self.classes, self.class_, self.signatures, self.names = classes, class_, signatures, names
+        self.graph, self.hoisted = class_.instances[0].graph, class_.instances[0].hoisted
         self.read = self._read()
         """Every value of this graph that something reads."""
 
@@ -53,7 +53,7 @@ class Scope:
         if self.graph is self.classes.program.root:
             read |= {(name, 0, None) for name in self.classes.program.program.losses.values()}
         for node in self.graph.nodes:
-            wires = self.written.wires[node.name].values() if isinstance(node, TypedBlock) else wires_of(node)
+            wires = self.class_.wires[node.name].values() if isinstance(node, TypedBlock) else wires_of(node)
             itself = isinstance(node, TypedRepeat)  # what a pass reads of the repeat itself is the loop's own business
             read.update(key_of(self.graph, ref) for wire in wires for ref in wire.refs if not (itself and ref.node == node.name))
         return read
@@ -85,7 +85,7 @@ class Scope:
 
     def signature_of(self, inner: Instance) -> Signature:
         """Return the signature of a module inside."""
-        return self.signatures[self.classes.by_key[inner.key]]
+        return self.signatures[inner.class_]
 
     def arguments(self, inner: Instance, given: Mapping[str, Sequence[Ref]]) -> list[Argument]:
         """Return the arguments for a module inside; those that only some instances need are keyword arguments."""

@@ -1,1 +1,1 @@
-"""Typed graph to typed graph, and what is found out about it before source is written."""
+"""Analyses and a rewriting of the typed graph, before source is written; they know nothing of the source."""
