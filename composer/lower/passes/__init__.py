@@ -1,1 +1,1 @@
-"""Analyses and a rewriting of the typed graph, before source is written; they know nothing of the source."""
+"""What is found out about the typed graph, and how it is flattened, before source is written; nothing here knows of source."""
