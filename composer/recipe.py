@@ -373,7 +373,7 @@ class Recipe:
         seed: int | None = None,
         *,
         allow_large: bool = False,
-    ) -> Model:
+    ) -> Model[Recipe]:
         """Return the model as a plain torch module with initial weights.
 
         Args:

@@ -17,7 +17,7 @@ from composer.decode.session import session
 from composer.diff.render import render
 from composer.draw.build.levels import LEVELS
 from composer.graph.unparse.expanded_recipe import unparse
-from composer.lower.passes.cache_layout import memory
+from composer.lower.passes.cache_layout import cache_layout
 from composer.recipe import Recipe
 from tests.blocks.copies import FAMILIES, KINDS, NAMES, copies, plain, renamed
 from tests.conformance.declared import alone, blocks
@@ -142,7 +142,7 @@ def test_a_copy_is_what_the_block_is(name: str, own: list[type[Part]]) -> None:
     for level in LEVELS:
         assert plain(mine.draw(level).svg()) == right.draw(level).svg()
     assert ast.dump(ast.parse(plain(mine.export()))) == ast.dump(ast.parse(right.export()))  # lines break elsewhere
-    assert plain(repr(memory(mine.program))) == repr(memory(right.program))
+    assert plain(repr(cache_layout(mine.program))) == repr(cache_layout(right.program))
     assert plain(unparse(mine.program)) == unparse(right.program)
 
 

@@ -32,11 +32,11 @@ KNOWS_EACH_KIND = {
     "composer/graph/unparse/expanded_recipe.py",
     "composer/lower/emit/constructors.py",
     "composer/lower/emit/forward.py",
+    "composer/lower/emit/skeletons.py",
     "composer/lower/passes/cache_layout.py",
     "composer/lower/passes/fixed_nodes.py",
     "composer/lower/passes/hoist.py",
     "composer/lower/passes/node_queries.py",
-    "composer/lower/passes/skeletons.py",
 }
 """What a new kind of node has to be told to: the types that it has, its cost, its words, and the code that it becomes."""
 INTERPRETERS = {
@@ -45,9 +45,9 @@ INTERPRETERS = {
     "composer/graph/passes/infer/infer.py",
     "composer/graph/unparse/expanded_recipe.py",
     "composer/lower/emit/constructors.py",
+    "composer/lower/emit/skeletons.py",
     "composer/lower/passes/cache_layout.py",
     "composer/lower/passes/fixed_nodes.py",
-    "composer/lower/passes/skeletons.py",
 }
 """What runs a graph with something else than tensors: values go along the wires, and each kind hands them on in its own way."""
 RECIPE = """\
