@@ -34,7 +34,7 @@ class Uses:
         part, around = what.part, site.home.holder
         if not is_node(part):
             hint = "use it in a slot of another block"
-            self.report.error("not-a-node", what.type_span, f"{part.kind} cannot be a node of a graph", hint=hint)
+            self.report.error("not-a-node", site.home, what.type_span, f"{part.kind} cannot be a node of a graph", hint=hint)
             raise StopExpansion
         node = self.expansion.new(site, what.span)
         node.part = part
@@ -42,7 +42,7 @@ class Uses:
         if part.position_inputs and site.home.shut:
             message = f"{part.kind} needs positions, which a block in this slot is not passed"
             hint = "move it to a node of its own, before or after this block"
-            self.report.error("slot-form", what.type_span, message, hint=hint)
+            self.report.error("slot-form", site.home, what.type_span, message, hint=hint)
             raise StopExpansion
         if is_defined(part):
             node.broken = node.broken or any(entry.value is None for entry in what.fields)
@@ -65,7 +65,7 @@ class Uses:
                 continue  # of a node, the only one: what a state becomes
             found = None
             if value is not None:
-                found = self.report.attempt(partial(self.fields.field, value, known[name], what.part, scope, node))
+                found = self.report.attempt(node.home, partial(self.fields.field, value, known[name], what.part, scope, node))
             if found is None:
                 node.broken = True
             else:
@@ -83,7 +83,9 @@ class Uses:
         written = entry.value
         assert isinstance(written, ExpressionValue)
         if state.home.sealed:
-            self.report.error("slot-form", state.name_span, "a state cannot fill a slot", hint="move it to a node of its own")
+            self.report.error(
+                "slot-form", state.home, state.name_span, "a state cannot fill a slot", hint="move it to a node of its own"
+            )
             raise StopExpansion
         node = self.expansion.new(Site(state.name + SUFFIX, state.home, written.span, ""), state.span)
         node.part, node.read = Renewal, True

@@ -212,6 +212,11 @@ class GraphBuilder:
         return self.holder.home if self.holder else None
 
     @property
+    def depth(self) -> int:
+        """How many graphs are around it."""
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    @property
     def shut(self) -> bool:
         """Whether it, or a graph around it, is sealed."""
         return self.sealed or (self.parent is not None and self.parent.shut)

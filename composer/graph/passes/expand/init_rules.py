@@ -17,17 +17,19 @@ from composer.language.recipe.ast import ExpressionValue, InitRule
 
 Start = tuple[str, str, float, Span]
 """A pattern over names of parameters, the initializer and its number, and where that is written."""
-WANTED = {"normal": "a standard deviation", "uniform": "the bound of a uniform distribution"}
+NONNEGATIVE = {"normal": "a standard deviation", "uniform": "the bound of a uniform distribution"}
 
 
 def written_starts(rules: Iterable[InitRule], scope: Scope, values: Evaluator) -> Iterator[Start]:
     """Yield the rules of a recipe, or of a block in one, their numbers computed."""
     for rule in rules:
-        number = values.report.attempt(partial(_number, rule.value, scope, values))
+        number = values.report.attempt(scope.graph, partial(_number, rule.value, scope, values))
         if number is None:
             continue
-        if number < 0 and rule.how in WANTED:
-            values.report.error("out-of-range", rule.value.span, f"{WANTED[rule.how]} must be at least 0, not {number:g}")
+        if number < 0 and rule.how in NONNEGATIVE:
+            values.report.error(
+                "out-of-range", scope.graph, rule.value.span, f"{NONNEGATIVE[rule.how]} must be at least 0, not {number:g}"
+            )
         yield rule.pattern, rule.how, number, rule.span
 
 

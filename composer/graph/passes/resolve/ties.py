@@ -51,12 +51,12 @@ def _path(expression: RefPath, target: NodeBuilder, node: NodeBuilder, scope: Sc
         yield step.name
         if step.arguments is not None:
             if step is not first or target.passes is None:
-                values.report.error("not-a-repeat", step.span, f"`{step.name}` has no passes")
+                values.report.error("not-a-repeat", node.home, step.span, f"`{step.name}` has no passes")
                 raise StopExpansion
             passes = chosen(target, step, scope, pass_around(node.home, target), values)
             if is_range(step):
                 message = "a tie must name one node or one parameter, not a range of passes"
-                values.report.error("one-value", step.span, message)
+                values.report.error("one-value", node.home, step.span, message)
                 raise StopExpansion
             yield from passes
         elif step is first and target.passes is not None and len(expression.steps) > 1:
