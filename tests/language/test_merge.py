@@ -7,9 +7,9 @@ from composer.diagnostics import Source, full
 from composer.language.composition.merge import merge
 from composer.language.composition.override import read_override
 from composer.language.composition.overrides import with_overrides
+from composer.language.recipe.writer import YamlData, data_of, write
 from composer.language.yaml.nodes import Document, YamlMapping
 from composer.language.yaml.reader import read
-from composer.language.yaml.writer import YamlData, data_of, write
 
 BASE = """recipe: small
 params:

@@ -19,8 +19,8 @@ from composer.graph.unparse.edge_text import EdgeNames, earlier, earlier_range, 
 from composer.graph.unparse.fold_passes import Unlike, fold
 from composer.language.recipe.ast import InputDecl
 from composer.language.recipe.keys import KEYS, LANGUAGE, KeyPlace, KeyRow
+from composer.language.recipe.writer import Remark, YamlData, write
 from composer.language.yaml.nodes import YamlScalar
-from composer.language.yaml.writer import Remark, YamlData, write
 from composer.memo import Memo
 
 INPUT = "input"

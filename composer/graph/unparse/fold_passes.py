@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from composer.language.expressions.functions import FUNCTIONS
-from composer.language.yaml.writer import Remark, YamlData, YamlValue
+from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
 MISSING = ""
 """Where a pass has nothing under a key that others have; no text of a recipe is empty."""

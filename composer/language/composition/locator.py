@@ -13,6 +13,7 @@ from composer.language.expressions.ast import Number, RefPath
 from composer.language.expressions.parser import ExpressionError, parse_expression
 from composer.language.recipe.definitions import with_definitions
 from composer.language.recipe.keys import KEYS, keys_of, kind_of_node
+from composer.language.recipe.losses import UNTYPED
 from composer.language.unknown_names import unknown
 from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
@@ -119,7 +120,7 @@ class Locator:
         self._must_know(name, losses, "loss", "unknown-path")
         yield name
         loss = mapping(losses.get(name.text))
-        kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar("scalar", loss.span)),)
+        kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar(UNTYPED.kind, loss.span)),)
         yield from self._in_node(more, YamlMapping((*kind, *loss), loss.span), None)
 
     def _in_graph(self, rest: list[YamlScalar], graph: YamlNode | None) -> Iterator[YamlScalar]:

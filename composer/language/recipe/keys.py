@@ -68,6 +68,8 @@ class KeyRow:
     parser: str
     """The function that reads it, by its path inside the package."""
     writer: KeyWriter
+    multiline: bool = False
+    """Whether a mapping that has it is never written on one line."""
     required: bool = False
     """Whether it must be there; a recipe over another one, and a file of blocks, need less."""
     whole_model: bool = False
@@ -104,8 +106,9 @@ TABLE: tuple[KeyRow, ...] = (
         mapping(either(STRING, ref("input"))), f"{_DECLARED}.inputs", "computed", required=True),
     KeyRow("inputs", ("block",), "its ports, each with its type", "inputs", mapping(either(STRING, ref("input"))),
         f"{_DECLARED}.ports", "resolved"),
-    KeyRow("graph", _RECIPE, "the nodes, by name", "graph", OBJECT, f"{_GRAPHS}.body", "computed", required=True),
-    KeyRow("graph", ("block",), "the nodes, by name", "graph", ref("open_graph"), f"{_GRAPHS}.body", "resolved", required=True),
+    KeyRow("graph", _RECIPE, "the nodes, by name", "graph", OBJECT, f"{_GRAPHS}.body", "computed", multiline=True, required=True),
+    KeyRow("graph", ("block",), "the nodes, by name", "graph", ref("open_graph"), f"{_GRAPHS}.body", "resolved",
+        multiline=True, required=True),
     KeyRow("outputs", _DEFINED, "name → reference; by default, the last node under its own name", "value", mapping(STRING),
         f"{_OPTIONS}.outputs", "computed"),
     KeyRow("positions", _RECIPE, "axis → an int node with its positions, if they do not count from 0", "value",
@@ -134,16 +137,17 @@ TABLE: tuple[KeyRow, ...] = (
     # nodes
     KeyRow("type", ("node",), "the block", "value", STRING, f"{_GRAPHS}.use", "computed", required=True),
     KeyRow("repeat", ("repeat",), "how many times the graph is passed through", "value", EXPRESSION, f"{_GRAPHS}.content",
-        "computed", required=True),
+        "computed", multiline=True, required=True),
     KeyRow("as", ("repeat",), "the name of the index, `layer` unless written", "value", STRING, f"{_GRAPHS}.content", "resolved"),
     KeyRow("each", ("repeat",), "values that change from pass to pass", "value", OBJECT, f"{_GRAPHS}.content", "computed"),
     KeyRow("share", ("repeat",), "whether all passes have one set of weights", "value", EXPRESSION, f"{_GRAPHS}.content",
         "computed"),
     KeyRow("scan", ("scan",), "the axis along which it goes, step by step", "value", TEXT, f"{_GRAPHS}.content", "computed",
-        required=True),
+        multiline=True, required=True),
     KeyRow("in", _NODE, "what flows in: one reference for the first port, a list, or a mapping from port to reference", "edges",
         EDGES, f"{_OPTIONS}.node_options", "computed"),
-    KeyRow("graph", _REGION, "the nodes inside, by name", "graph", ref("graph"), f"{_GRAPHS}.body", "computed", required=True),
+    KeyRow("graph", _REGION, "the nodes inside, by name", "graph", ref("graph"), f"{_GRAPHS}.body", "computed",
+        multiline=True, required=True),
     KeyRow("outputs", _REGION, "what it returns; without it, its last node", "value", OBJECT, f"{_OPTIONS}.outputs", "computed"),
     KeyRow("when", _NODE, "the node is there only where this holds", "value", EXPRESSION, f"{_OPTIONS}.node_options", "computed"),
     KeyRow("tie", _NODE, "another node whose parameters these are, or own names, each with another parameter", "value",
@@ -158,7 +162,7 @@ TABLE: tuple[KeyRow, ...] = (
     KeyRow("config", ("checkpoint",), "what each key of the published `config.json` means", "value", ref("config"), _CONFIG,
         "resolved"),
     KeyRow("rules", ("checkpoint",), "our names, each with the published one", "value", mapping(either(STRING, ref("rule"))),
-        _RULES, "computed", required=True),
+        _RULES, "computed", multiline=True, required=True),
     KeyRow("legacy_names", ("checkpoint",), "the last words of names as older files have them, each with that of newer ones",
         "value", mapping(STRING), _RULES, "computed"),
     KeyRow("ignore", ("checkpoint",), "published tensors that say nothing", "value", STRINGS, _RULES, "computed"),
@@ -199,6 +203,8 @@ KEYS: Mapping[KeyPlace, dict[str, KeyRow]] = {
     place: {key.name: key for key in TABLE if place in key.places} for place in get_args(KeyPlace)
 }
 """The keys of each place, in the order in which they are written."""
+MULTILINE = frozenset(key.name for key in TABLE if key.multiline)
+"""Keys whose mapping is never written on one line."""
 NodeKind: TypeAlias = Literal["repeat", "scan", "node", "group"]
 NODE_KINDS: Mapping[str, NodeKind] = {"repeat": "repeat", "scan": "scan", "type": "node", "graph": "group"}
 """The key that makes a node one of a kind; of several the first decides."""
