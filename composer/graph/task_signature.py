@@ -34,7 +34,7 @@ def purpose_mistakes(root: TypedGraph, task: str, span: Span) -> Iterator[Diagno
             yield Diagnostic("task", f"{task} needs an input `{name}` of type {_filled(text, known)}", span)
             return
     if len(root.inputs) < wanted.streams:
-        yield Diagnostic("task", f"{task} needs {wanted.streams} inputs, and there is one", span)
+        yield Diagnostic("task", f"{task} needs {wanted.streams} inputs, but there is one", span)
         return
     axis = growing(task, root.inputs)
     for name in wanted.inputs:

@@ -206,15 +206,15 @@ class Locator:
         flag = word and value.text in ("true", "false")
         number = isinstance(expression, Number)
         if kind in ("int", "float") and word:
-            raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, and {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-number", f"{name.text} is a number, but {value.text} is not", value.span))
         if kind == "bool" and ((word and not flag) or number):
             raise OverrideError(
                 Diagnostic(
-                    "not-a-boolean", f"{name.text} is a boolean, and {value.text} is not", value.span, hint="true or false"
+                    "not-a-boolean", f"{name.text} is a boolean, but {value.text} is not", value.span, hint="true or false"
                 )
             )
         if kind == "str" and (number or flag):
-            raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, and {value.text} is not", value.span))
+            raise OverrideError(Diagnostic("not-a-string", f"{name.text} is a string, but {value.text} is not", value.span))
 
 
 def _calls(path: RefPath) -> bool:

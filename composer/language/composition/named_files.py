@@ -162,9 +162,8 @@ def _cut_circles(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlS
 
 def _circle(back: NamedRecipe, onward: NamedRecipe, first: NamedRecipe | None) -> Diagnostic:
     """Return the diagnostic of a name that leads back to a recipe, which leads on to it."""
-    participle = "extended" if back.verb == "extend" else "used"
-    labels = (Label(first.value.span, f"{'extended' if first.verb == 'extend' else 'used'} here first"),) if first else ()
-    message = f"{back.value.text} is {participle} by what it {onward.verb}s itself"
+    labels = (Label(first.value.span, f"first {'extended' if first.verb == 'extend' else 'used'} here"),) if first else ()
+    message = f"{back.value.text} {onward.verb}s a file that {back.verb}s it"
     if back.verb == "extend":
         return Diagnostic("extends-cycle", message, back.value.span, labels=labels)
     return Diagnostic("uses-cycle", message, back.value.span, labels=labels)

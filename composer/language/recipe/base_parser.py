@@ -37,12 +37,12 @@ class BaseParser:
 
     def text(self, node: YamlNode | None) -> str:
         """Return the words for people, on one line."""
-        scalar = self.scalar(node, "this is text")
+        scalar = self.scalar(node, "a string is expected here")
         return " ".join(scalar.text.split()) if scalar else ""
 
     def expression(self, node: YamlNode | None, name: str = "") -> ExpressionValue | None:
         """Return an expression, which stands under the key `name`."""
-        scalar = self.scalar(node, f"`{name}` is one value" if name else "a single value is expected here")
+        scalar = self.scalar(node, f"`{name}` takes a single value" if name else "a single value is expected here")
         if scalar is None:
             return None
         try:

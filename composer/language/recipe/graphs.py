@@ -99,7 +99,8 @@ class GraphParser:
         self.reader.keys(node, keys_of("repeat"), "a repeat")
         count, graph = self.reader.expression(node.get("repeat")), node.get("graph")
         if graph is None:
-            self.reader.error("missing-key", first_key(node), "a repeat needs a graph", hint="graph: with what each pass does")
+            hint = "write `graph:` with the nodes of a pass below it"
+            self.reader.error("missing-key", first_key(node), "a repeat needs a graph", hint=hint)
         if count is None or graph is None:
             return None
         index = self.reader.scalar(node.get("as"), "the index of a repeat is one name")
@@ -125,7 +126,8 @@ class GraphParser:
         self.reader.keys(node, keys_of("scan"), "a scan")
         axis, graph = self.reader.scalar(node.get("scan"), "the axis of a scan is one name"), node.get("graph")
         if graph is None:
-            self.reader.error("missing-key", first_key(node), "a scan needs a graph", hint="graph: with what each step does")
+            hint = "write `graph:` with the nodes of a step below it"
+            self.reader.error("missing-key", first_key(node), "a scan needs a graph", hint=hint)
         if axis is None or graph is None:
             return None
         body = self.body(graph, node.entry("outputs"))
@@ -175,7 +177,7 @@ class GraphParser:
         """Return what is written for the field `name`, by its form."""
         match form:
             case String() | AxisName():
-                scalar = self.reader.scalar(node, f"`{name}` is text")
+                scalar = self.reader.scalar(node, f"`{name}` takes a string")
                 return TextValue(scalar.text, scalar.span) if scalar else None
             case ListOf():
                 if not isinstance(node, YamlList):

@@ -72,7 +72,7 @@ def _edges(reader: BaseParser, node: YamlMapping, part: type[Part]) -> dict[str,
         found[first] = YamlEntry(YamlScalar(first, given.key.span), given.value)
     for each in node:
         if each.key.text in found and each.key.text in ports(part):
-            reader.error("one-value", each.key.span, f"port {each.key.text} takes one value, and `in` gives it one already")
+            reader.error("one-value", each.key.span, f"port {each.key.text} takes one value, but `in` already gives it one")
         elif each.key.text in ports(part):
             found[each.key.text] = each
     return found

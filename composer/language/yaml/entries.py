@@ -23,7 +23,7 @@ def items(nodes: Sequence[YamlNode | None], note: Note, *, flow: bool) -> Iterat
             note(cut_value(item))
         place += taken
         if is_empty(item):
-            note(Diagnostic("empty-value", "a list item is empty", item.span, hint="write `none` where nothing is meant"))
+            note(Diagnostic("empty-value", "a list item is empty", item.span, hint="write `none` for no value"))
         elif item:
             yield item
 

@@ -82,7 +82,7 @@ class Choices:
             return self.choose(what, binding.scope, depth + 1)
         if isinstance(held, SlotValue):  # the name is a field of a block, and this is what is written for it
             self._no_block(binding.scope, what.expression.span)
-        self._no_block(scope, span, f"`{name}` holds no block", binding.span)
+        self._no_block(scope, span, f"`{name}` is not a block", binding.span)
 
     def _parsed(self, node: YamlNode, library: Library) -> NodeContent | None:
         return self.parsed.get((node, library), lambda: GraphParser(BaseParser(self.report.diagnostics), library).content(node))

@@ -193,6 +193,8 @@ class GraphBuilder:
     holder: NodeBuilder | None = None
     sealed: bool = False
     """Whether it fills the slot of a block that computes by itself, so that nothing else can be passed."""
+    depth: int = 0
+    """How many graphs are around it."""
     inputs: dict[str, GraphInput] = field(default_factory=dict)
     nodes: dict[str, NodeBuilder] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
@@ -210,11 +212,6 @@ class GraphBuilder:
     def parent(self) -> GraphBuilder | None:
         """The graph in which the holder stands."""
         return self.holder.home if self.holder else None
-
-    @property
-    def depth(self) -> int:
-        """How many graphs are around it."""
-        return 0 if self.parent is None else self.parent.depth + 1
 
     @property
     def shut(self) -> bool:

@@ -71,7 +71,7 @@ class Evaluator:
                 return RefPath((PathStep("none", None, expression.span, expression.span),), expression.span), scope
             else:
                 return expression, scope
-        self.report.error("too-deep", scope.graph, expression.span, "these names refer to themselves")
+        self.report.error("too-deep", scope.graph, expression.span, "the value of this name depends on itself")
         raise StopExpansion
 
     def plain(self, expression: Expression, scope: Scope) -> tuple[dict[str, Value], Origins]:

@@ -106,7 +106,7 @@ class Expander:
         above = "input"
         for declared in body.nodes:
             if declared.name in graph.inputs or declared.name in graph.nodes:
-                message = f"`{declared.name}` is an input of this graph already"
+                message = f"`{declared.name}` is already an input of this graph"
                 self.report.error("name-taken", graph, declared.span, message, hint="choose another name for the node")
                 continue
             inner = Scope(graph, scope.values, scope.outer, declared.name, scope.library)

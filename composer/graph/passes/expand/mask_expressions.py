@@ -120,7 +120,7 @@ class MaskReader:
                 type(held), tuple((key, Known(getattr(held, key), path.span)) for key in type(held).model_fields), path.span
             )
         self.report.error(
-            "mask-form", scope.graph, path.span, f"`{path.text}` holds no mask", labels=(Label(binding.span, "set here"),)
+            "mask-form", scope.graph, path.span, f"`{path.text}` is not a mask", labels=(Label(binding.span, "set here"),)
         )
         raise StopExpansion
 

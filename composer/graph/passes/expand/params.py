@@ -103,7 +103,7 @@ class Params:
                 "value-form",
                 scope.graph,
                 param.default.span,
-                f"`{param.name}` is one value",
+                f"`{param.name}` takes a single value",
                 hint="values that change from pass to pass belong under `each` of a repeat"
                 if isinstance(param.default, YamlList)
                 else "a block is written in the long form: {type: block, default: …}",

@@ -44,7 +44,7 @@ def demand(node: BlockNode, given: InputTypes, here: Surroundings) -> None:
             continue
         for index, one in enumerate(each_of(types)):
             if isinstance(one, TensorType) and one.optional:
-                message = f"port {port} of {node.part.kind} is required, and an optional input may be absent"
+                message = f"port {port} of {node.part.kind} is required, but an optional input may be absent"
                 hint = "wire it to a mask or an optional port, or give the input a default"
                 place = index if isinstance(types, tuple) else None
                 here.at_port(node, port, "optional-edge", message, hint, index=place)
@@ -82,7 +82,7 @@ def extents(node: GroupNode, given: InputTypes, here: Surroundings) -> dict[str,
         wanted = TypePattern(port.type.dtype, port.type.leading, port.type.axes, port.type.text)
         try:
             if type_.optional and not port.optional:
-                raise Mismatch(f"takes {port.type.text}, and an optional input may be absent")
+                raise Mismatch(f"takes {port.type.text}, but an optional input may be absent")
             match(wanted, type_, sizes, fixed)
             agree(wanted, type_, {**fixed, **sizes})
         except (Mismatch, KeyError) as wrong:

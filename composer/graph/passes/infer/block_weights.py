@@ -95,7 +95,9 @@ class WeightTyper:
         for item in shape:
             length = item if isinstance(item, int) else size(declared(item), self.sizes)
             if not isinstance(length, int):
-                message = f"`{name}` of {self.node.part.kind} would be `{length}` wide, which is known only when the model runs"
+                message = (
+                    f"`{name}` of {self.node.part.kind} would have the size `{length}`, which is known only when the model runs"
+                )
                 hint = "give that axis a number, in `inputs` or with a node before this one"
                 self.here.report(Diagnostic("unknown-size", message, self.node.name_span, hint=hint))
                 raise StopExpansion

@@ -118,7 +118,7 @@ class FieldComputer:
             Stop: where it does not, which is reported.
         """
         formula = declared(field.derived)
-        unless = f"`{field.name}` of {node.part.kind} is {field.derived} by default, and"
+        unless = f"`{field.name}` of {node.part.kind} is {field.derived} by default, but"
         real = isinstance(field.form, Real)
         try:
             value: Any = evaluate(formula, plain(known)) if real else size(formula, known)

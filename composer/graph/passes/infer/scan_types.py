@@ -42,7 +42,7 @@ def walked(node: ScanNode, given: InputTypes) -> tuple[Axis, dict[str, int]]:
             raise Unfit(Diagnostic("scan-axis", message, _wire(node, name)))
     several = [name for name, types in given.items() if isinstance(types, tuple) and any(_has(one, axis) for one in types)]
     if several:
-        message = f"a range of passes cannot be scanned, and this one has the axis `{node.axis}`"
+        message = f"a range of passes cannot be scanned, but this one has the axis `{node.axis}`"
         hint = "merge it before the scan: {type: add, in: …} or {type: concat, in: …}"
         raise Unfit(Diagnostic("scan-axis", message, _wire(node, several[0]), hint=hint))
     return axis, {name: found[0] for name, found in places.items() if found}
@@ -68,7 +68,7 @@ def carried(node: ScanNode, steps: Mapping[str, int]) -> dict[str, str]:
         return {handed[0]: outputs[0]}
     for name in matched:
         if name in steps:
-            message = f"`{name}` has the axis `{node.axis}`, so it is scanned, and the graph also returns it"
+            message = f"`{name}` has the axis `{node.axis}`, so it is scanned, but the graph also returns it"
             raise Unfit(Diagnostic("carried", message, _wire(node, name), hint="use two different names"))
     return matched
 

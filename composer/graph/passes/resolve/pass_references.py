@@ -47,7 +47,7 @@ def chosen(node: NodeBuilder, step: PathStep | None, scope: Scope, before: int |
         return range(*slice(*bounds).indices(count if before is None else before))
     index = _index(argument, scope, values)
     if before is not None and not 0 <= index < before:
-        there = f"pass {before} sees the passes 0 to {before - 1}" if before else "nothing comes before the first pass"
+        there = f"pass {before} can read passes 0 to {before - 1}" if before else "nothing comes before the first pass"
         counted = sorted(names(argument) & scope.values.keys())
         hint = f"read it where it exists: … if {counted[0]} > 0 else none" if index < 0 and counted else ""
         _refuse(values, scope, argument.span, f"there is no earlier pass {index} of `{node.name}`: {there}", hint)

@@ -89,7 +89,7 @@ class Wiring:
             self.report.error("missing-port", node.home, span, f"port {edge.port} of {whose} cannot be empty")
             raise StopExpansion
         if mark != "*" and (len(refs) > 1 or (refs and _is_list(refs[0], node.home))):
-            message = f"port {edge.port} takes one value, and this is a range of passes"
+            message = f"port {edge.port} takes one value, but this is a range of passes"
             hint = "merge them first: {type: add, in: …} or {type: concat, in: …}"
             self.report.error("one-value", node.home, spans[0], message, hint=hint)
             raise StopExpansion
