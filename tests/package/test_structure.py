@@ -19,8 +19,8 @@ that contain classes. A circle that has been broken is taken out here, and none 
 
 FRONT_HALF = ("diagnostics", "language", "graph", "cost", "diff", "draw")
 RESTORED = {
-    ("composer.graph.passes.infer.infer", "self.writing.grows"),
-    ("composer.graph.passes.infer.block_weights", "self.writing.grows"),
+    ("composer.graph.passes.infer.infer", "self.causality.grows"),
+    ("composer.graph.passes.infer.block_weights", "self.causality.grows"),
 }
 """Attributes of the front half that are still set for a call and restored after it. None is added."""
 

@@ -38,7 +38,7 @@ def lint(state: Compilation) -> Compilation:
     every = _blocks(typed.root, entrances=every_pass, nodes=every_node, once=True)  # of passes that are the same, one
     blocks = [block for visit, block in every if visit.graph is not None]
     found = [*_vocabulary(typed, blocks), *_windows(typed, blocks), *_unread_inputs(typed), *_unmatched(typed)]
-    return replace(state, doubts=(*state.doubts, *{each.span: each for each in found}.values()))
+    return replace(state, warnings=(*state.warnings, *{each.span: each for each in found}.values()))
 
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:

@@ -35,7 +35,7 @@ class Locator:
         """
         steps = list(self._top(path))
         if steps[0].text == "params" and len(steps) == 2:
-            self._hold_type(steps[1], value)
+            self._check_type(steps[1], value)
         for step in reversed(steps):
             kind = self.kinds.get(step)
             entries = (YamlEntry(YamlScalar("type", step.span), YamlScalar(kind, step.span)),) if kind else ()
@@ -92,7 +92,7 @@ class Locator:
 
     def _in_blocks(self, rest: list[YamlScalar], blocks: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, blocks, "block defined here", "unknown-path")
+        self._require(name, blocks, "block defined here", "unknown-path")
         yield name
         if more:
             yield more[0]
@@ -100,7 +100,7 @@ class Locator:
 
     def _in_params(self, rest: list[YamlScalar], params: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, params, "param", "unknown-param")
+        self._require(name, params, "param", "unknown-param")
         yield name
         if not more:
             return
@@ -117,7 +117,7 @@ class Locator:
 
     def _in_losses(self, rest: list[YamlScalar], losses: YamlMapping) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, losses, "loss", "unknown-path")
+        self._require(name, losses, "loss", "unknown-path")
         yield name
         loss = mapping(losses.get(name.text))
         kind = () if "type" in loss else (YamlEntry(YamlScalar("type", loss.span), YamlScalar(UNTYPED.kind, loss.span)),)
@@ -125,7 +125,7 @@ class Locator:
 
     def _in_graph(self, rest: list[YamlScalar], graph: YamlNode | None) -> Iterator[YamlScalar]:
         name, *more = rest
-        self._must_know(name, mapping(graph), "node", "unknown-node")
+        self._require(name, mapping(graph), "node", "unknown-node")
         yield name
         yield from self._in_node(more, mapping(graph).get(name.text), None)
 
@@ -174,18 +174,18 @@ class Locator:
     def _in_names(self, rest: list[YamlScalar], value: YamlNode | None, what: str) -> Iterator[YamlScalar]:
         for step in rest:
             if isinstance(value, YamlMapping) and what != "in":
-                self._must_know(step, value, f"name under `{what}`", "unknown-path")
+                self._require(step, value, f"name under `{what}`", "unknown-path")
             yield step
             value = value.get(step.text) if isinstance(value, YamlMapping) else None
 
-    def _must_know(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
+    def _require(self, name: YamlScalar, known: YamlMapping, what: str, code: str) -> None:
         if name.text not in known:
             raise OverrideError(unknown(code, name.span, what, name.text, [entry.key.text for entry in known]))
 
     # -- the value
 
-    def _hold_type(self, name: YamlScalar, value: YamlNode) -> None:
-        """Keep a number a number: report a plain word in its place, which is no expression."""
+    def _check_type(self, name: YamlScalar, value: YamlNode) -> None:
+        """Check a value against the type of its param: a plain word is not a number, and a number is not a string."""
         declared = mapping(self.root.get("params")).get(name.text)
         kind = (
             _text(declared.get("type"))

@@ -1,4 +1,4 @@
-"""What a file lends to a recipe that uses it: its blocks, and, where it is a recipe, the whole of it as one block."""
+"""What a file provides to a recipe that uses it: its blocks, and, if it is a recipe, the whole of it as one block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UsedBlock:
 
 
 def used_blocks(file: YamlScalar, root: YamlMapping) -> tuple[list[UsedBlock], list[Diagnostic]]:
-    """Return the blocks that a file lends, and what keeps it from lending any."""
+    """Return the blocks that a file provides, and why it provides none."""
     strange = next((entry.key for entry in root if not _may_be_used(entry.key.text)), None)
     if strange is not None:
         message = f"{file.text} has `{strange.text}`, which a block cannot have"

@@ -51,7 +51,7 @@ class GraphParser:
             for entry in self.reader.entries(node, "graph")
             if self.reader.declares(entry.key, "a node")
         ]
-        if isinstance(node, YamlMapping) and not node.entries and not self.reader.holds_refused(node):
+        if isinstance(node, YamlMapping) and not node.entries and not self.reader.holds_unreadable(node):
             self.reader.error("empty-graph", node.span, "a graph needs at least one node")
         return GraphBody(tuple(nodes), tuple(outputs(self.reader, returned)), node.span)
 
@@ -74,7 +74,7 @@ class GraphParser:
             case "group":
                 return self._group(node)
             case None:
-                if not self.reader.holds_refused(node):
+                if not self.reader.holds_unreadable(node):
                     self._no_type(node)
                 return None
 
@@ -163,7 +163,7 @@ class GraphParser:
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
         meant = {offered[0] for name in strange if (offered := suggest(name, [*known, *OPTIONS]))}
         missing = [name for name, field in known.items() if field.required and name not in node and name not in meant]
-        if missing and not self.reader.holds_refused(node):
+        if missing and not self.reader.holds_unreadable(node):
             self.reader.diagnostics.append(missing_field(kind.span, kind.text, missing))
 
     # -- fields

@@ -12,7 +12,7 @@ from composer.graph.passes.expand.definition_instances import Instances
 from composer.graph.passes.expand.error_report import StopExpansion
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
-from composer.graph.passes.expand.node_options import settle
+from composer.graph.passes.expand.node_options import apply_options
 from composer.graph.state_update import SUFFIX, Renewal
 from composer.language.recipe.ast import ExpressionValue, FieldEntry, UseDecl
 from composer.language.recipe.defined_block import is_defined
@@ -29,7 +29,7 @@ class Uses:
         """Return the node of one use.
 
         Raises:
-            Stop: where it can be none, which is reported.
+            StopExpansion: where it can be none, which is reported.
         """
         part, around = what.part, site.home.holder
         if not is_node(part):
@@ -38,8 +38,8 @@ class Uses:
             raise StopExpansion
         node = self.expansion.new(site, what.span)
         node.part = part
-        settle(node, what.options, scope, site, self.expansion.values)
-        if part.position_inputs and site.home.shut:
+        apply_options(node, what.options, scope, site, self.expansion.values)
+        if part.position_inputs and site.home.within_sealed:
             message = f"{part.kind} needs positions, which a block in this slot is not passed"
             hint = "move it to a node of its own, before or after this block"
             self.report.error("slot-form", site.home, what.type_span, message, hint=hint)

@@ -214,9 +214,9 @@ class GraphBuilder:
         return self.holder.home if self.holder else None
 
     @property
-    def shut(self) -> bool:
+    def within_sealed(self) -> bool:
         """Whether it, or a graph around it, is sealed."""
-        return self.sealed or (self.parent is not None and self.parent.shut)
+        return self.sealed or (self.parent is not None and self.parent.within_sealed)
 
     @property
     def in_used_recipe(self) -> bool:

@@ -1,4 +1,4 @@
-"""Mistakes taken down while a recipe is worked out, each once and where its author can mend it."""
+"""The mistakes found while a recipe is expanded, each once and at a place that its author wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StopExpansion(Exception):
 
 
 class TooMuch(Exception):
-    """The recipe comes to more than can be worked out, which has been reported."""
+    """The recipe expands to more than is supported, which has been reported."""
 
 
 class ErrorReport:
@@ -60,7 +60,7 @@ def _own(graph: GraphBuilder, span: Span) -> Span:
 
 def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
     """Return one diagnostic for each place: passes of a repeat make the same mistake, and a second mistake in a place
-    is the first one's doing.
+    follows from the first.
     """
     seen = set()
     for diagnostic in diagnostics:

@@ -54,7 +54,7 @@ class Evaluator:
             expression = expression.then if taken else expression.otherwise
         return expression
 
-    def chase(self, expression: Expression, scope: Scope) -> tuple[Expression, Scope]:
+    def follow(self, expression: Expression, scope: Scope) -> tuple[Expression, Scope]:
         """Return the expression that a conditional or a name comes to, and the place where that is written."""
         for _ in range(MAX_DEPTH):
             expression = self.branch(expression, scope)

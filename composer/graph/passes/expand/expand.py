@@ -17,7 +17,7 @@ from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.evaluation import MAX_DEPTH
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.expand.field_values import Fields
-from composer.graph.passes.expand.node_options import settle
+from composer.graph.passes.expand.node_options import apply_options
 from composer.graph.passes.expand.params import Params
 from composer.graph.passes.expand.repeats import Repeats
 from composer.language.recipe.ast import (
@@ -76,7 +76,7 @@ class Expander:
         expansion, declared = self.expansion, self.expansion.recipe
         root, values, scope = expansion.root, expansion.params, expansion.scope
         params = Params(declared.params, self.values)
-        params.settle(scope, values)
+        params.bind(scope, values)
         params.unused(declared.root, declared.name_scalar.span.source)
         for item in declared.inputs:
             root.inputs[item.name] = GraphInput(item.name, type=item.type)
@@ -129,7 +129,7 @@ class Expander:
         """Expand one node.
 
         Raises:
-            Stop: where there is none, which is reported.
+            StopExpansion: where there is none, which is reported.
         """
         if len(self.expansion.all_nodes) > MAX_NODES:
             hint = "passes with equal values count once"
@@ -169,7 +169,7 @@ class Expander:
 
     def _group(self, what: GroupDecl | ScanDecl, scope: Scope, site: Site) -> NodeBuilder:
         node = self.expansion.new(site, what.span)
-        settle(node, what.options, scope, site, self.values)
+        apply_options(node, what.options, scope, site, self.values)
         if isinstance(what, ScanDecl):
             node.axis = (what.axis, what.axis_span)
         inner = self.expansion.inside(node, node.edges)

@@ -49,7 +49,7 @@ class Fields:
         """Return a field's value in one place.
 
         Raises:
-            ExpressionError, Stop: where there is none.
+            ExpressionError, StopExpansion: where there is none.
         """
         form = field.form
         match written:
@@ -67,7 +67,7 @@ class Fields:
                 flags = ((name, self.values.boolean(flag.expression, scope, flag.span)) for name, flag in written.flags)
                 return Known(tuple(flags), written.span)
         assert isinstance(written, ExpressionValue)
-        expression, place = self.values.chase(written.expression, scope)
+        expression, place = self.values.follow(written.expression, scope)
         if isinstance(expression, RefPath) and expression.text == "none":
             if not field.nullable:
                 self.report.error("not-optional", scope.graph, written.span, f"`{field.name}` cannot be empty")

@@ -138,7 +138,7 @@ class MaskReader:
             )
             form = form.number if is_number else NodeName()
         if not isinstance(form, NodeName):
-            found, place = self.values.chase(expression, scope)
+            found, place = self.values.follow(expression, scope)
             return field_number(self.values, found, place, form, part, field, argument.span)
         if isinstance(expression, RefPath) and (expression.text == "none" or scope.lacks(expression.steps[0].name)):
             return Known(None, argument.span)

@@ -1,4 +1,4 @@
-"""What every node may say, worked out: its edges, whether it is there, what it is tied to."""
+"""The options of every node: its edges, its condition, whether it is trained, its ties."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ GRAPH_INPUT = "input"
 """The first port of a node with a graph of its own."""
 
 
-def settle(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
-    """Record in the node what is written in `scope`, and what is implied where nothing is."""
+def apply_options(node: NodeBuilder, options: NodeOptions, scope: Scope, site: Site, values: Evaluator) -> None:
+    """Record in the node the options that are written in `scope`, and the edges that are implied."""
     if node.part is None:
         _edges_of_graph(node, options, scope, site, values)
     else:

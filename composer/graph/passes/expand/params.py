@@ -28,7 +28,7 @@ class Params:
     def __init__(self, params: Sequence[Param], values: Evaluator) -> None:
         self.params, self.values, self.report = params, values, values.report
 
-    def settle(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[YamlNode, Scope]] | None = None) -> None:
+    def bind(self, scope: Scope, values: dict[str, Binding], given: Mapping[str, tuple[YamlNode, Scope]] | None = None) -> None:
         """Bind each param in `values`: to what is given, read where that is written, else to its default, read in `scope`."""
         given = given or {}
         for param in self._in_order(given.keys(), scope):

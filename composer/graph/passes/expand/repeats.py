@@ -20,7 +20,7 @@ from composer.graph.passes.expand.builders import (
 )
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.expansion import Expansion, GraphWriter
-from composer.graph.passes.expand.node_options import settle
+from composer.graph.passes.expand.node_options import apply_options
 from composer.language.expressions.ast import PathStep, RefPath
 from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.functions import FUNCTIONS
@@ -58,7 +58,7 @@ class Repeats:
     def repeat(self, what: RepeatDecl, scope: Scope, site: Site) -> NodeBuilder:
         """Return the node of a repeat."""
         node = self.expansion.new(site, what.span)
-        settle(node, what.options, scope, site, self.values)
+        apply_options(node, what.options, scope, site, self.values)
         if node.dropped:
             return self._dropped_repeat(node, what, scope)
         count = self._count(what, scope)
@@ -79,7 +79,7 @@ class Repeats:
         """Return the number of passes.
 
         Raises:
-            Stop, TooMuch: where there are none, or too many, which is reported.
+            StopExpansion, TooMuch: where there are none, or too many, which is reported.
         """
         count = as_int(self.values.evaluate(what.count.expression, scope), what.count.span)
         if not 1 <= count <= MAX_PASSES:

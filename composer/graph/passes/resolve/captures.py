@@ -15,7 +15,7 @@ def fetch(
     whose input `label` names.
 
     Raises:
-        Stop: where a graph on the way is sealed, which is reported.
+        StopExpansion: where a graph on the way is sealed, which is reported.
     """
     if home is owner:
         return refs

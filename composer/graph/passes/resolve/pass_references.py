@@ -13,7 +13,7 @@ from composer.language.expressions.evaluator import as_int
 from composer.language.expressions.parser import names
 
 
-def pass_around(home: GraphBuilder, node: NodeBuilder) -> int | None:
+def enclosing_pass(home: GraphBuilder, node: NodeBuilder) -> int | None:
     """Return the pass of `node` in which a graph lies, -1 in a node without passes; None where it lies in none."""
     graph: GraphBuilder | None = home
     while graph is not None and graph.holder is not None:
@@ -28,11 +28,13 @@ def is_range(step: PathStep | None) -> bool:
     return step is not None and bool(step.arguments) and isinstance(step.arguments[0], Slice)  # type: ignore[index]  # there is one
 
 
-def chosen(node: NodeBuilder, step: PathStep | None, scope: Scope, before: int | None, values: Evaluator) -> Sequence[int]:
+def selected_passes(
+    node: NodeBuilder, step: PathStep | None, scope: Scope, before: int | None, values: Evaluator
+) -> Sequence[int]:
     """Return the passes of a repeat that a step names, the last where it names none; only those `before` the pass around it.
 
     Raises:
-        Stop: where there is none, which is reported.
+        StopExpansion: where there is none, which is reported.
     """
     assert node.passes is not None
     count = len(node.passes)

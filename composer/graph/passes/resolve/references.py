@@ -10,7 +10,7 @@ from composer.graph.passes.expand.builders import GraphBuilder, NodeBuilder, Pen
 from composer.graph.passes.expand.error_report import StopExpansion, TooMuch
 from composer.graph.passes.expand.expansion import Expansion
 from composer.graph.passes.resolve.captures import fetch
-from composer.graph.passes.resolve.pass_references import chosen, is_range, pass_around
+from composer.graph.passes.resolve.pass_references import enclosing_pass, is_range, selected_passes
 from composer.language.expressions.ast import Expression, PathStep, RefPath, Slice
 from composer.language.suggestions import suggest
 from composer.language.unknown_names import unknown
@@ -60,7 +60,7 @@ class References:
             refs: tuple[Ref, ...] = (self._input(owner, first, steps, scope),)
         else:
             target = owner.nodes[first.name]
-            earlier = pass_around(home, target)
+            earlier = enclosing_pass(home, target)
             if earlier is not None and first.arguments is None:
                 hint = f"an earlier pass is {first.name}(index), with an index below this one"
                 if target.passes is None:
@@ -227,7 +227,7 @@ class References:
         self, node: NodeBuilder, steps: Sequence[PathStep], scope: Scope, span: Span, first: PathStep | None, before: int | None
     ) -> tuple[Ref, ...]:
         assert node.passes is not None
-        passes = chosen(node, first, scope, before, self.values)
+        passes = selected_passes(node, first, scope, before, self.values)
         if not is_range(first):
             return tuple(self._pass(node, index, steps, scope) for index in passes)
         found = tuple(
