@@ -135,7 +135,7 @@ def _loss(library: Library) -> Schema:
         {"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": _loss_of(part)}
         for name, part in kinds.items()
     ]
-    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(kinds[UNTYPED])}
+    untyped = {"if": {"not": {"required": ["type"]}}, "then": _loss_of(UNTYPED)}
     return {"type": "object", "properties": {"type": {"enum": list(kinds)}}, "allOf": [*by_type, untyped]}
 
 

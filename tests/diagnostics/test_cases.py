@@ -29,7 +29,7 @@ each_case = pytest.mark.parametrize(
 CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 PLACE_OF_CODE = {
     "Diagnostic": 0, "error": 0, "_error": 0, "refuse": 0, "_refuse": 0, "unknown": 0, "_unknown": 0, "diagnose": 0,
-    "refused_property": 0, "_at": 1, "_edge": 2, "_must_know": 3,
+    "refused_property": 0, "_at": 1, "_edge": 2, "_require": 3,
 }  # fmt: skip
 """Which argument of a call is the code."""
 BY_EVENT = {"anchor", "tag"}

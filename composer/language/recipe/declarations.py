@@ -32,7 +32,7 @@ def params(reader: BaseParser, node: YamlNode | None, library: Library) -> Itera
                     yield param
             case YamlList(span=span):
                 hint = "values that change from pass to pass belong under `each` of a repeat"
-                reader.error("param-form", span, "a param is one value", hint=hint)
+                reader.error("param-form", span, "a param takes a single value", hint=hint)
             case value:
                 yield Param(entry.key.text, entry.key.span, None, value)
 
