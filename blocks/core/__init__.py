@@ -21,6 +21,7 @@ from blocks.core.part import (
     declaration,
     declares,
     is_node,
+    look_with_icon,
     ports,
 )
 from blocks.core.pieces import activation_piece, linear_piece
@@ -76,6 +77,7 @@ __all__ = [
     "is_node",
     "linear_piece",
     "load_carry",
+    "look_with_icon",
     "nn",
     "number",
     "ports",

@@ -187,11 +187,6 @@ class Part(BaseModel):
         """Return the small picture that stands in its box; None: that of its `look`, if that has one."""
         return None
 
-    def look_with_icon(self, view: BlockView) -> Look:
-        """Return its `look` with its `icon`, as drawings show it."""
-        look, icon = self.look(view), self.icon()
-        return look if icon is None else replace(look, icon=icon)
-
     def inside(self, view: BlockView) -> Sequence[Piece]:
         """Return what it consists of, in the order in which that computes; nothing for what drawings do not open."""
         return ()
@@ -269,6 +264,12 @@ class Activation(Part):
 
 class Builtin(Part):
     """The default of a slot that the holder implements itself, such as the output projection of attention."""
+
+
+def look_with_icon(part: Part, view: BlockView) -> Look:
+    """Return the look of a part with its icon, as drawings show it."""
+    look, icon = part.look(view), part.icon()
+    return look if icon is None else replace(look, icon=icon)
 
 
 def is_node(part: type[Part]) -> bool:
