@@ -91,7 +91,7 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
     nowhere = Span(Source(name, ""), 1, 1, 1, 1)
     wrong = unknown("unknown-recipe", nowhere, "recipe", name, names)
     ending = " (a file's name ends in .yaml)" if (folder / name).is_file() else ""
-    hint = file_hint(name, folder) or wrong.hint or "`arco list` shows them all"
+    hint = file_hint(name, folder) or wrong.hint or "`arco list` lists all recipes"
     raise RecipeError([Diagnostic(wrong.code, wrong.message + ending, nowhere, hint=hint)])
 
 
