@@ -35,15 +35,15 @@ MODELS: Mapping[str, Mapping[str, object]] = {
 NGRAMS = ("unigrams", "bigrams", "trigrams", "4-grams", "5-grams")
 PAGE = """# Models on the plays
 
-Six small models learn nine plays by Shakespeare, a character at a time, and predict the last tenth of the text, which they
-have not seen. Each makes {steps:,} steps of {batch_size} windows of {seq_len} characters, with one schedule for all. The first
+Six small character-level models are trained on nine plays by Shakespeare and evaluated on the last tenth of the text, which is
+held out. Each makes {steps:,} steps of {batch_size} sequences of {seq_len} characters, with the same schedule. The first
 rows are n-grams on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Lower is better.
 
 {table}
 
 `arco demo --compare -o docs/models-on-plays.md` wrote this page, with {threads}. Finished rows are kept in `runs/compare`,
-so the command can be stopped, and continues where it was. Seconds cover the training steps only; what any of these models would
-reach with more steps, more width or a schedule of its own is another question. One of them alone:
+so the command can be interrupted and resumed. Seconds cover the training steps only. More steps, larger widths or a schedule
+tuned for each model may rank them differently. To train one of them:
 
 ```sh
 {command}
