@@ -1,5 +1,5 @@
-"""The base of all exceptions, in a module that imports nothing: both packages raise it, and most commands need no block."""
+"""The base of all exceptions, in a module that imports nothing, since both packages use it."""
 
 
 class ComposerError(Exception):
-    """Anything that Composer refuses to do: a wrong recipe, a run that cannot start, a drawing that cannot be made."""
+    """The base of all exceptions of Composer, such as for a recipe with errors or a run that cannot start."""

@@ -1,4 +1,4 @@
-"""Neural networks from recipes: checked, drawn, compiled to PyTorch, trained."""
+"""Neural networks from recipes: check, count, draw, compare, compile to PyTorch, train, generate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Each public name is loaded when it is first used, so that torch is loaded only by what runs a model."""
+    """Public names, imported on first use, so that only code that runs a model imports torch."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

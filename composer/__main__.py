@@ -15,47 +15,47 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Run the command line, unless another package stands in the place of ours; return the exit code."""
+    """Run the command line, unless another package shadows one of ours, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")  # a pipe on Windows takes a code page without → and ×
-    if line := stand_in():
+            stream.reconfigure(encoding="utf-8")  # a pipe on Windows uses a code page without → and ×
+    if line := shadowed():
         print(f"arco: {line}", file=sys.stderr)
         return 2
     try:
-        from composer.cli import main as command  # only now that `composer` and `blocks` are known to be ours
+        from composer.cli import main as command  # only after checking that `composer` and `blocks` are ours
 
         code = command()
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, as shells count
     except BrokenPipeError:
-        # The reader left (`arco list | head`): what is still buffered would raise once more when Python closes stdout.
+        # The reader closed the pipe (`arco list | head`): buffered output would raise again when Python closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # 128 + SIGPIPE
     return code
 
 
-def stand_in() -> str | None:
-    """Return one line on what is found in the place of one of our packages."""
+def shadowed() -> str | None:
+    """Return a message if `composer` or `blocks` is missing, hidden by another package or overwritten."""
     for name in ("composer", "blocks"):
         ours = ROOT / name / "__init__.py"
         spec = importlib.util.find_spec(name)
         found = Path(spec.origin).resolve() if spec and spec.origin else None
         if not ours.is_file():
-            return f"{ours} is missing: install {DISTRIBUTION} again, in an environment of its own"
+            return f"{ours} is missing: reinstall {DISTRIBUTION} in its own environment"
         if found is None:
             return f"there is no package `{name}` on the path: start Composer as `arco` or as `python -m composer`"
         if found != ours:
-            return f"{found} hides Composer's own package `{name}`: rename it, or take its folder off the path"
+            return f"{found} hides Composer's own package `{name}`: rename it, or remove its folder from the path"
         if was_overwritten(name):
             owner = " and ".join(sorted({*packages_distributions()[name]} - {DISTRIBUTION})) or "something else"
-            return f"{owner} has overwritten {ours}: install {DISTRIBUTION} again, in an environment of its own"
+            return f"{owner} has overwritten {ours}: reinstall {DISTRIBUTION} in its own environment"
     return None
 
 
 def was_overwritten(name: str) -> bool:
-    """Return whether the package's first file is no longer the one that was installed; a checkout may change as it likes."""
+    """Return whether the package's `__init__.py` differs from the installed one; in a checkout, it may."""
     try:
         installed = distribution(DISTRIBUTION)
     except PackageNotFoundError:
@@ -68,7 +68,7 @@ def was_overwritten(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    # `python -m` puts the working folder first on the path, where a `blocks.py` of the user's would be taken for ours.
+    # `python -m` puts the working folder first on the path, where a user's `blocks.py` would shadow ours.
     if not sys.flags.safe_path and Path(sys.path[0]).resolve() != ROOT:
         del sys.path[0]
     sys.exit(main())

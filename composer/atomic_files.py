@@ -1,4 +1,4 @@
-"""Paths as callers give them, and files that are written atomically."""
+"""The type of path arguments, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TypeAlias
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
-"""A path as text or as an object; every public function takes both."""
+"""A path as a string or a path object; every public function takes both."""
 
 
 def save(path: Path, content: bytes) -> None:
-    """Write a file aside, and move it to its place; a pipe or a device is written to, and never replaced.
+    """Write a file atomically, by renaming a temporary one; pipes and devices are written to directly.
 
     Raises:
-        OSError: where that cannot be; then an old file is as it was.
+        OSError: The file cannot be written; an existing one is left unchanged.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
-    path = path.resolve()  # what a link leads to
+    path = path.resolve()  # write to the target of a link
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")

@@ -1,4 +1,4 @@
-"""The reference of blocks, written from their declarations."""
+"""The reference of blocks, generated from their declarations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from blocks.core.weights import LinearWeights, Slot, Tensor, Weight
 
 
 def reference(library: Library) -> str:
-    """Return every part of a library as Markdown, by the packages that declare them."""
+    """Return every part of a library as Markdown, grouped by package."""
     packages: dict[str, list[type[Part]]] = {}
     for part in (library[name] for name in library):
         packages.setdefault(part.__module__.rpartition(".")[0], []).append(part)
@@ -37,7 +37,7 @@ def reference(library: Library) -> str:
 
 
 def entry(part: type[Part]) -> str:
-    """Return one part as Markdown: what it computes, its fields, its ports and what it learns."""
+    """Return one part as Markdown: its description, fields, ports and parameters."""
     paragraphs = [f"### {part.kind}", inspect.cleandoc(part.__doc__ or "")]
     if part.paper is not None:
         paragraphs.append(f"*{part.paper.title}*, {part.paper.reference}.")
@@ -64,13 +64,13 @@ def _field_table(part: type[Part]) -> Iterator[str]:
 
 
 def field_rows(part: type[Part]) -> Iterator[tuple[str, str, str]]:
-    """Yield each field with what it takes and its default."""
+    """Yield the name of each field, the values it takes, and its default."""
     for name, field in fields(part).items():
         yield name, f"{form_text(field.form)}, or `none`" if field.nullable else form_text(field.form), _default(field)
 
 
 def docs_of(part: type[Part]) -> dict[str, str]:
-    """Return the line under each field, inherited ones included."""
+    """Return the docstring of each field, including inherited ones."""
     docs: dict[str, str] = {}
     for owner in reversed(part.__mro__):
         if issubclass(owner, Part) and owner is not Part:
@@ -79,7 +79,7 @@ def docs_of(part: type[Part]) -> dict[str, str]:
 
 
 def form_text(form: FieldForm) -> str:
-    """Return in words what a field accepts."""
+    """Return a description of the values that a field accepts."""
     match form:
         case Integer():
             return f"integer{_bounds(form)}"
@@ -136,7 +136,7 @@ def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
     yield "outputs", _typed(part.outputs)
     yield "reads", _typed(part.node_refs)
     if part.graph:
-        yield "expands into", ["other blocks, which take its place in the graph"]
+        yield "expands into", ["other blocks, which replace it in the graph"]
     title = "parameters with default fields" if callable(part.weights) else "parameters"
     yield title, [_weight(name, weight) for name, weight in _weights(part).items()]
     yield "buffers", [_weight(name, buffer) for name, buffer in _buffers(part).items()]
@@ -147,7 +147,7 @@ def facts(part: type[Part]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _weights(part: type[Part]) -> Mapping[str, Weight]:
-    """Return the parameters of a block with default fields; sizes that it asks for are 1, since only their names are shown."""
+    """Return the parameters of a block with default fields; all sizes are 1, since only their names are shown."""
     if not callable(part.weights):
         return part.weights
     plain: dict[str, Any] = {name: _stand_in(field) if field.required else field.default for name, field in fields(part).items()}
@@ -163,7 +163,7 @@ def _buffers(part: type[Part]) -> Mapping[str, Tensor]:
 
 
 def _stand_in(field: Field) -> Any:
-    """Return a field's name in place of its value."""
+    """Return the name of a field as a placeholder for its value."""
     return (field.name,) if isinstance(field.form, ListOf) else field.name
 
 

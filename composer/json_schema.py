@@ -1,6 +1,6 @@
-"""The JSON Schema of recipes, from the declarations of the blocks: with it an editor completes and checks while one writes.
+"""The JSON Schema of recipes, generated from the declarations of the blocks, for completion and checks in editors.
 
-A schema sees the form of a text alone: what names mean, what shapes come to and whether edges meet, `arco check` knows.
+It describes only the form of a recipe; names, shapes and edges are checked by `arco check`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from composer.language.recipe.losses import UNTYPED
 from composer.language.recipe.schema_fragments import EDGES, EXPRESSION, INITIALIZER, NAME, TEXT, Schema, either, ref
 
 OPEN = "open_"
-"""What the definitions begin with in which a type may be a block of the recipe's own."""
+"""Prefix of the definitions in which a type may be a block that the recipe defines."""
 
 
 def schema(library: Library) -> Schema:
@@ -46,7 +46,7 @@ def schema(library: Library) -> Schema:
         "properties": _properties("recipe") | _properties("composition"),
         "additionalProperties": False,
         "allOf": [
-            {  # what is laid over another recipe says only what changes, and a file of blocks has no graph
+            {  # a recipe that extends another contains only changes, and a file of blocks has no graph
                 "if": {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["blocks"], "not": {"required": ["graph"]}}]}},
                 "then": {"required": [key.name for key in KEYS["recipe"].values() if key.required]},
             },
@@ -89,8 +89,8 @@ def schema(library: Library) -> Schema:
 
 
 def _with_open(definitions: Schema) -> Schema:
-    """Return the definitions, and the same for recipes with blocks of their own, where a type may be one
-    that no library knows.
+    """Return the definitions, and copies of them for recipes with blocks of their own, where a type may be one that is not in
+    the library.
     """
 
     def opened(value: Any) -> Any:
@@ -109,7 +109,7 @@ def _with_open(definitions: Schema) -> Schema:
 
 
 def _properties(place: KeyPlace) -> Schema:
-    """Return what may stand under each key of a place, with what the key means."""
+    """Return the schema of each key of a place, with its description."""
     return {key.name: {"description": f"{key.doc[0].upper()}{key.doc[1:]}.", **key.schema} for key in KEYS[place].values()}
 
 
@@ -174,10 +174,10 @@ def _part(part: type[Part], parts: Mapping[str, type[Part]]) -> Schema:
 
 
 def _field(field: Field, doc: str, parts: Mapping[str, type[Part]]) -> Schema:
-    told: Schema = {"description": " ".join(doc.split())} if doc else {}
+    described: Schema = {"description": " ".join(doc.split())} if doc else {}
     if isinstance(field.default, bool | int | float | str):
-        told["default"] = field.default
-    return told | _form(field.form, parts)
+        described["default"] = field.default
+    return described | _form(field.form, parts)
 
 
 def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
@@ -187,7 +187,7 @@ def _form(form: FieldForm, parts: Mapping[str, type[Part]]) -> Schema:
         case Boolean():
             return {"type": ["boolean", "string"]}
         case OneOf(of=words):
-            return {"anyOf": [{"enum": list(words)}, {"type": "string"}]}  # the words to choose from, or a name that holds one
+            return {"anyOf": [{"enum": list(words)}, {"type": "string"}]}  # one of the choices, or the name of a param
         case String() | AxisName() | NodeName():
             return dict(TEXT)
         case ListOf(item=item):

@@ -1,11 +1,11 @@
-"""What was worked out before is looked up, and equal things become one object.
+"""Memoization of results, and interning of equal objects.
 
-Two tables, for two purposes. A `Memo` only saves time: its results are functions of their keys, and nothing changes where `off`
-makes each anew. An `Interned` makes the identity of its results mean something, such as that equal passes of a repeat are one
-graph; it keeps them in either case, and where memos are off it makes each again and holds it against the one it has, so that a
-key that lacks what its result depends on is found.
+Two tables, for two purposes. A `Memo` only saves time: its results are functions of their keys, and computing each anew, as
+inside `off`, changes nothing. An `Interned` gives the identity of its objects a meaning, such as that equal passes of a repeat
+are one graph. It keeps them in either case; while memos are off, it creates each object again and compares it with the one it
+has, so that an incomplete key is found.
 
-A key holds on to what it consists of. Graphs and nodes are compared by identity; for what compares by value, `Same` does so.
+A key keeps its parts alive. Graphs and nodes compare by identity; `IdentityKey` does so for objects that compare by value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _enabled: ContextVar[bool] = ContextVar("memos", default=True)
 
 @contextmanager
 def off() -> Iterator[None]:
-    """Turn off every memo that is made in here, for tests: results must not depend on what was worked out before."""
+    """Turn off all memos created inside this context, for tests: results must not depend on earlier ones."""
     token = _enabled.set(False)
     try:
         yield
@@ -33,7 +33,7 @@ def off() -> Iterator[None]:
 
 
 class Memo(Generic[K, V]):
-    """Results by their keys."""
+    """A table of results by key."""
 
     __slots__ = ("_results",)
 
@@ -41,7 +41,7 @@ class Memo(Generic[K, V]):
         self._results: dict[K, V] | None = {} if _enabled.get() else None
 
     def get(self, key: K, compute: Callable[[], V]) -> V:
-        """Return the result of a key, computed where it is not known."""
+        """Return the result of a key, computing it on first use."""
         if self._results is None:
             return compute()
         if key not in self._results:
@@ -49,12 +49,12 @@ class Memo(Generic[K, V]):
         return self._results[key]
 
     def __len__(self) -> int:
-        """Return how many results are known."""
+        """Return the number of stored results."""
         return len(self._results or ())
 
 
 class Interned(Generic[K, V]):
-    """The one object of each key."""
+    """A table of one object per key."""
 
     __slots__ = ("_again", "_objects")
 
@@ -63,10 +63,10 @@ class Interned(Generic[K, V]):
         self._again = not _enabled.get()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """Return the object of a key, made where there is none.
+        """Return the object of a key, creating it on first use.
 
         Raises:
-            Ambient: where memos are off and what is made now differs from the object.
+            Ambient: Memos are off, and an object created again differs from the stored one.
         """
         if key not in self._objects:
             self._objects[key] = make()
@@ -76,7 +76,7 @@ class Interned(Generic[K, V]):
 
 
 class Numbering(Generic[K]):
-    """A number for each key, counted in the order in which they come."""
+    """Consecutive numbers for keys, in the order of first use."""
 
     __slots__ = ("_numbers",)
 
@@ -89,11 +89,11 @@ class Numbering(Generic[K]):
 
 
 class Ambient(AssertionError):
-    """A result depends on something that is not in its key."""
+    """A result depends on a value that is missing from its key."""
 
 
 class IdentityKey(Generic[V]):
-    """A thing as a key, compared by identity."""
+    """An object as a key that compares by identity."""
 
     __slots__ = ("thing",)
 
@@ -108,7 +108,7 @@ class IdentityKey(Generic[V]):
 
 
 class lazy(cached_property[V]):
-    """An attribute of a frozen object, worked out when it is first asked for."""
+    """A cached property of a frozen object, computed on each access while memos are off."""
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         if instance is None or _enabled.get():
@@ -117,7 +117,7 @@ class lazy(cached_property[V]):
 
 
 def alike(one: Any, other: Any, partners: dict[IdentityKey[Any], IdentityKey[Any]] | None = None) -> bool:
-    """Return whether two objects hold the same, and where one holds an object twice, so does the other."""
+    """Return whether two objects have equal contents and the same sharing of objects inside."""
     partners = {} if partners is None else partners
     if type(one) is not type(other):
         return False

@@ -1,4 +1,4 @@
-"""A person's own blocks, from a Python file that is named on the command line or in `load`."""
+"""Blocks of the user, from Python files or classes given to `--blocks` or `load`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from blocks.core.library import parts_in
 from composer.diagnostics import Diagnostic, RecipeError, Source, Span
 
 Blocks = Sequence["type[Part] | Path | str"]
-"""Classes, or Python files that define some."""
+"""Block classes, or Python files that define some."""
 
 
 def library_with(blocks: Blocks) -> Library:
-    """Return the standard library and these blocks.
+    """Return the standard library with these blocks added.
 
     Raises:
-        RecipeError: where a file cannot be read or does not run, or a name is taken.
+        RecipeError: A file cannot be read or executed, or the name of a block is taken.
     """
     library = standard()
     for own in blocks:
@@ -35,14 +35,18 @@ def library_with(blocks: Blocks) -> Library:
 
 
 def parts_of(file: Path) -> list[type[Part]]:
-    """Return the blocks that a Python file defines; the file runs, so it must be one's own."""
+    """Return the blocks that a Python file defines; the file is executed, so it must be trusted.
+
+    Raises:
+        RecipeError: The file cannot be read or executed, or defines no block.
+    """
     source = _read(file)
     name = f"composer_blocks_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise RecipeError([Diagnostic("block-file", "a file of blocks ends in .py", Span(source, 1, 1, 1, 1))])
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # pydantic and pickle look the class's module up
+    sys.modules[name] = module  # pydantic and pickle look up the module of a class
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -72,9 +76,7 @@ def _unreadable(file: Path, message: str) -> Diagnostic:
 
 
 def _place(error: BaseException, file: str) -> tuple[int, str]:
-    """Return the line of a file at which an error came up, whether the file could not be read or did not run,
-    and what it says.
-    """
+    """Return the line of the file where an error was raised, and its message."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 1, error.msg
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file and frame.lineno]
@@ -91,5 +93,5 @@ def _class_span(part: type[Part]) -> Span:
     try:
         file, (_, number) = inspect.getsourcefile(part), inspect.getsourcelines(part)
         return _line(Source(str(file), Path(str(file)).read_text(encoding="utf-8")), number)
-    except (OSError, TypeError):  # a class that was typed in, not read from a file
+    except (OSError, TypeError):  # a class without a file, such as in a REPL
         return Span(Source(part.__module__, ""), 1, 1, 1, 1)

@@ -1,4 +1,4 @@
-"""A recipe as its user holds it: loaded, checked on demand, and turned into whatever is asked of it."""
+"""The public `Recipe`: loading, checking, and everything that is computed from it."""
 
 from __future__ import annotations
 
@@ -40,15 +40,17 @@ if TYPE_CHECKING:
 
 
 def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -> Recipe:
-    """Load a recipe by its name in the zoo, from a file, or from its text.
+    """Return a recipe, loaded by its name in the zoo, from a file, or from its text.
 
-    A recipe with mistakes is loaded all the same: `Recipe.check` lists them, and everything that needs a correct recipe raises
-    them.
+    A recipe with errors can be loaded too: `Recipe.check` returns them, and methods that need a correct recipe raise them.
 
     Args:
-        source: The name of a recipe of the zoo (`"gpt2"`), the path of a YAML file, or the text of a recipe.
-        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as after `--set`.
+        source: The name of a recipe in the zoo (`"gpt2"`), the path to a YAML file, or the text of a recipe.
+        overrides: Values by path, `{"n_layers": 6, "layers.attn.body.mask": "full"}`, or strings `PATH=VALUE` as for `--set`.
         blocks: Block classes of your own, or Python files that define some.
+
+    Returns:
+        The recipe, not yet checked.
 
     Raises:
         RecipeError: There is no such recipe or file, or the blocks cannot be used.
@@ -63,10 +65,10 @@ def load(source: str | Path, overrides: Overrides = None, blocks: Blocks = ()) -
 
 
 def text_of(source: str | Path) -> Source:
-    """Return the text that a name, a path or a text stands for.
+    """Return the source of a recipe, given its name, its path or its text.
 
     Raises:
-        RecipeError: where there is none.
+        RecipeError: There is no such recipe or file.
     """
     if isinstance(source, Path):
         return open_source(source)
@@ -80,10 +82,10 @@ def text_of(source: str | Path) -> Source:
 
 
 def zoo_source(name: str, folder: Path = Path()) -> Source:
-    """Return the text of a recipe that comes with the package; a file in the folder may be what was meant.
+    """Return the text of a recipe in the zoo; if there is none, the hint may suggest a file in the folder.
 
     Raises:
-        RecipeError: where there is none.
+        RecipeError: There is no such recipe.
     """
     names = zoo_names()
     if name in names:
@@ -91,12 +93,12 @@ def zoo_source(name: str, folder: Path = Path()) -> Source:
     nowhere = Span(Source(name, ""), 1, 1, 1, 1)
     wrong = unknown("unknown-recipe", nowhere, "recipe", name, names)
     ending = " (a file's name ends in .yaml)" if (folder / name).is_file() else ""
-    hint = file_hint(name, folder) or wrong.hint or "`arco list` shows them all"
+    hint = file_hint(name, folder) or wrong.hint or "`arco list` lists all recipes"
     raise RecipeError([Diagnostic(wrong.code, wrong.message + ending, nowhere, hint=hint)])
 
 
 def zoo_names() -> list[str]:
-    """Return the recipes that come with the package."""
+    """Return the names of the recipes that come with the package."""
     return sorted(file.stem for file in zoo().glob("*.yaml"))
 
 
@@ -110,31 +112,40 @@ def config_of(config: StrPath | Mapping[str, Any]) -> Source:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A recipe with what was set in it: a value, from which everything else is worked out when it is first asked for."""
+    """A recipe with its overrides: an immutable value, from which everything else is computed on first use.
+
+    Examples:
+        >>> import composer
+        >>> recipe = composer.load("gpt2", {"n_layers": 6})
+        >>> recipe.check()
+        []
+        >>> recipe.summary().costs.parameters
+        81912576
+    """
 
     source: Source
-    """The text as it was given."""
+    """The original text."""
     overrides: tuple[Override, ...] = ()
-    """What was set from outside, applied in order."""
+    """Values set from outside, applied in order."""
     blocks: Sequence[type[Part] | Path | str] = ()
-    """Blocks of one's own."""
+    """Block classes of the user, or Python files that define some."""
 
     def __post_init__(self) -> None:
-        _ = self.library  # blocks that cannot be used are no mistake of the recipe's
+        _ = self.library  # unusable blocks are not a mistake in the recipe: raise now
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._composed:  # what lies beside this recipe may not lie there where it is read again
+        if self._composed:  # the files that it extends or uses may be missing where it is unpickled
             return Recipe, (Source(self.source.name, self.text), (), self.blocks)
         return Recipe, (self.source, self.overrides, self.blocks)
 
     @cached_property
     def library(self) -> Library:
-        """Every block that the recipe may name."""
+        """All blocks that the recipe can name."""
         return library_with(self.blocks)
 
     @cached_property
     def document(self) -> Document:
-        """The text, read, with what was set in its place."""
+        """The parsed YAML, with everything that it extends and uses, and with its overrides."""
         whole = compose(self._read, self.library, self._open)
         return with_overrides(whole, self.overrides, self.library)
 
@@ -144,17 +155,17 @@ class Recipe:
 
     @property
     def _composed(self) -> bool:
-        """Whether other files are a part of the recipe."""
+        """Whether the recipe extends or uses other files."""
         return self._read.root is not None and ("extends" in self._read.root or "uses" in self._read.root)
 
     def _open(self, file: RecipeFile, folder: PurePosixPath) -> Source:
-        """Return the text of a recipe that is named in a folder below this one's."""
+        """Return the text of a recipe that is named by a file in a folder below this one's."""
         own = Path(self.source.name).parent
         return zoo_source(file.name, own / folder) if file.in_zoo else open_source(own / file.name)
 
     @property
     def text(self) -> str:
-        """The recipe's text with everything that was set in it and all it is made of: what to keep beside a trained model."""
+        """The recipe as one text, with its overrides and everything that it extends or uses, to store with a trained model."""
         root = self.document.root
         data = data_of(root) if root is not None and (self.overrides or self._composed) else None
         return write(data) if isinstance(data, dict) else self.source.text
@@ -166,17 +177,17 @@ class Recipe:
 
     @property
     def doc(self) -> str:
-        """What the recipe says about itself."""
+        """The recipe's description."""
         return " ".join(self._top("doc").split())
 
     @property
     def task(self) -> str | None:
-        """What the model is for."""
+        """The recipe's task, such as `causal_lm`; None without one."""
         return self._top("task") or None
 
     @property
     def checkpoints(self) -> YamlMapping | None:
-        """How the recipe maps to published checkpoints, by model type."""
+        """The mapping to published checkpoints, by model type."""
         found = self.document.root.get("checkpoints") if self.document.root else None
         return found if isinstance(found, YamlMapping) else None
 
@@ -193,7 +204,7 @@ class Recipe:
         return state.typed, (*state.diagnostics, *rules)
 
     def check(self) -> list[Diagnostic]:
-        """Return every error and every warning, in the order of the file.
+        """Return all errors and warnings, in the order of the file; an empty list for a correct recipe.
 
         Examples:
             >>> import composer
@@ -206,10 +217,15 @@ class Recipe:
 
     @property
     def program(self) -> TypedProgram:
-        """The graph in which every value has a type.
+        """The typed program: the graph in which every value has a type.
 
         Raises:
-            RecipeError: with every mistake.
+            RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> [node.name for node in composer.load("gpt2").program.root.nodes][:2]
+            ['embed', 'positions']
         """
         errors = [each for each in self.check() if each.severity == "error"]
         typed = self._outcome[0]
@@ -218,14 +234,14 @@ class Recipe:
         return typed
 
     def summary(self, lengths: Mapping[str, int] | None = None) -> Summary:
-        """Return the tree of the model with its parameters, FLOPs and memory.
+        """Return the summary of the model: its nodes with shapes, parameters, FLOPs and memory.
 
         Args:
-            lengths: Lengths of the model's own axes, by name. By default the batch is 1, and every other axis is as long as the
-                recipe's param `context` says.
+            lengths: Lengths of the model's axes, by name. By default, `batch` is 1 and every other axis has the length of the
+                recipe's param `context`, or 1024 without one.
 
         Raises:
-            RecipeError: The recipe has errors, or an axis is not one of the model's.
+            RecipeError: The recipe has errors.
 
         Examples:
             >>> import composer
@@ -238,15 +254,16 @@ class Recipe:
         return summarize(self.program, lengths or {})
 
     def draw(self, level: Level = "block", **options: Unpack[Options]) -> Figure:
-        """Return a drawing of the model.
+        """Return a figure of the model.
 
         Args:
-            level: How much is shown: `"overview"`, `"block"` with the layers opened once, or `"full"` with every linear map.
-            **options: See `composer.draw.figure.Options`; the most used are `expand`, nodes to be shown from inside, `highlight`,
-                nodes that stay bright while all else fades, and `engine="dot"`, which lets Graphviz lay the drawing out.
+            level: The level of detail: `"overview"`, `"block"` with open layers, or `"full"` with every linear map.
+            **options: See `composer.draw.figure.Options`; the most common are `expand`, nodes to show the inside of, `highlight`,
+                nodes that are not faded, and `engine="dot"`, for a layout by Graphviz.
 
         Raises:
             RecipeError: The recipe has errors.
+            NotDrawn: An option has a value that cannot be drawn, such as a node that does not exist.
 
         Examples:
             >>> import composer
@@ -258,12 +275,12 @@ class Recipe:
         return draw(self.program, level, **options)
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture in a notebook; none of a recipe with mistakes, which `check` tells."""
+        """Return the figure for a notebook; None if the recipe has errors."""
         wrong = any(each.severity == "error" for each in self.check())
         return None if wrong else self.draw(theme="auto").svg()
 
     def expand(self) -> str:
-        """Return the recipe's text without shorthands: every edge and every slot is written out, repeats stay folded.
+        """Return the text of the recipe with every edge and every slot written out; repeats stay folded.
 
         Raises:
             RecipeError: The recipe has errors.
@@ -279,8 +296,7 @@ class Recipe:
         return unparse(self.program)
 
     def diff(self, other: Recipe) -> Difference:
-        """Return how another model differs from this one; nothing where the two are the same model, whatever their parts are
-        called and however they are written.
+        """Return how another model differs from this one, independent of how the recipes are written and their nodes named.
 
         Args:
             other: The recipe of the second model.
@@ -301,19 +317,25 @@ class Recipe:
         return compare(self.program, other.program)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """Return the graph of the blocks, repeats folded.
+        """Return the graph of the blocks as a networkx graph, with repeats folded.
 
-        The attributes of nodes and edges are described at `composer.graph.networkx_view.view`.
+        `composer.graph.networkx_view.view` describes the attributes of nodes and edges.
 
         Raises:
             RecipeError: The recipe has errors.
+
+        Examples:
+            >>> import composer
+            >>> graph = composer.load("gpt2").to_networkx()
+            >>> graph.nodes["layers.*.attn.body"]["type"]
+            'attention'
         """
         from composer.graph.networkx_view import view
 
         return view(self.program)
 
     def export(self) -> str:
-        """Return the model as the source of one Python file that needs nothing but torch.
+        """Return the source of one Python file that defines the model and depends only on torch.
 
         Raises:
             RecipeError: The recipe has errors.
@@ -332,10 +354,17 @@ class Recipe:
         """Return the recipe with the sizes of a published model.
 
         Args:
-            config: The path of a `config.json` as transformers writes it, the folder around it, or its contents.
+            config: The path to a `config.json` in the format of transformers or to its folder, or its contents.
 
         Raises:
-            RecipeError: The configuration is of another kind of model, or has an option that the recipe cannot express.
+            RecipeError: The configuration is for another type of model, or has a value that the recipe does not support.
+
+        Examples:
+            >>> import composer
+            >>> config = {"model_type": "gpt2", "n_layer": 24, "n_embd": 1024, "n_head": 16, "n_positions": 1024}
+            >>> config |= {"vocab_size": 50257, "resid_pdrop": 0.1}
+            >>> composer.load("gpt2").with_config(config).summary().costs.parameters
+            354823168
         """
         from composer.weights import config as published
 
@@ -348,18 +377,31 @@ class Recipe:
         )
 
     def with_overrides(self, overrides: Overrides) -> Recipe:
-        """Return the recipe with more values set from outside, after those that are."""
+        """Return the recipe with further overrides, applied after its own.
+
+        Args:
+            overrides: Values by path, or strings `PATH=VALUE`, as for `composer.load`.
+
+        Raises:
+            RecipeError: An override is malformed.
+
+        Examples:
+            >>> import composer
+            >>> composer.load("gpt2").with_overrides({"n_layers": 6}).summary().costs.parameters
+            81912576
+        """
         return self._with(read_overrides(overrides))
 
     def _with(self, overrides: Iterable[Override]) -> Recipe:
         return replace(self, overrides=(*self.overrides, *overrides))
 
     def overridden(self, param: str) -> bool:
-        """Return whether the value of a param was set from outside, and is not the recipe's own.
+        """Return whether an override sets a param.
 
-        >>> import composer
-        >>> composer.load("gpt2", overrides={"n_layers": 2}).overridden("n_layers")
-        True
+        Examples:
+            >>> import composer
+            >>> composer.load("gpt2", {"n_layers": 2}).overridden("n_layers")
+            True
         """
         params = self.document.root.get("params") if self.document.root is not None else None
         value = params.get(param) if isinstance(params, YamlMapping) else None
@@ -374,17 +416,17 @@ class Recipe:
         *,
         allow_large: bool = False,
     ) -> Model[Recipe]:
-        """Return the model as a plain torch module with initial weights.
+        """Return the model: a plain torch module with initial weights.
 
         Args:
-            device: Where the parameters are; `"meta"` allocates no memory.
-            dtype: The type of the parameters.
-            seed: Decides the initial weights; without one, torch's global generator does.
-            allow_large: Build even weights of more than 64 GiB in fp32.
+            device: Device of the parameters; `"meta"` allocates no memory. By default, that of torch.
+            dtype: Dtype of the parameters; by default, that of torch.
+            seed: Seed of the initial weights; by default, they are drawn from torch's global generator.
+            allow_large: Whether to build weights of more than 64 GiB in fp32.
 
         Raises:
-            RecipeError: The recipe has errors, or its weights are larger than 64 GiB in fp32 and neither `allow_large` is set nor
-                the device is `meta`.
+            RecipeError: The recipe has errors, or its weights take more than 64 GiB in fp32 while `allow_large` is not set and
+                the device is not `"meta"`.
 
         Examples:
             >>> import composer, torch

@@ -1,4 +1,4 @@
-"""Which version of Composer is installed."""
+"""The installed version of Composer."""
 
 from importlib.metadata import PackageNotFoundError, version
 

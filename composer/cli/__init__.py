@@ -1,4 +1,4 @@
-"""The command line: one file for each family of commands, loaded when it is asked for."""
+"""The command line: one module per family of commands, imported on first use."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 import composer
-from composer.cli.arguments import Parser, Problem, misspelled, option_hint, tell
+from composer.cli.arguments import Parser, Problem, misspelled, not_taken, tell
 
 GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Start": {
         "list": ("recipes", "List the recipes that come with the package"),
         "show": ("recipes", "Print the text of a recipe"),
-        "demo": ("demo", "Check, train and sample a small model, in about three minutes"),
+        "demo": ("demo", "Check, train and sample from a small model in about three minutes"),
     },
     "Write a recipe": {
-        "check": ("check", "Check recipes and show every mistake at its place"),
-        "explain": ("reference", "Explain an error, with a recipe that has it"),
-        "blocks": ("reference", "Look up blocks, masks, norms and whatever else a recipe can name"),
+        "check": ("check", "Check recipes and show where each mistake is"),
+        "explain": ("reference", "Explain an error code, with an example"),
+        "blocks": ("reference", "Look up blocks, masks, norms and everything else a recipe can name"),
         "mask": ("mask", "Draw an attention mask in the terminal"),
-        "expand": ("recipes", "Print a recipe in full, without shorthands"),
+        "expand": ("recipes", "Print a recipe with every shorthand written out"),
         "schema": ("reference", "Print the JSON Schema of recipes, for editors"),
     },
     "Look at a model": {
         "summary": ("summary", "Show the layers of a model with shapes, parameters, FLOPs and memory"),
         "draw": ("draw", "Draw a model as a figure: SVG, HTML, PNG, PDF, DOT or Mermaid"),
-        "diff": ("diff", "Compare two models, whatever their nodes are called"),
+        "diff": ("diff", "Compare two models, ignoring the names of nodes"),
     },
     "Run": {
-        "export": ("recipes", "Print a model as one Python file that needs only torch"),
-        "train": ("train", "Train a model on a text, into a run folder"),
+        "export": ("recipes", "Print a model as one Python file that depends only on torch"),
+        "train": ("train", "Train a model on a text file"),
         "generate": ("generate", "Generate text with a trained model"),
     },
     "Published models": {
@@ -40,12 +40,12 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "completion": ("completion", "Print the completion script for a shell"),
     },
 }
-"""Each command, in the order in which one meets them, with the module that holds it and what it does."""
+"""The commands in the order of the overview, each with its module and a one-line description."""
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return 0, 1 where a recipe is wrong, 2 where the usage is."""
+    """Run one command and return its exit code, one of `composer.cli.help.EXIT_CODES`."""
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except Problem as problem:
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def declare(parser: Parser, name: str) -> Parser:
-    """Return a command's parser with everything that the command takes."""
+    """Return the parser with the description and arguments of the command added."""
     module, does = COMMANDS[name]
     parser.description = f"{does}."
     import_module(f"composer.cli.{module}").declare(parser, name)
@@ -74,9 +74,9 @@ def _run(words: list[str]) -> int:
             return 0
     name, *rest = words
     if name.startswith("-"):
-        raise Problem(f"arco: {name} is not understood", option_hint(name, ["--help", "--version"], "arco"))
+        raise not_taken(name, ["--help", "--version"], "arco")
     if name not in COMMANDS:
-        hint = misspelled(name, [*COMMANDS, "help"]) or "`arco -h` shows them all"
+        hint = misspelled(name, [*COMMANDS, "help"]) or "`arco -h` lists all commands"
         raise Problem(f"arco: there is no command called `{name}`", hint)
     return _run_command(name, rest)
 
@@ -89,8 +89,7 @@ def _run_command(name: str, words: list[str]) -> int:
         return 0
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
-        known = list(parser._option_string_actions)
-        raise Problem(f"arco {name}: {unknown[0]} is not understood", option_hint(unknown[0], known, f"arco {name}"))
+        raise not_taken(unknown[0], list(parser._option_string_actions), f"arco {name}")
     code: int = arguments.run(arguments)
     return code
 

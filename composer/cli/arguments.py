@@ -1,4 +1,4 @@
-"""What the commands share: the parser, common arguments, and how a command ends where something is wrong."""
+"""What the commands share: the parser, common arguments, and the exception that ends a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Number = TypeVar("Number", int, float)
 
 
 class Problem(Exception):
-    """Why a command ends early: what is wrong, what to do about it, and the exit code."""
+    """A failure of a command: the message, a hint on what to do, diagnostics, and the exit code."""
 
     def __init__(self, message: str = "", hint: str = "", *, found: Sequence[Diagnostic] = (), code: int = 2) -> None:
         super().__init__(message)
@@ -28,8 +28,8 @@ class Problem(Exception):
     def shown(self, paint: Painter) -> str:
         """Return the message, the diagnostics below it, and the hint."""
         command, colon, rest = self.message.partition(":")
-        said = [paint(command + colon, "error") + rest] if self.message else []
-        text = "\n\n".join([*said, *([report(self.found, paint=paint)] if self.found else [])])
+        message = [paint(command + colon, "error") + rest] if self.message else []
+        text = "\n\n".join([*message, *([report(self.found, paint=paint)] if self.found else [])])
         return f"{text}\n{paint('  = ', 'dim')}{self.hint}" if self.hint else text
 
     def __str__(self) -> str:
@@ -46,19 +46,20 @@ def tell(problem: Problem) -> None:
 class Parser(argparse.ArgumentParser):
     """A parser of one command.
 
-    It reports wrong usage in one line with a hint, and takes no abbreviations, which would change with the next option.
+    It reports usage errors in one line with a hint, and accepts no abbreviated options, since a new option could change their
+    meaning.
     """
 
     examples: Sequence[tuple[str, str]] = ()
-    """Each with what it does, and the command as it is typed."""
+    """Pairs of a description and the command to type."""
     notes: str = ""
-    """What else is worth knowing, below the examples."""
+    """Text below the examples."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, **settings)
 
     def error(self, message: str) -> NoReturn:
-        raise Problem(f"{self.prog}: {message.removeprefix('argument ')}", f"`{self.prog} -h` shows how it is used")
+        raise Problem(f"{self.prog}: {message.removeprefix('argument ')}", f"`{self.prog} -h` shows the usage")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -69,42 +70,42 @@ class Parser(argparse.ArgumentParser):
 
 
 class StoreOnce(argparse.Action):
-    """An option whose second value would silently replace the first, and is refused instead."""
+    """Store an option and reject a second value, which would silently replace the first."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, name: str | None = None
     ) -> None:
         if getattr(namespace, self.dest) is not None:
-            raise Problem(f"{parser.prog}: {name} is given twice", "leave one out")
+            raise Problem(f"{parser.prog}: {name} is given twice", "give it once")
         setattr(namespace, self.dest, value)
 
 
 def misspelled(word: str, known: Iterable[str]) -> str:
-    """Return what a word may have meant, as a hint."""
+    """Return a "did you mean" hint for a misspelled word, or an empty string."""
     offered = suggest(word, known)
     return f"did you mean {' or '.join(offered)}?" if offered else ""
 
 
-def option_hint(word: str, options: Sequence[str], command: str) -> str:
-    """Return what to do about a word that a command does not take."""
+def not_taken(word: str, options: Sequence[str], command: str) -> Problem:
+    """Return the problem of an option or argument that a command does not take."""
     if not word.startswith("-"):
-        return f"`{command} -h` shows what it takes"
+        return Problem(f"{command}: unexpected argument {word}", f"`{command} -h` lists its arguments")
     name = word.partition("=")[0]
     words = {*name.strip("-").split("-")}
     longer = [
         each for each in options if each.startswith(name) or words < {*each.strip("-").split("-")}
     ]  # --tokens: --max-new-tokens
     meant = misspelled(name, options) or (f"did you mean {' or '.join(longer)}?" if 0 < len(longer) < 4 else "")
-    return meant or f"`{command} -h` shows what it takes"
+    return Problem(f"{command}: unknown option {word}", meant or f"`{command} -h` lists its arguments")
 
 
 def integer(text: str) -> int:
-    """Return the integer that is written."""
+    """Return a text as an integer."""
     return _parsed(text, int, "an integer")
 
 
 def number(text: str) -> float:
-    """Return the number that is written."""
+    """Return a text as a number."""
     return _parsed(text, float, "a number")
 
 
@@ -116,8 +117,8 @@ def _parsed(text: str, kind: Callable[[str], Number], name: str) -> Number:
 
 
 def add_recipe(parser: Parser, **settings: Any) -> None:
-    """Declare one recipe."""
-    parser.add_argument("recipe", metavar="RECIPE", help="A name from `arco list`, or the path of a .yaml file", **settings)
+    """Declare the argument `RECIPE`."""
+    parser.add_argument("recipe", metavar="RECIPE", help="Name from `arco list`, or path to a .yaml file", **settings)
 
 
 def add_changes(parser: Parser) -> None:
@@ -136,15 +137,19 @@ def add_changes(parser: Parser) -> None:
 def add_blocks(group: argparse._ActionsContainer) -> None:
     """Declare `--blocks`."""
     group.add_argument(
-        "--blocks", metavar="FILE.py", action="append", default=[], help="Add the blocks that a Python file defines; it is run"
+        "--blocks",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="Add the blocks defined in a Python file, which is executed",
     )
 
 
 def library_of(arguments: argparse.Namespace) -> Library:
-    """Return the standard library with the blocks that `--blocks` names.
+    """Return the standard library with the blocks of `--blocks` added.
 
     Raises:
-        Problem: where they cannot be used.
+        Problem: The blocks cannot be used.
     """
     from composer.own_blocks import library_with
 
@@ -155,10 +160,10 @@ def library_of(arguments: argparse.Namespace) -> Library:
 
 
 def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
-    """Return the recipe with what the command line sets in it; it may be wrong.
+    """Return the recipe with the overrides and blocks of the command line; it may have errors.
 
     Raises:
-        Problem: where there is none to read.
+        Problem: The recipe cannot be read.
     """
     from composer.recipe import load
 
@@ -169,16 +174,16 @@ def load_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
 
 
 def unusable(error: RecipeError) -> Problem:
-    """Return the problem of what cannot be read at all, in one line."""
+    """Return the one-line problem of a source that cannot be read."""
     first = error.diagnostics[0]
     return Problem(concise(first) if first.span.source.text else f"arco: {first.span.source.name}: {first.message}", first.hint)
 
 
 def sound_recipe(source: str, arguments: argparse.Namespace) -> Recipe:
-    """Return the same, without mistakes.
+    """Return what `load_recipe` returns, once it has passed all checks.
 
     Raises:
-        Problem: with everything that is wrong.
+        Problem: The recipe cannot be read, or has errors.
     """
     recipe = load_recipe(source, arguments)
     found = recipe.check()

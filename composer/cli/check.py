@@ -1,4 +1,4 @@
-"""`arco check`: what is wrong or doubtful in recipes."""
+"""`arco check`: errors and warnings in recipes."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ FORMATS: dict[str, Callable[[list[Diagnostic], Painter], str]] = {
     "github": lambda found, _: "\n".join(map(as_github, found)),
 }
 FOR_PROGRAMS = ("json", "github")
-"""Formats that say nothing of recipes without mistakes."""
+"""Formats that print nothing for a recipe without problems."""
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare recipes, and how to report on them."""
-    parser.add_argument("recipes", metavar="RECIPE", nargs="+", help="Names from `arco list`, or paths of .yaml files")
+    """Declare the recipes and the format of the report."""
+    parser.add_argument("recipes", metavar="RECIPE", nargs="+", help="Names from `arco list`, or paths to .yaml files")
     add_changes(parser)
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
         default="full",
-        help="Quote the line of each mistake, write a line each, or write for programs and for GitHub's annotations",
+        help="Quote the source of each mistake, print one line for each, or print JSON or GitHub annotations",
     )
     parser.add_argument(
         "--against",
         metavar="RECIPE|REVISION",
-        help="Warn of edges that changed against another recipe, or against a Git revision of the same file",
+        help="Warn about edges that differ from another recipe, or from a Git revision of the same file",
     )
     parser.examples = [
-        ("Check a recipe, and show every mistake at its place", "arco check small.yaml"),
-        ("Check a change before you make it", "arco check small.yaml --set n_layers=12"),
+        ("Check a recipe", "arco check small.yaml"),
+        ("Check a change before making it", "arco check small.yaml --set n_layers=12"),
         ("Annotate the lines of a pull request", "arco check --format github small.yaml"),
         ("List the edges that differ from another recipe's", "arco check small.yaml --against gpt_mini"),
     ]
-    parser.notes = "The exit code is 1 where a recipe is wrong, and 2 where one cannot be read. Warnings do not count."
+    parser.notes = "The exit code is 1 if a recipe has errors, and 2 if one cannot be read. Warnings do not change it."
     parser.set_defaults(run=check)
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Report on all of the recipes."""
+    """Report the problems of all recipes."""
     paint, found, code = painter(sys.stdout), [], 0
     unreadable = []
     for source in arguments.recipes:
@@ -72,7 +72,7 @@ def check(arguments: argparse.Namespace) -> int:
             diagnostics += against(recipe, source, arguments)
         found.extend(diagnostics)
         if not diagnostics and arguments.format not in FOR_PROGRAMS:
-            print(f"{source}: nothing wrong")
+            print(f"{source}: no problems found")
     if found or arguments.format == "json":
         print(FORMATS[arguments.format](in_order(found), paint))
     for each in unreadable:
@@ -81,10 +81,10 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[Diagnostic]:
-    """Return the edges that changed against `--against`; what is set is set in both.
+    """Return a warning for each edge that differs from the recipe or revision of `--against`; `--set` applies to both.
 
     Raises:
-        Problem: where there is nothing sound to compare with.
+        Problem: That recipe or revision cannot be read, or has errors.
     """
     from composer.diff.edge_changes import changed_edges
 
@@ -93,7 +93,8 @@ def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[
     file = Path(source)
     if not file.is_file():
         raise Problem(
-            f"arco check: --against {arguments.against}: {source} is no file that git could know", "name another recipe"
+            f"arco check: --against {arguments.against}: {source} is not a file, so Git has no revisions of it",
+            "compare it with another recipe",
         )
     with at_revision(file, arguments.against) as earlier:
         found = changed_edges(_sound(str(earlier), arguments).program, recipe.program)
@@ -103,7 +104,7 @@ def against(recipe: Recipe, source: str, arguments: argparse.Namespace) -> list[
 
 
 def names_recipe(word: str) -> bool:
-    """Return whether a word names a recipe rather than a revision of git, which may have slashes in its name too."""
+    """Return whether a word names a recipe rather than a Git revision, which may also contain slashes."""
     from composer.recipe import zoo_names
 
     match form_of(word):
@@ -119,11 +120,11 @@ def _sound(source: str, arguments: argparse.Namespace) -> Recipe:
     try:
         return sound_recipe(source, arguments)
     except Problem as problem:
-        message = f"arco check: --against {arguments.against}: it is wrong itself"
+        message = f"arco check: --against {arguments.against}: that recipe has errors itself"
         raise Problem(message, problem.hint, found=problem.found) from None
 
 
 def _called(name: str, label: Label) -> Label:
-    """Return the label in a text that is shown under another name."""
+    """Return the label with its source shown under another name."""
     span = label.span
     return replace(label, span=replace(span, source=Source(name, span.source.text)))

@@ -1,4 +1,4 @@
-"""Color in terminals: when there is any, and the codes for it."""
+"""Color in terminals: when it is used, and its codes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ CODES: dict[TextRole, str] = {
 
 
 def painter(stream: TextIO) -> Painter:
-    """Return what colors the text that is written to a stream, or leaves it alone."""
+    """Return a function that colors text for a stream, or leaves it unchanged if the stream has no color."""
     return ansi if has_color(stream) else plain
 
 
 def ansi(text: str, role: TextRole) -> str:
-    """Return the text between ANSI codes."""
+    """Return the text wrapped in the ANSI codes of its role."""
     return f"\x1b[{CODES[role]}m{text}\x1b[0m" if text else ""
 
 
 def has_color(stream: TextIO) -> bool:
-    """Return whether a stream takes color: it is a terminal that knows how, unless the environment decides otherwise.
+    """Return whether a stream has color: by default, if it is a terminal that supports it.
 
-    `NO_COLOR` (https://no-color.org) comes first, then `FORCE_COLOR` and `CLICOLOR_FORCE`; set to nothing, none of them counts.
+    `NO_COLOR` (https://no-color.org) takes precedence, then `FORCE_COLOR` and `CLICOLOR_FORCE`; empty ones are ignored.
     """
     variables = os.environ
     if variables.get("NO_COLOR"):
@@ -34,6 +34,6 @@ def has_color(stream: TextIO) -> bool:
         return True
     if variables.get("TERM") == "dumb" or variables.get("CLICOLOR") == "0":
         return False
-    if os.name == "nt" and not {"WT_SESSION", "TERM"} & variables.keys():  # the old console prints the codes
+    if os.name == "nt" and not {"WT_SESSION", "TERM"} & variables.keys():  # the old console prints the codes as text
         return False
     return stream.isatty()

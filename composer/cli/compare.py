@@ -1,4 +1,4 @@
-"""`arco demo --compare`: six small models learn the same plays, and stand in one table with what n-grams reach."""
+"""`arco demo --compare`: six small models trained on the same plays, in one table with n-grams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS = {
     "steps": 1000, "batch_size": 16, "seq_len": 128, "learning_rate": 3e-3, "warmup_steps": 50, "min_lr_ratio": 0.02,
     "beta2": 0.99, "validate_every": 250, "validation_batches": 20, "save_every": 100,
 }  # fmt: skip
-"""The same for all: each reads as many characters, in the same order."""
+"""The same for all models: each reads the same characters in the same order."""
 MODELS: Mapping[str, Mapping[str, object]] = {
     "rnn_lm": {"hidden": 256},
     "mlp_lm": {},
@@ -31,19 +31,19 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         "context": 128, "d_model": 128, "n_layers": 4, "n_heads": 4, "n_kv_heads": 2, "hidden": 128, "theta": 10000,
     },
 }  # fmt: skip
-"""Each recipe with what is set in it, from the least to the most."""
+"""The recipes with their overrides, in the order of the table."""
 NGRAMS = ("unigrams", "bigrams", "trigrams", "4-grams", "5-grams")
 PAGE = """# Models on the plays
 
-Six small models learn nine plays by Shakespeare, a character at a time, and predict the last tenth of the text, which they
-have not seen. Each makes {steps:,} steps of {batch_size} windows of {seq_len} characters, with one schedule for all. The first
+Six small character-level models are trained on nine plays by Shakespeare and evaluated on the last tenth of the text, which is
+held out. Each makes {steps:,} steps of {batch_size} sequences of {seq_len} characters, with the same schedule. The first
 rows are n-grams on the same text ([Witten and Bell 1991](https://doi.org/10.1109/18.87000)). Lower is better.
 
 {table}
 
 `arco demo --compare -o docs/models-on-plays.md` wrote this page, with {threads}. Finished rows are kept in `runs/compare`,
-so the command can be stopped, and continues where it was. Seconds cover the training steps only; what any of these models would
-reach with more steps, more width or a schedule of its own is another question. One of them alone:
+so the command can be interrupted and resumed. Seconds cover the training steps only. More steps, larger widths or a schedule
+tuned for each model may rank them differently. To train one of them:
 
 ```sh
 {command}
@@ -53,7 +53,7 @@ reach with more steps, more width or a schedule of its own is another question. 
 
 @dataclass(frozen=True)
 class ResultRow:
-    """A line of the table."""
+    """A row of the table."""
 
     name: str
     nats: float
@@ -67,7 +67,7 @@ class ResultRow:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train what is not trained yet, and print the table."""
+    """Train the models that are not yet trained, and print the table."""
     import torch
 
     from composer.train import TrainSettings, characters_of, read_text, tokenize
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def page(table: str, settings: TrainSettings, threads: int) -> str:
-    """Return the whole page."""
+    """Return the page around the table."""
     return PAGE.format(
         table=table,
         steps=settings.steps,
@@ -104,7 +104,7 @@ def page(table: str, settings: TrainSettings, threads: int) -> str:
 
 
 def command(name: str) -> str:
-    """Return the command that trains one model by itself."""
+    """Return the command that trains one of the models."""
     by_set = "".join(f" --set {path}={value}" for path, value in MODELS[name].items())
     words = [f"{option_of(key)} {value}" for key, value in SETTINGS.items()]
     lines = [f"arco train {name}{by_set}", "--data composer/data/shakespeare.txt", " ".join(words[:6]), " ".join(words[6:])]
@@ -112,7 +112,7 @@ def command(name: str) -> str:
 
 
 def counted(text: str) -> Iterator[ResultRow]:
-    """Yield what n-grams reach."""
+    """Yield the rows of the n-grams."""
     from composer.evaluate.ngrams import witten_bell
     from composer.train import split
 
@@ -121,7 +121,7 @@ def counted(text: str) -> Iterator[ResultRow]:
 
 
 def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, data: TextData, device: str | None) -> ResultRow:
-    """Return a model's line, after training it or resuming it where its run is not done."""
+    """Return the row of a model, after training it or finishing its run."""
     from composer.recipe import load
     from composer.train import RunFolder, resume
 
@@ -130,7 +130,7 @@ def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, 
     if not kept.settings.exists():
         trained(recipe, tokenizer, data, settings, folder, device)
     elif done(kept, settings) is None:
-        print(f"{name} is resumed; run folder {folder}")
+        print(f"resuming {name}; run folder {folder}")
         resume(folder, build=rebuild((), device), settings=settings, recipe=recipe.text, data=plays())
     last = done(kept, settings)
     assert last is not None  # training ends with a validation
@@ -138,7 +138,7 @@ def row(name: str, folder: Path, settings: TrainSettings, tokenizer: Tokenizer, 
 
 
 def done(run: RunFolder, settings: TrainSettings) -> Mapping[str, float] | None:
-    """Return what the last step of a run measured; None where it was not reached, or the settings are others."""
+    """Return the last metrics of a finished run; None if the run is unfinished or has other settings."""
     from composer.train import metrics
     from composer.train.settings import load_settings
 

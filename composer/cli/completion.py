@@ -1,4 +1,4 @@
-"""`arco completion`: a script with which a shell completes commands, options, recipes and files."""
+"""`arco completion`: a script that lets a shell complete commands, options, recipes and files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare a shell."""
-    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="The shell that completes")
+    """Declare the shell."""
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="Shell to print the script for")
     parser.examples = [
-        ("Complete in this Bash, and in those to come: the same line in ~/.bashrc", 'eval "$(arco completion bash)"'),
-        ("Install for Zsh, in a folder of $fpath", "arco completion zsh > ~/.zfunc/_arco"),
+        ("Enable it in this Bash session; in all sessions, with this line in ~/.bashrc", 'eval "$(arco completion bash)"'),
+        ("Install for Zsh, in a folder on $fpath", "arco completion zsh > ~/.zfunc/_arco"),
         ("Install for Fish", "arco completion fish > ~/.config/fish/completions/arco.fish"),
-        ("Complete in this PowerShell", "arco completion powershell | Out-String | Invoke-Expression"),
+        ("Enable it in this PowerShell session", "arco completion powershell | Out-String | Invoke-Expression"),
     ]
     parser.set_defaults(run=run)
 
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return a parser of every command, each argument with what completes it."""
+    """Return a parser of all commands, each argument with its completer."""
     from composer.cli import COMMANDS
     from composer.cli import declare as declare_command
 
@@ -50,7 +50,7 @@ def whole_parser() -> argparse.ArgumentParser:
 
 
 def _completers() -> Mapping[object, Mapping[str, object]]:
-    """Return what completes a value, by its metavar."""
+    """Return the completers of values by metavar."""
     import shtab
 
     from blocks.core import standard
@@ -74,7 +74,7 @@ def _completers() -> Mapping[object, Mapping[str, object]]:
 
 
 def _words(name: str, words: Iterable[str], files: Mapping[str, Any] | None = None) -> Mapping[str, object]:
-    """Return a completer of words, and of files besides, as shtab takes it: what each shell calls, and what defines that."""
+    """Return a completer of words and, optionally, files, as shtab takes it: for each shell, a function and its definition."""
     function, listed = f"_arco_{name}", " ".join(words)
     quoted = ", ".join(f"'{word}'" for word in listed.split())
     bash = [f'compgen -W "{listed}" -- "$1"']

@@ -1,4 +1,4 @@
-"""`arco demo`: from a recipe to generated text, in about three minutes on a laptop."""
+"""`arco demo`: from a recipe to generated text in about three minutes on a laptop."""
 
 from __future__ import annotations
 
@@ -24,64 +24,64 @@ SETTINGS = {
     "steps": 900, "batch_size": 16, "seq_len": 128, "learning_rate": 3e-3, "warmup_steps": 50, "min_lr_ratio": 0.02,
     "beta2": 0.99, "validate_every": 300, "validation_batches": 20, "save_every": 450,
 }  # fmt: skip
-"""Found on two cores: about 100 s of steps, and 1.65 nats per character."""
+"""Tuned on two CPU cores: about 100 s of training, down to 1.65 nats per character."""
 PROMPT = "HAMLET"
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare how long to train, and where to keep the runs."""
+    """Declare how long to train, and where to write the runs."""
     parser.add_argument(
         "--steps",
         metavar="N",
         type=integer,
-        help=f"Make this many updates of the weights; without it {SETTINGS['steps']}, and {compare.SETTINGS['steps']} of each "
-        "model with --compare",
+        help=f"Number of optimizer steps (default: {SETTINGS['steps']}; with --compare, {compare.SETTINGS['steps']} for each "
+        "model)",
     )
-    parser.add_argument("--seed", metavar="N", type=integer, default=0, help="Seed every random number")
+    parser.add_argument("--seed", metavar="N", type=integer, default=0, help="Random seed")
     parser.add_argument(
         "--run",
         metavar="RUN",
         action=StoreOnce,
         type=Path,
         dest="folder",
-        help="Write this run folder; without it, runs/demo. With --compare it holds a run folder for each model",
+        help="Run folder to write (default: runs/demo); with --compare, it holds a run folder for each model",
     )
     add_device(parser)
     several = parser.add_argument_group("Comparison")
     several.add_argument(
-        "--compare", action="store_true", help="Train six small models on the same plays instead, in about a quarter of an hour"
+        "--compare", action="store_true", help="Train six small models on the same plays instead, in about 15 minutes"
     )
     several.add_argument(
-        "--only", metavar="RECIPE", choices=tuple(compare.MODELS), action="append", default=[], help="Train these models alone"
+        "--only", metavar="RECIPE", choices=tuple(compare.MODELS), action="append", default=[], help="Train only this model"
     )
-    add_output(several, "Write the table to this file too, as a page of Markdown")
+    add_output(several, "Also write the table to this file, as a Markdown page")
     parser.examples = [
-        ("See all of it on nine plays by Shakespeare", "arco demo"),
+        ("Run all of it on nine plays by Shakespeare", "arco demo"),
         ("Take a quick look", "arco demo --steps 100 --run runs/quick"),
-        ("Compare recurrence, convolution, attention and experts on the same plays", "arco demo --compare -o comparison.md"),
+        ("Compare recurrent, convolutional, attention and mixture-of-experts models", "arco demo --compare -o comparison.md"),
     ]
     parser.notes = (
-        "The demo checks, measures and trains gpt_mini, compares it with n-grams, draws it and generates text; it shows each "
-        "command that does the same. A comparison that is stopped continues where it was."
+        "The demo checks, measures and trains gpt_mini, compares it with n-grams, draws it and generates text, and prints the "
+        "command for each step. An interrupted comparison resumes where it stopped."
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, measure, train, compare with n-grams, draw, generate; or compare six models."""
+    """Check, measure, train, compare with n-grams, draw and generate; with `--compare`, compare six models."""
     from composer.recipe import load
 
     if arguments.compare:
         return compare.run(arguments)
     for name in ("only", "output"):
         if getattr(arguments, name):
-            raise Problem(f"arco demo: --{name} goes with --compare", "`arco demo -h` shows what it takes")
+            raise Problem(f"arco demo: --{name} only works with --compare", "add --compare, or `arco demo -h` lists the options")
     folder = arguments.folder or free_folder("demo")
     print(f"run folder: {folder}")
     recipe = load(RECIPE)
     heading(f"arco check {RECIPE}")
     found = recipe.check()
-    print(report(found) if found else f"{RECIPE}: nothing wrong")
+    print(report(found) if found else f"{RECIPE}: no problems found")
     if any(diagnostic.severity == "error" for diagnostic in found):
         return 1
     with refusals():
@@ -93,12 +93,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def heading(command: str) -> None:
-    """Print the command that shows by itself what follows."""
+    """Print the command that does what follows."""
     print(f"\n$ {command}\n", flush=True)
 
 
 def train(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> Result:
-    """Train the recipe on the plays."""
+    """Train the recipe on the plays, with its summary first."""
     from composer.train import TrainSettings, characters_of, read_text, tokenize
 
     text = read_text(plays())
@@ -115,11 +115,11 @@ def train(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> Result
 
 
 def beside_ngrams(result: Result) -> None:
-    """Print what was reached, beside what n-grams reach on the same held-out text."""
+    """Print the validation loss beside those of n-grams on the same held-out text."""
     from composer.evaluate.ngrams import witten_bell
     from composer.train import read_text, split
 
-    print(f"\n{result.step} steps in {result.seconds:.0f} s. Held-out text, in nats per character; less is better:\n")
+    print(f"\n{result.step} steps in {result.seconds:.0f} s. Validation loss in nats per character (lower is better):\n")
     kept, held_out = split(read_text(plays()))
     for name, nats in zip(compare.NGRAMS, witten_bell(kept, held_out), strict=True):
         print(f"  {name:<10}{nats:.2f}")
@@ -127,7 +127,7 @@ def beside_ngrams(result: Result) -> None:
 
 
 def draw(recipe: Recipe, result: Result) -> None:
-    """Draw what was trained into its run folder."""
+    """Draw the model into its run folder."""
     path = result.run / f"{RECIPE}.svg"
     heading(f"arco draw {RECIPE} -o {path}")
     recipe.draw().save(path)
@@ -142,4 +142,4 @@ def sample(result: Result, arguments: argparse.Namespace) -> None:
     heading(f"arco generate {result.run} --prompt {PROMPT} --max-new-tokens 500 --temperature 0.8")
     model = open_run(result.run, build=rebuild((), arguments.device))
     write(model, PROMPT, max_new_tokens=500, sampling=Sampling(temperature=0.8), seed=arguments.seed)
-    print(f"\nThe run folder is {result.run}; continue with `arco train --resume {result.run} --steps 3000`.")
+    print(f"\nThe run folder is {result.run}; to train further: arco train --resume {result.run} --steps 3000")

@@ -1,4 +1,4 @@
-"""`arco diff`: what differs between two models."""
+"""`arco diff`: the differences between two models."""
 
 from __future__ import annotations
 
@@ -23,34 +23,32 @@ SIGNS: dict[str, TextRole] = {"-": "removed", "+": "added", "~": "warning", "=":
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare two recipes, and how to show what differs."""
+    """Declare two recipes, and how to show their differences."""
     from composer.draw.export.formats import figure_formats
 
-    parser.add_argument("before", metavar="RECIPE", help="A name from `arco list`, or the path of a .yaml file")
-    parser.add_argument("after", metavar="OTHER", help="The same; --set changes this one alone")
+    parser.add_argument("before", metavar="RECIPE", help="Name from `arco list`, or path to a .yaml file")
+    parser.add_argument("after", metavar="OTHER", help="The recipe to compare it with; --set changes only this one")
     output = parser.add_argument_group("Output")
-    add_output(
-        output, "Write to this file, replacing it; .svg, .png or .pdf makes it a figure, .html a page, .json is for programs"
-    )
+    add_output(output, "Write to this file, replacing it: .svg, .png or .pdf for a figure, .html for a page, .json for programs")
     output.add_argument(
         "--format",
         choices=("text", "json", *figure_formats()),
-        help="Choose the format where no ending does; without either it is text",
+        help="Output format (default: by the extension of the file, else text)",
     )
-    output.add_argument("--level", choices=LEVELS, default="block", help="Choose how deep a figure goes")
-    output.add_argument("--theme", choices=THEMES, default="light", help="Choose the colors of a figure")
+    output.add_argument("--level", choices=LEVELS, default="block", help="Level of detail of a figure")
+    output.add_argument("--theme", choices=THEMES, default="light", help="Colors of a figure")
     add_changes(parser)
     parser.examples = [
-        ("List what differs between two models", "arco diff gpt2 llama3"),
-        ("See what one change does", "arco diff gpt_mini gpt_mini --set layers.attn.norm=layernorm"),
-        ("Draw both, side by side", "arco diff gpt2 llama3 -o both.svg"),
+        ("List the differences between two models", "arco diff gpt2 llama3"),
+        ("Show what a change does", "arco diff gpt_mini gpt_mini --set layers.attn.norm=layernorm"),
+        ("Draw both side by side", "arco diff gpt2 llama3 -o both.svg"),
     ]
-    parser.notes = "The exit code is 0 where the two are the same model, 1 where they differ, and 2 where one cannot be compared."
+    parser.notes = "The exit code is 0 if the two are the same model, 1 if they differ, and 2 if they cannot be compared."
     parser.set_defaults(run=diff)
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Print what differs, or write it to a file."""
+    """Print the differences, or write them to a file."""
     from composer.draw.export.formats import FORMATS, figure_formats, format_of
 
     figures, output = figure_formats(), arguments.output or ""
@@ -58,7 +56,7 @@ def diff(arguments: argparse.Namespace) -> int:
     format = arguments.format or ("json" if ending == ".json" else format_of(output) or "text")
     if format not in ("text", "json", *figures):
         endings = ", ".join(FORMATS[figure].endings[0] for figure in figures)
-        raise Problem(f"arco diff: no {ending} of two models", f"let it end in {endings}")
+        raise Problem(f"arco diff: a comparison cannot be written as {ending}", f"use one of {endings}")
     unchanged = argparse.Namespace(**{**vars(arguments), "set": []})
     try:
         before, after = sound_recipe(arguments.before, unchanged), sound_recipe(arguments.after, arguments)
@@ -84,7 +82,7 @@ def diff(arguments: argparse.Namespace) -> int:
 
 
 def _colored(text: str, paint: Painter) -> str:
-    """Return what differs, each line in the color of its sign."""
+    """Return the text with each line in the color of its sign."""
     return "\n".join(
         paint(line, SIGNS[line[0]]) if line[:1] in SIGNS and line[1:2] == " " else line for line in text.splitlines()
     )

@@ -1,4 +1,4 @@
-"""`arco draw`: the figure of a model, in any format."""
+"""`arco draw`: a figure of a model, in any format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THEMES = ("light", "dark", "auto", "slide")
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare a recipe, how deep it is shown, and how it looks."""
+    """Declare a recipe, the level of detail, the style and the output."""
     from composer.draw.export.formats import FORMATS
 
     add_recipe(parser)
@@ -22,47 +22,49 @@ def declare(parser: Parser, name: str) -> None:
         "--level",
         choices=LEVELS,
         default="block",
-        help="Show a box for each repeat, the inside of each repeat, or every linear map",
+        help="Level of detail: a box for each repeat, the inside of each repeat, or every linear map",
     )
     content.add_argument(
-        "--open", metavar="PATH", action="append", default=[], help="Show this node from inside, whatever the level"
+        "--open", metavar="PATH", action="append", default=[], help="Also show the inside of this node, whatever the level"
     )
-    content.add_argument("--unroll", action="store_true", help="Draw every pass of a repeat, where there are not too many")
+    content.add_argument("--unroll", action="store_true", help="Draw every pass of a repeat, unless there are too many")
     content.add_argument(
         "--highlight", metavar="PATH", nargs="+", action="extend", default=[], help="Fade everything but these nodes"
     )
-    content.add_argument("--no-params", action="store_true", help="Leave out the numbers of parameters")
-    content.add_argument("--no-shapes", action="store_true", help="Leave out the shapes beside the wires")
+    content.add_argument("--no-params", action="store_true", help="Leave out the parameter counts")
+    content.add_argument("--no-shapes", action="store_true", help="Leave out the tensor shapes")
     style = parser.add_argument_group("Style")
-    style.add_argument("--theme", choices=THEMES, default="light", help="Choose the colors; auto follows the reader's screen")
+    style.add_argument(
+        "--theme", choices=THEMES, default="light", help="Colors; auto follows the light or dark mode of the viewer"
+    )
     style.add_argument("--width", metavar="LENGTH", default="", help="Fit the figure into this width, such as 240pt")
-    style.add_argument("--title", metavar="TEXT", default="", help="Write this in place of the recipe's name")
+    style.add_argument("--title", metavar="TEXT", default="", help="Title of the figure (default: the name of the recipe)")
     style.add_argument(
         "--engine",
         choices=("structured", "dot"),
         default="structured",
-        help="Lay the figure out by the structure of the recipe, or let Graphviz do it",
+        help="Layout by the structure of the recipe, or by Graphviz",
     )
     output = parser.add_argument_group("Output")
     *endings, last = (row.endings[0] for row in FORMATS.values())
-    add_output(output, f"Write to this file, replacing it; its ending chooses the format: {', '.join(endings)} or {last}")
+    add_output(output, f"Write to this file, replacing it; its extension selects the format: {', '.join(endings)} or {last}")
     output.add_argument(
         "--format",
         choices=tuple(FORMATS),
-        help="Choose the format where no ending does; without either it is svg",
+        help="Output format (default: by the extension of the file, else svg)",
     )
     add_changes(parser)
     parser.examples = [
         ("Draw a model", "arco draw llama3 -o llama3.svg"),
-        ("Make a page to click through", "arco draw mixtral -o mixtral.html"),
-        ("Fit a figure into a column of a paper", "arco draw gpt2 --width 240pt -o gpt2.svg"),
+        ("Make an interactive page", "arco draw mixtral -o mixtral.html"),
+        ("Fit a figure into the column of a paper", "arco draw gpt2 --width 240pt -o gpt2.svg"),
         (
-            "Show one attention from inside, and fade the rest",
+            "Show the inside of one attention, and fade everything else",
             "arco draw llama3 --open layers.attn.body --highlight layers.attn -o attention.svg",
         ),
         ("Print Mermaid for a README", "arco draw gpt_mini --format mermaid"),
     ]
-    parser.notes = "Without -o the figure goes to standard output, for a pipe; a terminal shows DOT and Mermaid only."
+    parser.notes = "Without -o, the figure goes to standard output; to a terminal, only DOT and Mermaid are printed."
     parser.set_defaults(run=draw)
 
 

@@ -1,4 +1,4 @@
-"""`arco generate`: text from a trained model."""
+"""`arco generate`: generate text with a trained model."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ if TYPE_CHECKING:
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare a run folder, a prompt, and how to choose tokens."""
-    parser.add_argument("trained", metavar="RUN", type=Path, help="A run folder, as `arco train` printed it")
+    """Declare a run folder, a prompt, and how tokens are chosen."""
+    parser.add_argument("trained", metavar="RUN", type=Path, help="Run folder that `arco train` wrote")
     parser.add_argument(
         "--prompt",
         metavar="TEXT",
         action=StoreOnce,
-        help="Continue this text, translate it, or fill its gaps <0>, <1> and so on; without it, continue an empty line",
+        help="Text to continue, to translate, or to fill in at <0>, <1> and so on (default: a line break)",
     )
-    parser.add_argument("--max-new-tokens", metavar="N", type=integer, default=400, help="Stop after this many tokens")
-    parser.add_argument("--checkpoint", metavar="NAME", help="Use this checkpoint of the run; without it, the latest")
+    parser.add_argument("--max-new-tokens", metavar="N", type=integer, default=400, help="Stop after this many new tokens")
+    parser.add_argument("--checkpoint", metavar="NAME", help="Checkpoint of the run, such as step-000500 (default: the latest)")
     sampling = parser.add_argument_group("Sampling")
     sampling.add_argument(
         "--temperature",
         metavar="X",
         type=number,
         default=1.0,
-        help="Draw likelier tokens below 1, unlikelier ones above, and always the likeliest at 0",
+        help="Sampling temperature: lower values favor likely tokens, and 0 always takes the likeliest",
     )
-    sampling.add_argument("--top-k", metavar="N", type=integer, help="Draw from this many of the likeliest tokens")
+    sampling.add_argument("--top-k", metavar="N", type=integer, help="Sample from the N likeliest tokens")
     sampling.add_argument(
-        "--top-p", metavar="P", type=number, default=1.0, help="Draw from the fewest tokens that have this probability together"
+        "--top-p", metavar="P", type=number, default=1.0, help="Sample from the fewest tokens whose probabilities sum to P"
     )
-    sampling.add_argument("--seed", metavar="N", type=integer, default=0, help="Seed every random number")
+    sampling.add_argument("--seed", metavar="N", type=integer, default=0, help="Random seed")
     search = parser.add_argument_group("Beam search")
     search.add_argument(
-        "--num-beams", metavar="N", type=integer, help="Search for the likeliest text instead, with this many beams"
+        "--num-beams", metavar="N", type=integer, help="Search for the likeliest text with this many beams, instead of sampling"
     )
     search.add_argument(
-        "--length-penalty", metavar="X", type=number, default=1.0, help="Divide a text's score by its length to this power"
+        "--length-penalty", metavar="X", type=number, default=1.0, help="Divide the score of a text by its length to the power X"
     )
     add_device(parser)
     add_blocks(parser)
     parser.examples = [
         ("Continue a text", 'arco generate runs/gpt_mini --prompt "To be"'),
-        ("Stay close to what is likely", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
+        ("Sample likelier text", 'arco generate runs/gpt_mini --prompt "To be" --temperature 0.8 --top-k 50'),
         ("Find the likeliest continuation", 'arco generate runs/gpt_mini --prompt "To be" --num-beams 4 --max-new-tokens 100'),
     ]
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what follows the prompt, token by token; what a search finds, at once."""
+    """Print the continuation of the prompt: token by token when sampling, all at once after a beam search."""
     from composer.decode import Sampling, Search
     from composer.train import open_run
 
@@ -77,9 +77,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def write(trained: Trained, prompt: str, *, max_new_tokens: int, sampling: Sampling, seed: int) -> None:
-    """Print what a trained model makes of a prompt, after the prompt where the model continues it.
+    """Print the text that a trained model samples, after the prompt if the model continues it.
 
-    The window slides where the text outgrows the training's.
+    Beyond the length of training, the context window slides.
     """
     from composer.decode import Request, Slide, cached, stream
     from composer.train import text_as_it_comes
@@ -96,7 +96,7 @@ def write(trained: Trained, prompt: str, *, max_new_tokens: int, sampling: Sampl
 
 
 def write_best(trained: Trained, prompt: str, search: Search) -> None:
-    """Print the likeliest text that a search finds."""
+    """Print the likeliest text that beam search finds."""
     from composer.decode import Refuse, beam_search, cached
 
     begin = beginning(trained, prompt)
@@ -109,19 +109,19 @@ def write_best(trained: Trained, prompt: str, search: Search) -> None:
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a model starts to generate."""
+    """What generation starts from."""
 
     tokens: list[int]
-    """The first of its own text."""
+    """The first tokens of the generated text."""
     encoder_inputs: EncoderInputs
     stop: frozenset[int]
 
 
 def beginning(trained: Trained, prompt: str) -> Beginning:
-    """Return a prompt as what a model continues, or as the source that its encoder reads.
+    """Return a prompt as the tokens that a decoder continues, or as the source that an encoder reads.
 
     Raises:
-        Problem: for a model that generates no text.
+        Problem: The model does not generate text.
     """
     import torch
 
@@ -130,8 +130,8 @@ def beginning(trained: Trained, prompt: str) -> Beginning:
 
     task, tokenizer = task_of(trained.model) or "", trained.tokenizer
     if not TASKS[task].text:
-        writing = ", ".join(name for name, known in TASKS.items() if known.text)
-        raise Problem(f"arco: a model for {task} generates no text", f"models for {writing} do")
+        generating = ", ".join(name for name, known in TASKS.items() if known.text)
+        raise Problem(f"arco: a model of the task {task} generates no text", f"tasks that generate text: {generating}")
     if not isinstance(tokenizer, MarkedTokenizer):
         return Beginning(tokenizer.encode(prompt), {}, frozenset())
     start, end = tokenizer.mark(START), tokenizer.mark(END)

@@ -1,4 +1,4 @@
-"""Help as people know it from other tools: what a command does, its usage, its options in groups, and examples to copy."""
+"""The help texts: what a command does, its usage, its options in groups, and examples to copy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from composer.cli.arguments import Parser
 from composer.diagnostics.render import Painter
 
 WIDEST = 100
-"""Columns beyond which a line of help is tiring to read."""
+"""Widest line of help: longer ones are tiring to read."""
 TERM_WIDTH = 26
-"""Columns of an option with its value; the help of a longer one starts on the next line."""
+"""Columns for an option with its value; if it is longer, its help starts on the next line."""
 EXIT_CODES = {
     0: "success",
-    1: "a recipe is wrong; of `arco diff`: the models differ",
-    2: "wrong usage, or something cannot be read, written or run",
+    1: "a recipe has errors; for `arco diff`: the models differ",
+    2: "usage error, or something cannot be read, written or run",
     130: "interrupted",
 }
 
@@ -35,7 +35,7 @@ def help_of(parser: Parser, paint: Painter) -> str:
 
 
 def overview(groups: Mapping[str, Mapping[str, str]], paint: Painter) -> str:
-    """Return the help of `arco` itself: every command, in groups, with what it does."""
+    """Return the help of `arco` itself: the commands in groups, each with its description."""
     width = max(len(name) for commands in groups.values() for name in commands)
     sections = [
         _wrapped("Compose neural networks from recipes: check, count, draw, compile, train, generate."),
@@ -49,14 +49,14 @@ def overview(groups: Mapping[str, Mapping[str, str]], paint: Painter) -> str:
 
 
 def _groups(parser: Parser) -> list[argparse._ArgumentGroup]:
-    """Return the arguments, then the groups of the command, then the options that are in none."""
+    """Return the positional arguments, then the command's own groups, then all other options."""
     positionals, rest, *own = parser._action_groups
     positionals.title, rest.title = "Arguments", "Options"
     return [group for group in (positionals, *own, rest) if group._group_actions]
 
 
 def _usage(parser: Parser) -> str:
-    """Return the command with its arguments, or the lines that it gives itself."""
+    """Return the parser's own usage lines, or else the command with its arguments."""
     if parser.usage:
         return parser.usage.replace("\n", "\n       ")
     positionals = [action for action in parser._actions if not action.option_strings]
@@ -73,7 +73,7 @@ def _positional(action: argparse.Action) -> str:
 
 
 def _entry(action: argparse.Action) -> tuple[str, str]:
-    """Return an argument as it is typed, and what it means."""
+    """Return an argument as it is typed, and its help."""
     if not action.option_strings:
         return _positional(action), _meaning(action)
     value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}{'...' * (action.nargs == '+')}"
@@ -93,7 +93,7 @@ def _meaning(action: argparse.Action) -> str:
 
 
 def _section(title: str, entries: Iterable[tuple[str, str]], paint: Painter, width: int = TERM_WIDTH) -> str:
-    """Return a heading, and terms with their meanings in two columns."""
+    """Return a heading, followed by terms and their meanings in two columns."""
     lines = [paint(f"{title}:", "strong")]
     for term, meaning in entries:
         first, *more = textwrap.wrap(meaning, _columns() - width - 4, break_on_hyphens=False) or [""]
@@ -107,7 +107,7 @@ def _section(title: str, entries: Iterable[tuple[str, str]], paint: Painter, wid
 
 
 def _examples(parser: Parser, paint: Painter) -> str:
-    """Return commands to copy, each below what it does."""
+    """Return the example commands, each below its description."""
     if not parser.examples:
         return ""
     return "\n".join([paint("Examples:", "strong"), *_example_lines(parser, paint)])

@@ -1,4 +1,4 @@
-"""`arco mask`: a mask as a picture."""
+"""`arco mask`: a picture of a mask."""
 
 from __future__ import annotations
 
@@ -19,40 +19,36 @@ from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping, YamlN
 from composer.language.yaml.reader import read
 
 MOST = 256
-"""Positions to a side."""
+"""The most positions on a side of the picture."""
 USUAL = 8
 SIGNS, ASCII_SIGNS = ("·", "█"), (".", "#")
 MaskData: TypeAlias = Sequence[Sequence[int]]
-"""What an edge carries in one row of a batch: one list, or for [query, key] one for each query."""
+"""The data of an edge for one row of a batch: one list, or for `[query, key]` a list for each query."""
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare a mask, how many positions, and data."""
-    parser.add_argument("mask", metavar="MASK", help="A mask as in a recipe, such as 'causal and window(3)'")
+    """Declare a mask, the numbers of positions, and its data."""
+    parser.add_argument("mask", metavar="MASK", help="Mask expression as in a recipe, such as 'causal and window(3)'")
     parser.add_argument(
         "-n",
         "--positions",
         metavar="N",
         type=integer,
-        help=f"Show this many positions; without it, as many as the data has, or {USUAL}",
+        help=f"Number of positions (default: as many as the data has, else {USUAL})",
     )
-    parser.add_argument(
-        "-q", "--queries", metavar="N", type=integer, help="Show this many queries, where they are fewer or more than the keys"
-    )
-    parser.add_argument(
-        "-k", "--keys", metavar="N", type=integer, help="Show this many keys, where they are fewer or more than the queries"
-    )
+    parser.add_argument("-q", "--queries", metavar="N", type=integer, help="Number of queries, if it differs from that of keys")
+    parser.add_argument("-k", "--keys", metavar="N", type=integer, help="Number of keys, if it differs from that of queries")
     parser.add_argument(
         "--data",
         metavar="NAME=NUMBERS",
         action="append",
         default=[],
-        help="Give what a name in the mask stands for, such as documents=0,0,1,1 or length=3 or pairs=1,0/1,1",
+        help="Values of a name in the mask, such as ids=0,0,1,1 or length=3 or pairs=1,0/1,1",
     )
     parser.add_argument("--ascii", action="store_true", help="Draw with # and . in place of █ and ·")
     parser.examples = [
-        ("See which query sees which key", "arco mask 'causal and window(3)'"),
-        ("Give the data that a mask reads", "arco mask 'causal and documents(ids)' --data ids=0,0,0,1,1"),
+        ("Show which query sees which key", "arco mask 'causal and window(3)'"),
+        ("Provide the data that a mask reads", "arco mask 'causal and documents(ids)' --data ids=0,0,0,1,1"),
         ("Show cross-attention", "arco mask 'valid(real)' --data real=1,1,0 --queries 2"),
     ]
     parser.notes = "Queries are rows, keys are columns."
@@ -64,11 +60,11 @@ def mask(arguments: argparse.Namespace) -> int:
     data: dict[str, MaskData] = {}
     for name, numbers in map(example, arguments.data):
         if name in data:
-            raise Problem(f"arco mask: --data {name} is given twice", "leave one out")
+            raise Problem(f"arco mask: --data {name} is given twice", "give it once")
         data[name] = numbers
     read_mask = mask_of(re.sub(r"\s", " ", arguments.mask), data)
     if idle := sorted(data.keys() - read_mask.names.values()):
-        raise Problem(f"arco mask: nothing in the mask reads `{idle[0]}`", "leave out its --data")
+        raise Problem(f"arco mask: the mask does not read `{idle[0]}`", f"remove --data {idle[0]}")
     queries, keys = lengths(arguments, read_mask)
     if queries != keys:
         one_sequence(read_mask, queries, keys)
@@ -81,22 +77,22 @@ def mask(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReadMask:
-    """A mask, with what its edges carry."""
+    """A mask with the data of its edges."""
 
     mask: Mask
     value: PartValue
-    """The mask with its places in the text."""
+    """The mask with its spans in the text."""
     names: Mapping[str, str]
-    """What each edge reads, as it is written."""
+    """The name that each edge reads, by port."""
     data: Mapping[str, MaskData]
 
 
 def example(written: str) -> tuple[str, MaskData]:
-    """Return `documents=0,0,1,1` as a name and its numbers."""
+    """Return `ids=0,0,1,1` as a name and its numbers."""
     name, _, numbers = written.partition("=")
     rows = [row.split(",") for row in numbers.split("/")]
     if not name.isidentifier() or not all(re.fullmatch(r"\s*\d{1,9}\s*", number, re.ASCII) for row in rows for number in row):
-        raise Problem(f"arco mask: --data {written}: write NAME=NUMBERS", "such as --data documents=0,0,1,1")
+        raise Problem(f"arco mask: --data {written}: this is not NAME=NUMBERS", "for example, --data ids=0,0,1,1")
     return name, [[int(number) for number in row] for row in rows]
 
 
@@ -104,7 +100,7 @@ def example(written: str) -> tuple[str, MaskData]:
 
 
 def mask_of(text: str, data: Mapping[str, MaskData]) -> ReadMask:
-    """Return the mask that a text says, read as one of an attention whose recipe has the data among its inputs."""
+    """Return the mask of a text, parsed as the mask of an attention in a recipe whose inputs are the data."""
     inputs = "".join(f'  {name}: "int[batch]"\n' for name in data)
     stream = "x"
     while stream in text or stream in data:
@@ -138,7 +134,7 @@ def _with_mask(node: YamlNode, mask: YamlScalar) -> Any:
 
 
 def _problem(wrong: Sequence[Diagnostic], text: str) -> Problem:
-    """Return the mistakes of the mask, with what to do about names that have no data; or of the names of data."""
+    """Return the mistakes in the mask, or else those in the names of data."""
     inside = [each for each in wrong if each.span.source.text == text]
     if not inside:
         return Problem(f"arco mask: --data: {wrong[0].message}", wrong[0].hint)
@@ -149,7 +145,7 @@ def _without_data(found: Diagnostic) -> Diagnostic:
     if found.code != "unknown-node":
         return found
     name = found.span.source.text[found.span.column - 1 : found.span.end_column - 1]
-    return replace(found, message=f"no data is given for `{name}`", hint=f"give some: --data {name}=0,1,…")
+    return replace(found, message=f"there is no data for `{name}`", hint=f"add --data {name}=0,1,…")
 
 
 def _built(value: PartValue) -> Any:
@@ -167,11 +163,11 @@ def _plain(value: FieldValue) -> Any:
     raise AssertionError(value)
 
 
-# -- what it looks at
+# -- lengths and data
 
 
 def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
-    """Return how many queries and keys: as they are set, or as the data has them."""
+    """Return the numbers of queries and keys: those of the options, or else those of the data."""
     types = mask.mask.edge_types()
     wide = [len(mask.data[name][0]) for port, name in mask.names.items() if "key" in types[port]]
     high = [len(mask.data[name]) for port, name in mask.names.items() if "query" in types[port]]
@@ -181,12 +177,12 @@ def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
     )
     for count in (queries, keys):
         if not 1 <= count <= MOST:
-            raise Problem(f"arco mask: a picture has 1 to {MOST} positions to a side, not {count}")
+            raise Problem(f"arco mask: a picture has 1 to {MOST} positions on each side, not {count}")
     return queries, keys
 
 
 def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> MaskData:
-    """Return what an edge carries, as often as its type wants it."""
+    """Return the data of an edge, after checking it against the type of the edge."""
     name = mask.names[port]
     data = mask.data[name]
     predicate = port.partition("_")[0]
@@ -195,17 +191,17 @@ def fitting(mask: ReadMask, port: str, type_: str, queries: int, keys: int) -> M
     if len(data) != height or any(len(row) != width for row in data):
         wanted = f"{height} rows of {width}, separated by /" if height > 1 else f"{width} number{'s' * (width > 1)}"
         given = " / ".join(str(len(row)) for row in data)
-        raise Problem(f"arco mask: --data {name}: {predicate} wants {wanted}, not {given}")
+        raise Problem(f"arco mask: --data {name}: {predicate} takes {wanted}, not {given}")
     if type_.startswith("bool") and any(number > 1 for row in data for number in row):
-        raise Problem(f"arco mask: --data {name}: {predicate} wants 1 for true and 0 for false")
+        raise Problem(f"arco mask: --data {name}: {predicate} takes 1 for true and 0 for false")
     return data
 
 
 def one_sequence(mask: ReadMask, queries: int, keys: int) -> None:
-    """Refuse what compares queries and keys by their data, which must be one sequence."""
+    """Refuse masks that compare positions of one sequence, given different numbers of queries and keys."""
     for one in mask.value.parts():
         if issubclass(one.part, Mask) and one.part.one_sequence:
-            message = f"`{one.part.kind}` compares positions of one sequence; here are {queries} queries and {keys} keys"
+            message = f"`{one.part.kind}` compares positions of one sequence, but there are {queries} queries and {keys} keys"
             raise Problem(found=[Diagnostic("two-sequences", message, one.span)], code=1)
 
 
@@ -220,7 +216,9 @@ def _carried(type_: str, data: MaskData, q: int, k: int) -> Pair:
     if "query" in type_:
         return Pair(data[q][k], data[q][k])
     if "key" in type_:
-        return Pair(data[0][q] if q < len(data[0]) else None, data[0][k])  # beyond it nothing reads the query's
+        return Pair(
+            data[0][q] if q < len(data[0]) else None, data[0][k]
+        )  # with fewer keys than queries, no mask reads the query's
     return Pair(data[0][0], data[0][0])
 
 
@@ -228,9 +226,7 @@ def _carried(type_: str, data: MaskData, q: int, k: int) -> Pair:
 
 
 def picture(seen: Sequence[Sequence[bool]], signs: tuple[str, str]) -> str:
-    """Return a sign for each pair, with the numbers of queries at the side and those of keys on top, one
-    digit below the other.
-    """
+    """Return the picture: a sign for each pair, queries numbered at the side, keys on top with one digit below the other."""
     margin = len(f"q {len(seen) - 1}")
     digits = len(str(len(seen[0]) - 1))
     numbers = [str(k).rjust(digits) for k in range(len(seen[0]))]

@@ -1,4 +1,4 @@
-"""Where a result goes: to standard output, or to the file that `-o` names."""
+"""Output of results: to standard output, or to the file of `-o`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from composer.cli.arguments import Problem, StoreOnce
 from composer.diagnostics.render import Painter
 
 WIDTH = 100
-"""Columns of a list."""
+"""Columns of a line in a list."""
 
 STANDARD = "-"
-"""`-o -`: standard output, also where that is a terminal and the result is a picture."""
+"""`-o -`: standard output, even if it is a terminal and the result is a figure."""
 
 
 def add_output(
@@ -27,7 +27,7 @@ def add_output(
 
 
 def rows(meanings: Mapping[str, str], paint: Painter, *, width: int = 0, indent: str = "") -> Iterator[str]:
-    """Yield a line for each name, with the beginning of what it means."""
+    """Yield a line for each name, with as much of its meaning as fits."""
     width = width or max(map(len, meanings))
     for name, meaning in meanings.items():
         short = textwrap.shorten(meaning, WIDTH - len(indent) - width - 2, placeholder=" …")
@@ -35,10 +35,10 @@ def rows(meanings: Mapping[str, str], paint: Painter, *, width: int = 0, indent:
 
 
 def emit(content: str | bytes, output: str | None) -> None:
-    """Print a result, or write it to the file that was named and say so.
+    """Print a result, or write it to the file and print the file's name.
 
     Raises:
-        Problem: where the file cannot be written.
+        Problem: The file cannot be written.
     """
     if output not in (None, STANDARD):
         write_file(Path(output), content)
@@ -50,10 +50,10 @@ def emit(content: str | bytes, output: str | None) -> None:
 
 
 def write_file(file: Path, content: str | bytes) -> None:
-    """Write a file so that it is never seen half written, and say so.
+    """Write a file atomically and print its name.
 
     Raises:
-        Problem: where that cannot be; an old file is then as it was.
+        Problem: The file cannot be written; an existing one is left unchanged.
     """
     try:
         save(file, content.encode() if isinstance(content, str) else content)
@@ -63,15 +63,17 @@ def write_file(file: Path, content: str | bytes) -> None:
 
 
 def unwritable(file: Path | str, error: OSError) -> Problem:
-    """Return the problem of a file that the system refuses."""
+    """Return the problem of a file that cannot be written."""
     return Problem(f"arco: {file} cannot be written: {(error.strerror or str(error)).lower()}")
 
 
 def keep_off_terminal(command: str, format: str, output: str | None, example: str) -> None:
-    """Refuse to fill a terminal with a picture that nobody asked to see as text.
+    """Refuse to print a figure to a terminal unless `-o -` asks for it.
 
     Raises:
-        Problem: with what to type instead.
+        Problem: Standard output is a terminal, and there is no `-o`.
     """
     if output is None and sys.stdout.isatty():
-        raise Problem(f"arco {command}: a terminal does not show {format.upper()}", f"-o {example} writes a file; -o - prints it")
+        raise Problem(
+            f"arco {command}: {format.upper()} is not printed to a terminal", f"-o {example} writes a file; -o - prints it anyway"
+        )

@@ -1,4 +1,4 @@
-"""`arco import`: a published model's `config.json` as a recipe."""
+"""`arco import`: the `config.json` of a published model as a recipe."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from composer.diagnostics import RecipeError
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare a file, a recipe where the file does not decide it, and where to write."""
-    parser.add_argument("config", metavar="CONFIG", type=Path, help="A config.json, or the folder of a published model")
+    """Declare the configuration, the recipe to set it in, and the output."""
+    parser.add_argument("config", metavar="CONFIG", type=Path, help="Path to a config.json, or to the folder that contains it")
     parser.add_argument(
-        "--recipe", metavar="RECIPE", help="Set the sizes in this recipe instead of the one that comes with the package"
+        "--recipe",
+        metavar="RECIPE",
+        help="Set the values in this recipe (default: the one in `arco list` for this type of model)",
     )
     parser.add_argument(
         "--format",
         choices=("recipe", "options"),
         default="recipe",
-        help="Write the recipe, or its name with the --set options that other commands take",
+        help="Print the recipe, or its name with the --set options that other commands take",
     )
     add_output(parser)
     add_blocks(parser)
     parser.examples = [
         ("Write the recipe of a published model", "arco import config.json -o llama32.yaml"),
-        ("See what differs from the recipe that comes with the package", "arco import config.json --format options"),
+        ("Show what differs from the recipe in `arco list`", "arco import config.json --format options"),
     ]
     parser.set_defaults(run=run, set=[])
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the recipe with the sizes of the file, or the options that set them."""
+    """Print the recipe with the values of the configuration, or the options that set them."""
     try:
         name = arguments.recipe or recipe_for(arguments.config)
         recipe = load_recipe(name, arguments).with_config(arguments.config)
@@ -48,10 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def recipe_for(config: Path) -> str:
-    """Return the recipe of the zoo whose `checkpoints` know the model type.
+    """Return the recipe of the zoo whose `checkpoints` list the configuration's model type.
 
     Raises:
-        Problem: where there is none.
+        Problem: There is no such recipe.
     """
     from composer.recipe import config_of, load, zoo_names
     from composer.weights.config import model_type_of, parsed
@@ -59,8 +61,8 @@ def recipe_for(config: Path) -> str:
     kind = model_type_of(parsed(config_of(config)))
     types = {entry.key.text: name for name in zoo_names() for entry in load(name).checkpoints or ()}
     if kind is None:
-        raise Problem(f"arco import: {config} does not say its model_type", "name a recipe with --recipe")
+        raise Problem(f"arco import: {config} has no model_type", "choose a recipe with --recipe")
     if kind not in types:
-        hint = misspelled(kind, types) or f"known are {', '.join(sorted(types))}; --recipe names one of your own"
-        raise Problem(f"arco import: no recipe is known for the model type {kind}", hint)
+        hint = misspelled(kind, types) or f"the zoo has recipes for {', '.join(sorted(types))}; for others, use --recipe"
+        raise Problem(f"arco import: the zoo has no recipe for the model type {kind}", hint)
     return types[kind]

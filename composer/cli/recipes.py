@@ -1,4 +1,4 @@
-"""`arco list`, `show`, `expand` and `export`: which recipes there are, and one of them as a text."""
+"""`arco list`, `show`, `expand` and `export`: the recipes of the zoo, and a recipe as text or as Python."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from composer.cli.output import add_output, emit, rows
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare the arguments of one of the four."""
+    """Declare the arguments of one of the four commands."""
     if name == "list":
         parser.examples = [("List the recipes", "arco list")]
         parser.set_defaults(run=list_zoo)
         return
     run, does = {
-        "show": (show, "The text is printed as it stands, with what --set changes in it."),
+        "show": (show, "The text is printed unchanged, except for what --set changes."),
         "expand": (expand, "Every edge and every slot is written out, and every param is replaced by its value."),
-        "export": (export, "The source is the code that trains and runs, with the lines of the recipe beside it."),
+        "export": (export, "This is the code that `arco train` runs, with comments that refer to the lines of the recipe."),
     }[name]
     parser.notes = does
     parser.examples = {
@@ -27,7 +27,7 @@ def declare(parser: Parser, name: str) -> None:
             ("Read a recipe", "arco show gpt2"),
             ("Start a recipe of your own from it", "arco show gpt2 --set n_layers=6 -o mine.yaml"),
         ],
-        "expand": [("See every edge that shorthands leave out", "arco expand gpt_mini")],
+        "expand": [("Show every edge, implied ones included", "arco expand gpt_mini")],
         "export": [
             ("Read the code of a model", "arco export gpt_mini"),
             ("Write it to a file", "arco export gpt_mini --set n_layers=2 -o model.py"),
@@ -40,7 +40,7 @@ def declare(parser: Parser, name: str) -> None:
 
 
 def list_zoo(arguments: argparse.Namespace) -> int:
-    """Print every name with the first sentence of its recipe."""
+    """Print the name of every recipe in the zoo with the first sentence of its `doc`."""
     from composer.recipe import load, zoo_names
 
     for line in rows({name: load(name).doc for name in zoo_names()}, painter(sys.stdout)):
@@ -49,13 +49,13 @@ def list_zoo(arguments: argparse.Namespace) -> int:
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Print the text, with what was set in it."""
+    """Print the text of the recipe with its overrides."""
     emit(load_recipe(arguments.recipe, arguments).text, arguments.output)
     return 0
 
 
 def expand(arguments: argparse.Namespace) -> int:
-    """Print the recipe without shorthands."""
+    """Print the recipe with every shorthand written out."""
     emit(sound_recipe(arguments.recipe, arguments).expand(), arguments.output)
     return 0
 

@@ -1,4 +1,4 @@
-"""`arco explain`, `blocks` and `schema`: the reference, from the index of errors and the declarations of blocks."""
+"""`arco explain`, `blocks` and `schema`: the reference of error codes, blocks and the recipe language."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ INDENT = " " * 4
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare the arguments of one of the three."""
+    """Declare the arguments of one of the three commands."""
     match name:
         case "explain":
             parser.add_argument(
-                "code", metavar="CODE", nargs="?", help="The code between brackets in an error; without it, all are listed"
+                "code",
+                metavar="CODE",
+                nargs="?",
+                help="The code in brackets after `error` or `warning` (default: list all codes)",
             )
             parser.examples = [
-                ("Explain an error that `arco check` shows as error[indivisible]", "arco explain indivisible"),
+                ("Explain what `arco check` reports as error[indivisible]", "arco explain indivisible"),
                 ("List every code", "arco explain"),
             ]
             parser.set_defaults(run=explain)
         case "blocks":
             parser.add_argument(
-                "name", metavar="BLOCK", nargs="?", help="A block, mask, norm or the like; without it, all are listed"
+                "name", metavar="BLOCK", nargs="?", help="Name of a block, mask, norm or other part (default: list all)"
             )
             add_blocks(parser)
             parser.examples = [
@@ -45,13 +48,13 @@ def declare(parser: Parser, name: str) -> None:
         case "schema":
             add_blocks(parser)
             add_output(parser)
-            parser.examples = [("Write the schema where an editor finds it", "arco schema -o recipe.schema.json")]
-            parser.notes = "An editor with a YAML language server completes and checks recipes with it."
+            parser.examples = [("Write the schema to a file", "arco schema -o recipe.schema.json")]
+            parser.notes = "Editors with a YAML language server use it to complete and check recipes."
             parser.set_defaults(run=print_schema)
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Print the section of a code, or every code with what it means."""
+    """Print the explanation of a code, or every code with its first line."""
     known = sections(errors_page().read_text(encoding="utf-8"))
     if arguments.code is None:
         for line in rows({code: section.strip().partition("\n")[0] for code, section in known.items()}, painter(sys.stdout)):
@@ -61,20 +64,20 @@ def explain(arguments: argparse.Namespace) -> int:
     if code not in known:
         raise Problem(
             f"arco explain: there is no error called `{arguments.code}`",
-            misspelled(code, known) or "`arco explain` lists them all",
+            misspelled(code, known) or "`arco explain` lists all codes",
         )
     print(f"{painter(sys.stdout)(code, 'strong')}\n\n{plain(known[code])}")
     return 0
 
 
 def sections(page: str) -> dict[str, str]:
-    """Return the text below each heading of the index, by its code."""
+    """Return the sections of the index of errors by code."""
     _, *parts = page.split("\n## ")
     return {code: text for code, _, text in (part.partition("\n") for part in parts)}
 
 
 def plain(section: str) -> str:
-    """Return Markdown as it reads in a terminal: paragraphs wrapped, examples indented."""
+    """Return Markdown formatted for a terminal: paragraphs wrapped, examples indented."""
     lines: list[str] = []
     fenced = False
     for line in section.strip().splitlines():
@@ -96,7 +99,7 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.name not in library:
         raise Problem(
             f"arco blocks: there is no block called `{arguments.name}`",
-            misspelled(arguments.name, library) or "`arco blocks` lists them all",
+            misspelled(arguments.name, library) or "`arco blocks` lists all names",
         )
     print("\n".join(_entry(library[arguments.name], paint)))
     return 0
@@ -116,7 +119,7 @@ def _package(part: type[Part]) -> str:
 
 
 def _sentence(part: type[Part]) -> str:
-    """Return the first sentence of what a part says of itself, without its formula."""
+    """Return the first sentence of a part's docstring, without its formula."""
     return " ".join(inspect.cleandoc(part.__doc__ or "").split("\n\n")[0].split()).partition(": `")[0]
 
 

@@ -1,4 +1,4 @@
-"""What the commands that run a model share."""
+"""Shared by the commands that run a model: the device, and errors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 def add_device(group: argparse._ActionsContainer) -> None:
     """Declare `--device`."""
     group.add_argument(
-        "--device", metavar="DEVICE", help="Compute on cpu, cuda or cuda:1; without it, on cuda where there is one"
+        "--device", metavar="DEVICE", help="Device to run on, such as cpu, cuda or cuda:1 (default: cuda if available, else cpu)"
     )
 
 
 def chosen_device(name: str | None) -> str:
-    """Return the device that was named, or the accelerator if there is one.
+    """Return the named device, or by default the GPU if there is one.
 
     Raises:
-        Problem: where torch cannot use it.
+        Problem: torch cannot use the device.
     """
     import torch
 
@@ -35,12 +35,12 @@ def chosen_device(name: str | None) -> str:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
         first = str(error).splitlines()[0].rstrip(".")
-        raise Problem(f"arco: the device {name} cannot be used: {first}", "cpu is always there") from None
+        raise Problem(f"arco: the device {name} cannot be used: {first}", "cpu is always available") from None
     return name
 
 
 def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]:
-    """Return what compiles the recipe of a run folder, with the same blocks of the user's."""
+    """Return a function that compiles the recipe of a run folder with these blocks of the user."""
     from composer.recipe import load
 
     def build(recipe: str) -> Model:
@@ -51,7 +51,7 @@ def rebuild(blocks: Sequence[str], device: str | None) -> Callable[[str], Model]
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what training, decoding and compiling refuse into a problem of the command."""
+    """Turn errors of training, decoding and compiling into problems of the command."""
     from composer.decode import DecodeError
     from composer.train import TrainingError
 

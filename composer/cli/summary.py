@@ -1,4 +1,4 @@
-"""`arco summary`: what a model consists of and what it costs."""
+"""`arco summary`: the layers of a model and their costs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from composer.cli.arguments import Parser, Problem, add_changes, add_recipe, mis
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare a recipe, and the lengths of its axes."""
+    """Declare a recipe, the lengths of its axes, and the format."""
     add_recipe(parser)
     add_changes(parser)
     parser.add_argument(
-        "--at", metavar="AXIS=LENGTH", action="append", default=[], help="Measure at this length, such as time=512 or batch=8"
+        "--at", metavar="AXIS=LENGTH", action="append", default=[], help="Length of an axis, such as time=512 or batch=8"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="Write for people or for programs")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="Output format")
     parser.examples = [
         ("Count the parameters, FLOPs and memory of a model", "arco summary gpt2"),
         ("Measure at other lengths", "arco summary llama3 --at time=4096 --at batch=8"),
         ("Try a change", "arco summary gpt_mini --set n_layers=2"),
-        ("Hand the numbers to a program", "arco summary gpt_mini --format json"),
+        ("Print the numbers as JSON", "arco summary gpt_mini --format json"),
     ]
     parser.set_defaults(run=summary)
 
@@ -40,7 +40,7 @@ def summary(arguments: argparse.Namespace) -> int:
 
 
 def lengths(written: Iterable[str], known: tuple[str, ...]) -> Mapping[str, int]:
-    """Return `time=512` as an axis and its length."""
+    """Return the lengths by axis of texts such as `time=512`."""
     found = {}
     for each in written:
         axis, _, length = each.partition("=")
@@ -48,6 +48,6 @@ def lengths(written: Iterable[str], known: tuple[str, ...]) -> Mapping[str, int]
             there = f"the axes are {', '.join(known)}" if known else "every axis of this model has a fixed length"
             raise Problem(f"arco summary: --at {each}: there is no axis called `{axis}`", misspelled(axis, known) or there)
         if not (length.isascii() and length.isdigit() and int(length[:18]) > 0 and len(length) < 16):
-            raise Problem(f"arco summary: --at {each}: a length is an integer of at least 1", f"such as --at {axis}=512")
+            raise Problem(f"arco summary: --at {each}: a length is an integer of at least 1", f"for example, --at {axis}=512")
         found[axis] = int(length)
     return found

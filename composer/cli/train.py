@@ -1,4 +1,4 @@
-"""`arco train`: from a recipe and a text to a run folder."""
+"""`arco train`: train a recipe on a text, in a run folder."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ RUNS = Path("runs")
 TOKENIZERS = ("characters", "bytes", "bpe")
 BPE_TOKENS = 4096
 LARGE_STEP = 2**16
-"""Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
+"""Tokens in a forward pass above which a laptop is slow and may run out of memory."""
 FEW_WINDOWS = 4
-"""Windows side by side in the text below which there is little to draw from."""
+"""Disjoint windows in the text below which batches are nearly the same."""
 
 
 def option_of(setting: str) -> str:
@@ -34,7 +34,7 @@ def option_of(setting: str) -> str:
 
 
 def declare(parser: Parser, name: str) -> None:
-    """Declare what to train on what, and every setting of the training."""
+    """Declare the recipe, the data, the run folder and every field of `TrainSettings`."""
     from composer.train import TrainSettings
     from composer.train.optimizers import OPTIMIZERS
 
@@ -42,17 +42,19 @@ def declare(parser: Parser, name: str) -> None:
     add_recipe(parser, nargs="?")
     data = parser.add_argument_group("Data")
     data.add_argument(
-        "--data", metavar="FILE", action=StoreOnce, type=Path, help="Learn this text, in UTF-8; its last tenth is held out"
+        "--data",
+        metavar="FILE",
+        action=StoreOnce,
+        type=Path,
+        help="UTF-8 text to train on; its last tenth is held out for validation",
     )
-    data.add_argument("--tokenizer", choices=TOKENIZERS, help="Choose what a token is; without it, a character")
-    data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Let bpe learn this many tokens (default: {BPE_TOKENS})")
+    data.add_argument("--tokenizer", choices=TOKENIZERS, help="How text becomes tokens (default: characters)")
+    data.add_argument("--vocab-size", metavar="N", type=integer, help=f"Vocabulary size of bpe (default: {BPE_TOKENS})")
     run_folder = parser.add_argument_group("Run folder")
     run_folder.add_argument(
-        "--run", metavar="RUN", action=StoreOnce, type=Path, dest="folder", help="Write this run folder (default: runs/NAME)"
+        "--run", metavar="RUN", action=StoreOnce, type=Path, dest="folder", help="Run folder to write (default: runs/NAME)"
     )
-    run_folder.add_argument(
-        "--resume", metavar="RUN", action=StoreOnce, type=Path, help="Continue the training of this run folder"
-    )
+    run_folder.add_argument("--resume", metavar="RUN", action=StoreOnce, type=Path, help="Resume the training of this run folder")
     settings = parser.add_argument_group("Training")
     docs = setting_docs(TrainSettings)
     for field in fields(TrainSettings):
@@ -77,15 +79,15 @@ def declare(parser: Parser, name: str) -> None:
             "arco train gpt_mini --set n_layers=2 --data input.txt --steps 500 "
             "--batch-size 16 --learning-rate 0.003 --run runs/small",
         ),
-        ("Learn a vocabulary of byte pairs first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
-        ("Continue where a run ended", "arco train --resume runs/small --steps 1000"),
+        ("Train a byte-pair encoding (BPE) first", "arco train gpt_mini --data input.txt --tokenizer bpe --vocab-size 300"),
+        ("Resume a run up to step 1000", "arco train --resume runs/small --steps 1000"),
     ]
-    parser.notes = "A run folder holds the recipe, the settings, the tokenizer, the measurements and the checkpoints."
+    parser.notes = "A run folder holds the recipe, the settings, the tokenizer, the metrics and the checkpoints."
     parser.set_defaults(run=run)
 
 
 def setting_docs(settings: type[TrainSettings]) -> dict[str, str]:
-    """Return the line under each setting."""
+    """Return the docstring of each setting, without its full stop."""
     lines = inspect.getsource(settings).splitlines()
     pairs = list(pairwise(lines))
     return {
@@ -100,12 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
     with refusals():
         if arguments.resume is not None:
             if arguments.recipe is not None or arguments.folder is not None:
-                raise Problem(
-                    "arco train: a resumed run has its recipe and its folder", "leave out RECIPE and --run, or --resume"
-                )
+                raise Problem("arco train: a resumed run keeps its recipe and its folder", "remove RECIPE and --run, or --resume")
             result = resumed(arguments)
         elif arguments.recipe is None or arguments.data is None:
-            missing = "a recipe" if arguments.recipe is None else "a text"
+            missing = "RECIPE" if arguments.recipe is None else "--data"
             raise Problem(f"arco train: {missing} is missing", "arco train RECIPE --data FILE, or arco train --resume RUN")
         else:
             result = started(arguments)
@@ -130,11 +130,14 @@ def started(arguments: argparse.Namespace) -> Result:
 
 
 def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
-    """Return the tokenizer that was asked for, made from the text."""
+    """Return the tokenizer of `--tokenizer`, built from the text."""
     from composer.train import ByteTokenizer, characters_of, train_bpe
 
     if arguments.vocab_size is not None and arguments.tokenizer != "bpe":
-        raise Problem("arco train: --vocab-size goes with --tokenizer bpe", "the other vocabularies follow from the text")
+        raise Problem(
+            "arco train: --vocab-size only works with --tokenizer bpe",
+            "the other tokenizers determine their vocabulary themselves",
+        )
     match arguments.tokenizer:
         case "bpe":
             return train_bpe(text, size=BPE_TOKENS if arguments.vocab_size is None else arguments.vocab_size)
@@ -146,7 +149,7 @@ def tokenizer_of(text: str, arguments: argparse.Namespace) -> Tokenizer:
 def trained(
     recipe: Recipe, tokenizer: Tokenizer, data: TextData, settings: TrainSettings, folder: Path, device: str | None
 ) -> Result:
-    """Compile a recipe, and train it."""
+    """Compile a recipe and train it."""
     from composer.train import train
 
     model = recipe.compile(device=chosen_device(device), seed=settings.seed)
@@ -163,50 +166,48 @@ def resumed(arguments: argparse.Namespace) -> Result:
     if changed or arguments.set or arguments.tokenizer or arguments.vocab_size is not None:
         raise Problem(
             "arco train: a resumed run keeps its recipe and its settings",
-            "only --steps, --data, --device and --blocks go with --resume",
+            "only --steps, --data, --device and --blocks can be combined with --resume",
         )
     build = rebuild(arguments.blocks, arguments.device)
     return resume(arguments.resume, build=build, steps=arguments.steps, data=arguments.data)
 
 
 def sized(recipe: Recipe, tokenizer: Tokenizer) -> Recipe:
-    """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was set by hand."""
+    """Return the recipe with its param `vocab` set to the tokenizer's size, unless it was overridden."""
     params = recipe.program.program.params
     if recipe.overridden("vocab") or "vocab" not in params or params["vocab"] == tokenizer.size:
         return recipe
-    print(f"vocab is set to the tokenizer's {tokenizer.size}")
+    print(f"vocab is set to {tokenizer.size}, the size of the tokenizer")
     return recipe.with_overrides({"vocab": tokenizer.size})
 
 
 def context_of(recipe: Recipe, usual: int) -> int:
-    """Return the length of a window unless it is given: the param `context`, where the recipe has one."""
+    """Return the default length of a window: the param `context` if the recipe has one, else `usual`."""
     context = recipe.program.program.params.get("context")
     return context if isinstance(context, int) else usual
 
 
 def long_context(settings: TrainSettings, tokens: int) -> str:
-    """Return what is doubtful about a recipe's own context on this text; nothing where it is fine."""
+    """Return a warning if the recipe's own context is too long for the text or for a laptop, else an empty string."""
     windows, step = tokens // settings.seq_len, settings.batch_size * settings.seq_len
     if 0 < windows < FEW_WINDOWS:
-        return (
-            f"a context of {settings.seq_len:,}, the recipe's own, cuts the text into {windows} windows; --seq-len sets another"
-        )
+        return f"the recipe's context of {settings.seq_len:,} cuts the text into only {windows} windows; set a shorter --seq-len"
     if step > LARGE_STEP:
         return (
-            f"a context of {settings.seq_len:,}, the recipe's own, times a batch size of {settings.batch_size} makes {step:,} "
-            "tokens in each step; --seq-len 256 is quick on a laptop"
+            f"the recipe's context of {settings.seq_len:,} times a batch size of {settings.batch_size} makes {step:,} tokens "
+            "per step; on a laptop, --seq-len 256 is faster"
         )
     return ""
 
 
 def settings_of(arguments: argparse.Namespace, usual: TrainSettings) -> TrainSettings:
-    """Return the settings with what the command line says."""
+    """Return the settings with those of the command line."""
     given = {field.name: getattr(arguments, field.name) for field in fields(usual)}
     return replace(usual, **{name: value for name, value in given.items() if value is not None})
 
 
 def free_folder(name: str) -> Path:
-    """Return `runs/NAME`, or with a number where that is taken."""
+    """Return `runs/NAME`, with a number appended if it exists."""
     folder, count = RUNS / name, 1
     while folder.exists():
         count += 1
@@ -215,6 +216,6 @@ def free_folder(name: str) -> Path:
 
 
 def ending(result: Result) -> str:
-    """Return how a run ended, and what to do with it next."""
+    """Return the final message: the validation loss, and the command that generates text."""
     ended = f"{result.step} steps in {result.seconds:.0f} s: validation {result.validation}"
     return f"{ended}\ngenerate text: arco generate {result.run} --prompt TEXT" if TASKS[result.task].text else ended

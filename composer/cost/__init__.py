@@ -1,1 +1,1 @@
-"""What a model costs: parameters, FLOPs and memory, before anything is built."""
+"""Costs of a model in closed form: parameters, FLOPs and memory, without building it."""

@@ -1,4 +1,4 @@
-"""What is too large to build: refused while it is still a formula."""
+"""Size limits of models, checked before anything is built."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.visit import Fold, Inside
 
 MAX_MODULES = 200_000
-"""Python objects that torch would hold."""
+"""Most `nn.Module` objects of a model; each is a Python object with several dicts."""
 MAX_BYTES = 64 * 2**30
-"""Bytes of the weights in fp32."""
+"""Largest size of the weights in fp32 that is built without `allow_large`."""
 
 
 def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnostic, ...]:
-    """Return why a model is not built; `allow_large` admits any size of weights."""
+    """Return the errors of a model that is too large to build; `allow_large` permits any size of weights."""
     name = typed.program.recipe.name_scalar
     found = []
     if (count := modules(typed.root)) > MAX_MODULES:
@@ -35,7 +35,7 @@ def budget(typed: TypedProgram, *, allow_large: bool = False) -> tuple[Diagnosti
 
 
 def modules(graph: TypedGraph) -> int:
-    """Return the number of modules that a graph becomes."""
+    """Return the number of modules of a graph."""
     return Fold(TYPED, _modules, lambda graph, found: sum(found), lambda graph: graph.nodes).graph(graph)
 
 

@@ -1,4 +1,4 @@
-"""What a model costs: parameters, memory and computation, in closed form."""
+"""Costs of a model: parameters, memory and FLOPs, in closed form."""
 
 from __future__ import annotations
 
@@ -18,42 +18,52 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram
 from composer.graph.visit import Fold, Inside
 
 BYTES = {"fp32": 4, "bf16": 2}
-"""Of one number."""
+"""Bytes per number."""
 MOMENTS = 2
-"""Numbers that AdamW keeps for each trained one, in fp32: the means of its gradient and of the square."""
+"""Numbers that AdamW keeps per trained parameter, in fp32: the means of its gradient and squared gradient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a model costs at given lengths of its axes."""
+    """The costs of a model at given lengths of its axes."""
 
     parameters: int
-    """Each tensor once, however many names it has."""
+    """Number of parameters; a tied tensor counts once."""
     trainable: int
+    """Number of parameters that training changes."""
     lengths: Mapping[str, int]
+    """Length of each axis of the inputs."""
     flops: Flops
-    """Of one forward at these lengths."""
+    """FLOPs of one forward pass at these lengths."""
     flops_per_token: Flops | None
-    """The same for each position; None where no axis grows with the text."""
+    """FLOPs per position of the text; None if the model does not generate text."""
     cached_per_token: int
-    """Numbers that decoding keeps for each position of the text: keys and values."""
+    """Numbers that decoding caches per position of the text, such as keys and values."""
 
     def weights(self, precision: str) -> int:
-        """Return the bytes of all parameters."""
+        """Return the bytes of all parameters.
+
+        Args:
+            precision: `"fp32"` or `"bf16"`.
+        """
         return self.parameters * BYTES[precision]
 
     @property
     def optimizer(self) -> int:
-        """Bytes of AdamW's state."""
+        """Bytes of the state of AdamW."""
         return self.trainable * MOMENTS * BYTES["fp32"]
 
     def cache_per_token(self, precision: str) -> int:
-        """Return the bytes that decoding keeps for each position of one text."""
+        """Return the bytes that decoding caches per position of one text.
+
+        Args:
+            precision: `"fp32"` or `"bf16"`.
+        """
         return self.cached_per_token * BYTES[precision]
 
 
 def costs(typed: TypedProgram, given: Mapping[str, int] | None = None) -> Costs:
-    """Return the costs of a model; `given` are lengths of its axes (see `lengths_of` for the others)."""
+    """Return the costs of a model; `given` are lengths of its axes, the others are those of `lengths_of`."""
     lengths = lengths_of(typed, given or {})
     table = [entry for entry in parameters(typed) if not entry.tied_to]
     flops = FlopCounter(lengths).graph(typed.root)
@@ -75,19 +85,19 @@ def numbers(entry: NamedParameter) -> int:
 
 
 class CacheCounter:
-    """Counts the numbers that one sequence leaves behind at each position of an axis."""
+    """Counts the numbers that decoding caches per position of an axis, for one sequence."""
 
     def __init__(self, axis: Symbolic, lengths: Mapping[str, int]) -> None:
         self.axis, self.lengths = axis, {**lengths, "batch": 1}
         self.counted = Fold(TYPED, self._node, lambda graph, found: sum(found))
 
     def graph(self, graph: TypedGraph) -> int:
-        """Return the sum of all that a graph's nodes keep."""
+        """Return the number for all nodes of a graph."""
         return self.counted.graph(graph)
 
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
-        """Return what a node keeps, with what fills its slots."""
-        if node.node.dropped:  # what fills a slot
+        """Return the number for a node, including the parts in its slots."""
+        if node.node.dropped:  # left out by `when`
             return 0
         own = self._block(node) if isinstance(node, TypedBlock) else 0
         return own + sum(inside.passes()) + sum(kept for _, kept in inside.slots)
@@ -95,7 +105,9 @@ class CacheCounter:
     def _block(self, block: TypedBlock) -> int:
         kept, marks = 0, ports(type(block.part))
         for name, text in block.part.cache_slots.items():
-            if name not in block.inputs or marks.get(name) != "?":  # an optional port's value is kept by the one who made it
+            if (
+                name not in block.inputs or marks.get(name) != "?"
+            ):  # an optional port's value is cached by the block that computes it
                 axes = [size(expression, block.sizes) for expression in pattern(text).axes]
                 if self.axis in axes:
                     axes.remove(self.axis)

@@ -1,4 +1,4 @@
-"""FLOPs of one forward, in closed form: what each block declares, summed over the graph."""
+"""FLOPs of one forward pass in closed form: the declared costs of the blocks, summed over the graph."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Flops:
-    """FLOPs, a multiply and an add counting as two."""
+    """Floating-point operations, where a multiply and an add count as two."""
 
     dense: int = 0
-    """What a kernel without knowledge of the masks computes."""
+    """FLOPs of kernels that do not skip masked pairs."""
     masked: int = 0
-    """What is left where no pair of positions is computed that a mask hides."""
+    """FLOPs of kernels that skip all masked pairs."""
 
     def __add__(self, other: Flops) -> Flops:
         return Flops(self.dense + other.dense, self.masked + other.masked)
@@ -48,23 +48,23 @@ class Flops:
 
 
 class FlopCounter:
-    """Counts at given lengths; equal passes are one graph, which is counted once."""
+    """Counts FLOPs at given lengths; equal passes are one graph, which is counted once."""
 
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.lengths = lengths
         self.counted = Fold(TYPED, self._node, lambda graph, found: sum(found, Flops()))
 
     def graph(self, graph: TypedGraph) -> Flops:
-        """Return the FLOPs of one forward of a graph."""
+        """Return the FLOPs of one forward pass of a graph."""
         return self.counted.graph(graph)
 
     def node(self, node: TypedNode) -> Flops:
-        """Return one forward of a node."""
+        """Return the FLOPs of one forward pass of a node."""
         return self.counted.node(node, node.name)
 
     def _node(self, node: TypedNode, inside: Inside[TypedGraph, Flops, Flops]) -> Flops:
-        """Return the FLOPs of one forward of a node, with what fills its slots."""
-        if node.node.dropped:  # what fills a slot
+        """Return the FLOPs of one forward pass of a node, including the parts in its slots."""
+        if node.node.dropped:  # left out by `when`
             return Flops()
         match node:
             case TypedBlock():
@@ -91,13 +91,13 @@ class FlopCounter:
         return Flops(dense, dense - whole(pairs * (1 - self._visible_share(block, sizes))))
 
     def _positions(self, block: TypedBlock) -> int:
-        """Return how many vectors the block's matrices are applied to."""
+        """Return the number of vectors that the block's matrices are applied to."""
         first = next(iter(block.inputs.values()), None)
         axes = first.sizes[:-1] if isinstance(first, TensorType) else ()
         return prod(map(self._number, axes))
 
     def _visible_share(self, block: TypedBlock, sizes: Mapping[str, int]) -> Fraction:
-        """Return the share of all (query, key) pairs that the block's masks leave."""
+        """Return the share of (query, key) pairs that the block's masks allow."""
         share = Fraction(1)
         for prepared in block.part.per_call(frozenset(block.inputs)).values():
             mask = getattr(block.part, prepared.slot)
@@ -111,12 +111,12 @@ class FlopCounter:
 
 
 def computed(text: str, sizes: Mapping[str, int]) -> Amount:
-    """Evaluate a block's declared expression; each term of a sum alone, since all together may be too long for one."""
+    """Evaluate a block's declared expression term by term, since the whole may exceed the length limit of expressions."""
     return sum(amount(declared(term), sizes) for term in terms(text))
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a sum, split where no bracket is open."""
+    """Return the terms of a sum, split outside of parentheses."""
     found, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -128,7 +128,7 @@ def terms(text: str) -> list[str]:
 
 
 def amount(expression: Expression, sizes: Mapping[str, int]) -> Amount:
-    """Evaluate a declared amount; unlike a recipe's numbers it has no upper bound."""
+    """Evaluate a declared amount, which unlike the numbers of a recipe has no upper bound."""
     match expression:
         case Number(value=int(value)):
             return value
@@ -143,5 +143,5 @@ def amount(expression: Expression, sizes: Mapping[str, int]) -> Amount:
 
 
 def whole(number: Amount) -> int:
-    """Return the nearest whole number; a share of pairs times their number comes out even."""
+    """Return the nearest integer; only shares of pairs make an amount a fraction."""
     return round(number)

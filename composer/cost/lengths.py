@@ -1,4 +1,4 @@
-"""At which lengths of its axes a model is measured."""
+"""The lengths of axes at which a model is measured."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from composer.graph.dims import names
 from composer.graph.typed import TypedProgram
 
 USUAL = 1024
-"""Length of an axis of which the recipe says nothing."""
+"""Length of an axis if the recipe has no param `context`."""
 
 
 def axes(typed: TypedProgram) -> tuple[str, ...]:
-    """Return the axes of the inputs whose lengths are known only when the model runs, in order."""
+    """Return the axes of the inputs whose lengths are known only at run time, in order."""
     found = (name for type_ in typed.inputs.values() for size in type_.sizes for name in sorted(names(size)))
     return tuple(dict.fromkeys(found))
 
 
 def lengths_of(typed: TypedProgram, given: Mapping[str, int]) -> dict[str, int]:
-    """Return a length for every axis: what is given, one sequence, and for the rest the param `context` where there is one."""
+    """Return a length for every axis: the given one, else 1 for `batch`, else the param `context`, else `USUAL`."""
     context = typed.program.params.get("context")
     usual = context if isinstance(context, int) and not isinstance(context, bool) else USUAL
     return {name: given.get(name, 1 if name == "batch" else usual) for name in axes(typed)}

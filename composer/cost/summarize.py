@@ -1,4 +1,4 @@
-"""The summary of a model: its tree with repeats folded, and what it costs."""
+"""Building the summary of a model: its tree with repeats folded, and its costs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from composer.graph.visit import Fold, Inside, every_pass, walk
 def summarize(typed: TypedProgram, lengths: Mapping[str, int] | None = None) -> Summary:
     """Return the summary of a model at given lengths of its axes."""
     recipe = typed.program.recipe
-    model = folded(typed)  # layers that are written one by one are one row, as in a drawing
+    model = folded(typed)  # layers written one by one are one row, as in a drawing
     written = {visit.node.node for visit in walk(typed.root, every_pass, once=True) if isinstance(visit.node, TypedRepeat)}
     rows = _Rows(model.parameters, written).graph(model.program.root)
     return Summary(recipe.name, recipe.doc, recipe.paper, costs(typed, lengths), rows)
 
 
 class _Rows:
-    """Makes rows of nodes; each stands for all places (prefixes of names) at which its graph is found."""
+    """Builds the rows of nodes; a row stands for all places (prefixes of names) of its graph."""
 
     def __init__(self, table: Sequence[NamedParameter], written: Collection[RepeatNode]) -> None:
         self.written = written
-        """The repeats that the recipe has as such."""
+        """The repeats that the recipe itself contains."""
         self.owned: dict[str, int] = {}
         self.ties: dict[str, str] = {}
         self.frozen: set[str] = set()
@@ -51,7 +51,7 @@ class _Rows:
         return Fold(TYPED, self._row, lambda graph, rows: tuple(rows), _listed).graph(graph, ("",))
 
     def _row(self, node: TypedNode, inside: Inside[TypedGraph, SummaryRow, Rows]) -> SummaryRow:
-        """Return the row of a node, with those below it."""
+        """Return the row of a node, with its children."""
         counts = [self.owned.get(place, 0) for place in inside.places]
         output = str(next(iter(node.outputs.values()), ""))
         block, detail, children = kind_of(node), "", tuple[SummaryRow, ...]()
@@ -72,7 +72,7 @@ class _Rows:
         return SummaryRow(inside.name, block, detail, output, counts[0], sum(counts), children)
 
     def _passes(self, count: int, inside: Inside[TypedGraph, SummaryRow, Rows]) -> Iterator[SummaryRow]:
-        """Yield what one pass holds; where passes differ, a row for each kind of pass."""
+        """Yield the rows of one pass, or, if passes differ, a row for each kind of pass."""
         for passes, rows in inside.regions:
             if len(inside.regions) == 1:
                 yield from rows

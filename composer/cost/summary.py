@@ -1,4 +1,4 @@
-"""A model at a glance, and as text for a terminal of a hundred columns."""
+"""The summary of a model, and its text for a terminal of a hundred columns."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from composer.cost.units import in_bytes, in_flops, short
 
 WIDTH = 100
 MIN_DETAIL_WIDTH = 20
-"""Columns that are left to the details, however deep the tree."""
+"""Fewest columns for the description of a block, however deep the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """One node."""
+    """The row of a node."""
 
     name: str
     block: str
-    """Its type; for a repeat, how many passes."""
+    """Its type; for a repeat, the number of passes."""
     detail: str
-    """What is written for it, in a few words."""
+    """A short description of its fields."""
     output: str
-    """The type of its first output; nothing for what fills a slot."""
+    """The type of its first output; empty for a part in a slot."""
     parameters: int
-    """Those it owns; inside a repeat, of one pass."""
+    """Number of parameters it owns; inside a repeat, those of one pass."""
     total: int
-    """Those of all passes that the row stands for."""
+    """Number of parameters of all passes that the row stands for."""
     children: tuple[SummaryRow, ...] = ()
 
 
@@ -39,7 +39,14 @@ Rows: TypeAlias = tuple[SummaryRow, ...]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What `summary` tells; as text with `str`."""
+    """The summary of a model, from `Recipe.summary`; `str` renders it as text.
+
+    Examples:
+        >>> import composer
+        >>> summary = composer.load("gpt2").summary()
+        >>> [row.name for row in summary.rows][:3]
+        ['embed', 'positions', 'drop']
+    """
 
     name: str
     doc: str
@@ -51,7 +58,13 @@ class Summary:
         return render(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the summary as dicts, lists, strings and numbers, with every figure that the text shows."""
+        """Return the summary as dicts, lists, strings and numbers, with every figure of the text.
+
+        Examples:
+            >>> import composer
+            >>> composer.load("gpt2").summary().to_json()["parameters"]
+            124439808
+        """
         model = self.costs
         return {
             "name": self.name,
@@ -70,7 +83,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A row with the branches of the tree before its name."""
+    """A row with the tree lines before its name."""
 
     tree: str
     row: SummaryRow
@@ -115,7 +128,7 @@ def _tree(summary: Summary) -> Iterator[str]:
     outputs = [_shape(line.row.output) for line in lines]
     counts = [f"{line.row.parameters:,}" if line.row.parameters else "" for line in lines]
     name, output, count = (max(map(len, ["", *column])) for column in (names, outputs, [*counts, "parameters"]))
-    middle = max(MIN_DETAIL_WIDTH, WIDTH - name - output - count - 14)  # seven signs between the columns, seven of the share
+    middle = max(MIN_DETAIL_WIDTH, WIDTH - name - output - count - 14)  # 7 characters between the columns, 7 for the share
     yield f"{'node':<{name}}  {'block':<{middle}}  {'output':<{output}}  {'parameters':>{count}}   share"
     for line, label, shape, number in zip(lines, names, outputs, counts, strict=True):
         words = ": ".join(part for part in (line.row.block, line.row.detail) if part)
@@ -126,7 +139,7 @@ def _tree(summary: Summary) -> Iterator[str]:
         yield from (f"{below:<{name}}  {rest}" for rest in more)
     if any(row.block.startswith("×") for row in summary.rows):
         yield ""
-        yield "Inside a repeat: the parameters of one pass, and the share of all its passes."
+        yield "Inside a repeat, parameters are those of one pass, and shares those of all passes."
 
 
 def _lines(rows: Sequence[SummaryRow], tree: str = "") -> Iterator[_Line]:
@@ -141,12 +154,12 @@ def _branch(row: SummaryRow, tree: str) -> Iterator[_Line]:
 
 
 def _passing(tree: str) -> str:
-    """Return the branches as they go on below a row."""
+    """Return the tree lines that continue below a row."""
     return tree.replace("├─ ", "│  ").replace("└─ ", "   ")
 
 
 def _continued(line: _Line) -> str:
-    """Return the branches that pass by the second line of a row."""
+    """Return the tree lines beside the second line of a row."""
     return _passing(line.tree) + ("│" if line.row.children else "")
 
 

@@ -1,4 +1,4 @@
-"""Large numbers, and many of them, as people read them."""
+"""Large numbers with units, and lists of indices as ranges."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _scaled(number: int, base: int, units: tuple[str, ...]) -> str:
 
 
 def _decimals(value: float) -> int:
-    """Return how many decimals make three digits."""
+    """Return the number of decimals that make three significant digits."""
     return max(0, 3 - len(str(int(value))))
 
 
 def ranges(indices: Sequence[int]) -> str:
-    """Return the numbers in ascending order, in short: `0-4, 6-10, 12`."""
+    """Return ascending numbers as ranges: `0-4, 6-10, 12`."""
     runs = ([pair[1] for pair in run] for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]))
     shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return ", ".join(shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]])

@@ -1,4 +1,4 @@
-"""Decoding: text out of a trained model."""
+"""Text generation with a trained model: sampling, beam search, and sessions with a KV cache."""
 
 from composer.decode.beam import Hypothesis, Search, beam_search
 from composer.decode.errors import DecodeError

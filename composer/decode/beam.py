@@ -1,4 +1,4 @@
-"""Beam search: the most probable texts, looked for several at a time."""
+"""Beam search for the most probable texts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ from composer.decode.generate import EncoderInputs, Reading, Refuse, check_encod
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """What is looked for after a prompt: the text with the highest `Σ log p / length ** length_penalty`, the sum over its tokens
-    and a stop token at its end, which the length counts too.
+    """Settings of beam search, which maximizes `Σ log p / length ** length_penalty`; both the sum and the length include a stop
+    token at the end.
+
+    Examples:
+        >>> from composer.decode import Search
+        >>> Search(num_beams=2, max_new_tokens=20).length_penalty
+        1.0
     """
 
     num_beams: int = 4
-    """How many texts are followed at a time, and how many are found."""
+    """Number of partial texts kept at each step, and of texts returned."""
     length_penalty: float = 1.0
-    """At 0 the most probable text wins, which favors short ones; at 1 the one with the best mean of its tokens."""
+    """Exponent of the length: 0 favors short texts, 1 compares the mean log-probability of tokens."""
     max_new_tokens: int = 200
-    """Where a text ends at the latest."""
+    """Maximum number of new tokens."""
     stop: frozenset[int] = frozenset()
-    """Tokens that end it; they are not part of it."""
+    """Tokens that end a text and are not part of it."""
     limit: Refuse | None = None
-    """The model's longest context; None where it has none."""
+    """The longest context of the model; None if it is unlimited."""
     vocabulary: int | None = None
-    """Tokens from this one on have no text and are never taken."""
+    """Number of tokens with a text; higher ids of the model are never used."""
 
     def __post_init__(self) -> None:
         if self.num_beams < 1:
@@ -42,8 +47,8 @@ class Search:
         """Return the score of a text.
 
         Args:
-            total: The sum of its tokens' log-probabilities.
-            length: How many tokens it has, a stop token at its end included.
+            total: The sum of the tokens' log-probabilities.
+            length: The number of tokens, including a stop token at the end.
 
         Examples:
             >>> from composer.decode import Search
@@ -53,25 +58,31 @@ class Search:
         return total / math.pow(length, self.length_penalty)
 
     def bound(self, total: float, length: int) -> float:
-        """Return the best score that a growing text can still reach: each further token costs, but the length may pay.
+        """Return an upper bound on the score of all continuations: each token lowers the sum, but a greater length may raise the
+        score.
 
         Args:
-            total: The sum of its tokens' log-probabilities.
-            length: How many tokens it would have if it ended now.
+            total: The sum of the tokens' log-probabilities.
+            length: The number of tokens if the text ended now.
+
+        Examples:
+            >>> from composer.decode import Search
+            >>> Search(max_new_tokens=6).bound(-6.0, 3)
+            -1.0
         """
         return max(self.score(total, length), self.score(total, self.max_new_tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A text that was found."""
+    """A text found by beam search, with its score."""
 
     tokens: list[int]
     score: float
 
 
 class Hunt:
-    """The search after one prompt: texts that are still growing, and the best that have ended."""
+    """The beam search of one prompt: unfinished texts, and the best finished ones."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -80,19 +91,21 @@ class Hunt:
 
     @property
     def over(self) -> bool:
-        """Whether no growing text can become better than all that are kept."""
+        """Whether no unfinished text can still enter the best finished ones."""
         if len(self.found) < self.search.num_beams:
             return not self.growing
         best = max((self.search.bound(total, len(tokens) + 1) for total, tokens in self.growing), default=-math.inf)
         return best <= self.found[-1].score
 
     def advance(self, scores: Tensor) -> list[int]:
-        """Lengthen the growing texts by one token, given log p [beams, V]; return which of them each new one comes from."""
+        """Extend the unfinished texts by one token, given log p [beams, V]; return the index of the parent of each new text."""
         if not self.growing:
             return []
         totals = torch.tensor([total for total, _ in self.growing], dtype=scores.dtype, device=scores.device)
         sums = (totals[:, None] + scores).flatten()  # [beams · V]
-        enough = self.search.num_beams * (1 + len(self.search.stop))  # so many that go on are among them, whatever ends
+        enough = self.search.num_beams * (
+            1 + len(self.search.stop)
+        )  # enough unfinished ones even if every beam has all stop tokens among its best
         best = sums.topk(min(enough, len(sums)))
         before, self.growing = self.growing, []
         parents: list[int] = []
@@ -101,7 +114,7 @@ class Hunt:
             if total == -math.inf:
                 break
             if token in self.search.stop:
-                if rank < self.search.num_beams:  # an end that is no better than the texts that go on
+                if rank < self.search.num_beams:  # as in transformers: a stop token counts only among the best `num_beams`
                     self.end(before[parent][1], total, len(before[parent][1]) + 1)
             elif len(self.growing) < self.search.num_beams:
                 self.growing.append((total, [*before[parent][1], token]))
@@ -111,7 +124,7 @@ class Hunt:
         return parents
 
     def end(self, tokens: list[int], total: float, length: int) -> None:
-        """Keep a text among the best that have ended."""
+        """Add a finished text, and keep the best."""
         self.found.append(Hypothesis(tokens, self.search.score(total, length)))
         self.found = sorted(self.found, key=lambda found: -found.score)[: self.search.num_beams]
 
@@ -125,17 +138,26 @@ def beam_search(
     encoder_inputs: EncoderInputs | None = None,
     reading: Reading = uncached,
 ) -> list[list[Hypothesis]]:
-    """Return the best texts that follow each prompt, best first.
+    """Return the best continuations of each prompt, best first.
 
     Args:
-        model: A compiled recipe that writes.
-        prompts: Tokens to continue, one list for each text.
-        search: How many texts are followed, how they are scored, and where they end.
-        encoder_inputs: What the model reads beside its text, by name, with a row for each prompt.
-        reading: `cached` reads each token once; `uncached` reads everything again at each step.
+        model: A compiled recipe with a generative task.
+        prompts: Tokens to continue, one list per text.
+        search: The settings of the search.
+        encoder_inputs: The other inputs of the model by name, with a row for each prompt.
+        reading: `cached` reads each token once; `uncached` reads the whole text again at each step.
 
     Raises:
-        DecodeError: A prompt is empty or longer than the model reads, or `encoder_inputs` does not fit the model.
+        DecodeError: A prompt is empty or too long for the context, or `encoder_inputs` does not fit the model.
+
+    Examples:
+        >>> import composer
+        >>> from composer.decode import Search, beam_search
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0)
+        >>> ((best, second),) = beam_search(model, [[1, 2, 3]], Search(num_beams=2, max_new_tokens=4))
+        >>> len(best.tokens), best.score >= second.score
+        (4, True)
     """
     check_encoder_inputs(model, encoder_inputs or {}, len(prompts))
     was_training = model.training
@@ -156,7 +178,7 @@ def beam_search(
 def _together(
     model: nn.Module, prompts: Sequence[Sequence[int]], search: Search, encoder_inputs: EncoderInputs, reading: Reading
 ) -> list[list[Hypothesis]]:
-    """Return the best texts after prompts of equal length: every text of every hunt is a row of one batch."""
+    """Return the best continuations of prompts of equal length; all unfinished texts are rows of one batch."""
     device = next(model.parameters()).device
     hunts = [Hunt(search) for _ in prompts]
     unread = torch.tensor(prompts, dtype=torch.int64, device=device)

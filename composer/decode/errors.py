@@ -1,4 +1,4 @@
-"""What stops generation that its user can put right."""
+"""The error of generation that a caller can fix."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from composer.errors import ComposerError
 
 
 class DecodeError(ComposerError, ValueError):
-    """A request for text that cannot be met, in one line."""
+    """Generation is not possible as requested; the message says why in one line."""

@@ -1,4 +1,4 @@
-"""Continue a prompt, token by token."""
+"""Sampling: continue a prompt token by token."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from composer.language.tasks import TASKS
 from composer.lower import Model
 
 EncoderInputs = Mapping[str, Tensor]
-"""What a model reads whole beside the text that it writes, by name: `source` [B, S], `image`; a row for each text."""
+"""The inputs of a model besides the generated text, by name, such as `source` [B, S] or `image`, with a row for each text."""
 
 
 class DecodeStep(Protocol):
-    """The model, going on from the tokens it was given before."""
+    """A model that continues from the tokens that it has read."""
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        """Read `tokens` [B, t]; the logits [B, t, V] at each of them."""
+        """Read the next `tokens` [B, t], and return their logits [B, t, V]."""
         ...
 
     def reorder(self, rows: Tensor) -> None:
-        """Continue with these rows of the batch, chosen or repeated.
+        """Continue with selected rows of the batch, which may repeat.
 
         Args:
             rows: Indices of rows, [B].
@@ -38,11 +38,11 @@ class DecodeStep(Protocol):
 
 
 Reading = Callable[[nn.Module, EncoderInputs, int], AbstractContextManager[DecodeStep]]
-"""Open a `DecodeStep` for a model, what it reads beside the text, and the most tokens it will read: `cached` or `uncached`."""
+"""Opens a `DecodeStep`, given a model, its encoder inputs and the maximum number of tokens: `cached` or `uncached`."""
 
 
 class Again:
-    """Reads everything again at each step."""
+    """A step that reads the whole text again."""
 
     def __init__(self, model: nn.Module, encoder_inputs: EncoderInputs) -> None:
         self.model, self.encoder_inputs, self.text = model, encoder_inputs, text_of(model)
@@ -60,7 +60,7 @@ class Again:
 
 
 class Onward:
-    """Reads each token once, in a session."""
+    """A step that reads only the new tokens, in a session."""
 
     def __init__(self, model: nn.Module, encoder_inputs: EncoderInputs, session: Session) -> None:
         self.model, self.encoder_inputs, self.text, self.session = model, encoder_inputs, text_of(model), session
@@ -76,36 +76,45 @@ class Onward:
 
 @contextmanager
 def uncached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
-    """Open a model so that it reads everything again at each step.
+    """Open a model so that it reads the whole text again at each step.
 
-    This is right for every model, and the reference that `cached` must equal.
+    This is the reference that `cached` must equal.
 
     Args:
         model: A compiled recipe.
-        encoder_inputs: What the model reads beside its text.
-        max_length: Not needed here.
+        encoder_inputs: The inputs of the model besides its text.
+        max_length: Unused; the protocol `Reading` requires it.
     """
     yield Again(model, encoder_inputs)
 
 
 @contextmanager
 def cached(model: nn.Module, encoder_inputs: EncoderInputs, max_length: int) -> Iterator[DecodeStep]:
-    """Open a model so that it reads each token once: its blocks keep what they need of the tokens before.
+    """Open a model so that it reads each token once, in a session: its blocks cache what they need of earlier tokens.
 
     Args:
         model: A compiled recipe.
-        encoder_inputs: What the model reads beside its text.
-        max_length: The most tokens that it will read, for which room is made.
+        encoder_inputs: The inputs of the model besides its text.
+        max_length: The maximum number of tokens, for which the cache is allocated.
+
+    Examples:
+        >>> import composer, torch
+        >>> from composer.decode import cached
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+        >>> with cached(model, {}, 8) as step:
+        ...     step(torch.tensor([[1, 2, 3]])).shape
+        torch.Size([1, 3, 61])
     """
     with session(cast(Model, model), max_length) as opened:
         yield Onward(model, encoder_inputs, opened)
 
 
 def text_of(model: nn.Module) -> str:
-    """Return the name of the input that a model writes itself.
+    """Return the name of the input that a model generates.
 
     Raises:
-        DecodeError: where it writes none.
+        DecodeError: The model is not a compiled recipe, or its task is not generative.
     """
     recipe = getattr(model, "recipe", None)
     if recipe is None:
@@ -117,7 +126,7 @@ def text_of(model: nn.Module) -> str:
 
 
 def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: int) -> None:
-    """Raise `DecodeError` where what is given beside the text is not what the model reads, with a row for each prompt."""
+    """Raise `DecodeError` unless `encoder_inputs` has the model's inputs besides the text, with a row for each prompt."""
     text, parameters = text_of(model), inspect.signature(model.forward).parameters
     for name, value in encoder_inputs.items():
         if name not in parameters or name == text:
@@ -130,7 +139,7 @@ def check_encoder_inputs(model: nn.Module, encoder_inputs: EncoderInputs, rows: 
 
 
 def rows_of(encoder_inputs: EncoderInputs, rows: Tensor | Sequence[int]) -> EncoderInputs:
-    """Return the encoder's inputs of some of the texts."""
+    """Return selected rows of the encoder inputs."""
     return {
         name: value[rows.to(value.device) if isinstance(rows, Tensor) else list(rows)] for name, value in encoder_inputs.items()
     }
@@ -138,32 +147,40 @@ def rows_of(encoder_inputs: EncoderInputs, rows: Tensor | Sequence[int]) -> Enco
 
 @dataclass(frozen=True)
 class Refuse:
-    """Reject where prompt and new tokens together are longer than the model reads."""
+    """Raise an error if the prompt and the new tokens together exceed the context of the model."""
 
     length: int
+    """Length of the context."""
 
 
 @dataclass(frozen=True)
 class Slide:
-    """Go on for ever: when the model's `length` is full, keep the later half and read that afresh."""
+    """Generate beyond the context of the model: whenever it is full, keep its later half and read that again."""
 
     length: int
+    """Length of the context."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is wanted after a prompt."""
+    """How to continue a prompt.
+
+    Examples:
+        >>> from composer.decode import GREEDY, Request, Slide
+        >>> Request(max_new_tokens=100, sampling=GREEDY, limit=Slide(128)).limit
+        Slide(length=128)
+    """
 
     max_new_tokens: int = 200
-    """Where it ends at the latest."""
+    """Maximum number of new tokens."""
     sampling: Sampling = field(default_factory=Sampling)
     """How each token is drawn."""
     stop: frozenset[int] = frozenset()
-    """Tokens that end it; they are not part of it."""
+    """Tokens that end the text and are not part of it."""
     limit: Refuse | Slide | None = None
-    """What happens at the model's longest context; None where it has none."""
+    """What to do at the end of the model's context; None if it is unlimited."""
     vocabulary: int | None = None
-    """Tokens from this one on have no text and are never drawn: a model may be padded beyond its tokenizer."""
+    """Number of tokens with a text; higher ids are never drawn, since a model may be padded beyond its tokenizer."""
 
 
 def generate(
@@ -177,19 +194,22 @@ def generate(
 ) -> list[list[int]]:
     """Return the tokens that follow each prompt.
 
-    Prompts of equal length are read together, and none is padded, so each gets, when greedy, what it would get alone. For a model
-    with an encoder, the prompts begin its own text, usually with a start token alone.
+    Prompts of equal length form a batch, without padding, so with greedy decoding each continuation is the same as for the prompt
+    alone. For a model with an encoder, a prompt is the start of the target, usually only a start token.
 
     Args:
-        model: A compiled recipe that writes.
-        prompts: Tokens to continue, one list for each text.
-        request: How many tokens, how they are sampled, and where the text ends.
-        encoder_inputs: What the model reads beside its text, by name, with a row for each prompt: `source` [B, S], `image`.
-        seed: Decides the samples.
-        reading: `cached` reads each token once; `uncached` reads everything again at each step.
+        model: A compiled recipe with a generative task.
+        prompts: Tokens to continue, one list per text.
+        request: How many tokens to generate, how to sample them, and when to stop.
+        encoder_inputs: The other inputs of the model by name, such as `source` [B, S] or `image`, with a row for each prompt.
+        seed: Random seed of the samples.
+        reading: `cached` reads each token once; `uncached` reads the whole text again at each step.
+
+    Returns:
+        The new tokens of each text, without the prompt and the stop token.
 
     Raises:
-        DecodeError: A prompt is empty or longer than the model reads, or `encoder_inputs` does not fit the model.
+        DecodeError: A prompt is empty or too long for the context, or `encoder_inputs` does not fit the model.
 
     Examples:
         >>> import composer
@@ -230,15 +250,23 @@ def stream(
     """Yield the tokens that follow one prompt, each as soon as it is drawn.
 
     Args:
-        model: A compiled recipe that writes.
+        model: A compiled recipe with a generative task.
         prompt: Tokens to continue.
-        request: How many tokens, how they are sampled, and where the text ends.
-        encoder_inputs: What the model reads beside its text, by name, with one row.
-        seed: Decides the samples.
-        reading: `cached` reads each token once; `uncached` reads everything again at each step.
+        request: How many tokens to generate, how to sample them, and when to stop.
+        encoder_inputs: The other inputs of the model by name, with one row.
+        seed: Random seed of the samples.
+        reading: `cached` reads each token once; `uncached` reads the whole text again at each step.
 
     Raises:
-        DecodeError: The prompt is empty or longer than the model reads, or `encoder_inputs` does not fit the model.
+        DecodeError: The prompt is empty or too long for the context, or `encoder_inputs` does not fit the model.
+
+    Examples:
+        >>> import composer
+        >>> from composer.decode import Request, cached, stream
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0)
+        >>> len(list(stream(model, [1, 2, 3], Request(max_new_tokens=4), reading=cached)))
+        4
     """
     check_encoder_inputs(model, encoder_inputs or {}, 1)
     generator = torch.Generator().manual_seed(seed)
@@ -249,7 +277,7 @@ def stream(
         yield token
 
 
-@torch.no_grad()  # as a decorator it lets go of autograd's switch at every yield
+@torch.no_grad()  # as a decorator, it restores autograd's mode at every yield
 def continuations(
     model: nn.Module,
     prompts: Sequence[Sequence[int]],
@@ -258,7 +286,7 @@ def continuations(
     generator: torch.Generator,
     reading: Reading,
 ) -> Iterator[Tensor]:
-    """Yield the next tokens [B] of prompts of equal length, again and again, stop tokens or not."""
+    """Yield the next tokens [B] of prompts of equal length up to `max_new_tokens` times; stop tokens do not end it."""
     device = next(model.parameters()).device
     encoder_inputs = {name: value.to(device) for name, value in encoder_inputs.items()}
     sequence = torch.tensor(prompts, dtype=torch.int64)  # [B, T]; grows
@@ -283,14 +311,14 @@ def continuations(
 
 
 def latest(sequence: Tensor, limit: Refuse | Slide | None) -> Tensor:
-    """Return as much of the sequence's end as is read first."""
+    """Return the end of the sequence that fits the context."""
     if not isinstance(limit, Slide) or sequence.shape[1] <= limit.length:
         return sequence
     return sequence[:, -max(1, limit.length // 2) :]
 
 
 def check_length(prompt: int, new: int, limit: Refuse | Slide | None) -> None:
-    """Raise `DecodeError` where there is nothing to go on from, or too much."""
+    """Raise `DecodeError` if the prompt is empty, or too long for the context together with the new tokens."""
     if prompt == 0:
         raise DecodeError("the prompt is empty; generation needs at least one token to continue")
     whole = prompt + new

@@ -1,4 +1,4 @@
-"""From scores to the next token."""
+"""Sampling of the next token from logits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ from composer.decode.errors import DecodeError
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How a token is drawn: first the temperature, then `top_k`, then `top_p` over what is left, then the draw."""
+    """How a token is drawn: the temperature is applied first, then `top_k`, then `top_p` to the remaining tokens.
+
+    Examples:
+        >>> from composer.decode import Sampling
+        >>> Sampling(temperature=0.8, top_k=50).top_p
+        1.0
+    """
 
     temperature: float = 1.0
-    """Divides the scores. At 0 the best token is certain, at infinity all that are kept are equally likely."""
+    """Divisor of the logits: 0 takes the most probable token, infinity makes all remaining tokens equally likely."""
     top_k: int | None = None
-    """Keep this many of the best; all, when left out."""
+    """Keep only this many of the most probable tokens; by default, all."""
     top_p: float = 1.0
-    """Keep the fewest best tokens whose probabilities add up to at least this, one at the least."""
+    """Keep the fewest most probable tokens whose probabilities sum to at least this, and at least one (nucleus sampling)."""
 
     def __post_init__(self) -> None:
         if not self.temperature >= 0:
@@ -32,16 +38,16 @@ class Sampling:
 
 
 GREEDY = Sampling(temperature=0)
-"""Always the best token; the first of equals."""
+"""Take the most probable token, and of equally probable ones the lowest id."""
 
 
 def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> Tensor:
     """Return a random token for each row of logits.
 
     Args:
-        logits: The model's scores, [B, V].
+        logits: The logits, [B, V].
         sampling: Temperature, top-k and top-p.
-        generator: Decides the draw; its device is where the tokens are drawn.
+        generator: The random generator; tokens are drawn on its device.
 
     Returns:
         Tokens, [B].
@@ -57,17 +63,17 @@ def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> Tens
 
 
 def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Return the distribution that a token is drawn from; of equal scores, the lower token counts as better.
+    """Return the distribution that a token is drawn from; of equal logits, the lower id counts as more probable.
 
     Args:
-        logits: The model's scores, [..., V].
+        logits: The logits, [..., V].
         sampling: Temperature, top-k and top-p, applied in this order.
 
     Returns:
         Probabilities, [..., V] in float64.
 
     Raises:
-        DecodeError: The scores are not finite.
+        DecodeError: The logits are not finite.
 
     Examples:
         >>> import torch
@@ -91,9 +97,9 @@ def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def tempered(scores: Tensor, temperature: float) -> Tensor:
-    """Return weights of scores that fall from left to right, the first 1: exp(score / temperature), and its two limits."""
+    """Return `exp(score / temperature)`, scaled so that the first is 1, for scores in descending order; also in both limits."""
     if temperature == 0:
         return torch.zeros_like(scores).index_fill(-1, torch.tensor(0, device=scores.device), 1)
     if math.isinf(temperature):
-        return (scores > -math.inf).double()  # what is forbidden stays so
+        return (scores > -math.inf).double()  # tokens with score −∞ stay excluded
     return ((scores - scores[..., :1]) / temperature).exp()  # at most exp(0): nothing overflows

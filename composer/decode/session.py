@@ -1,4 +1,4 @@
-"""Sessions: what a model's parts remember from call to call, held on them while a session is open."""
+"""Sessions: caches and carries that are attached to the modules of a model while a session is open."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from composer.lower.passes.cache_layout import CacheSlot
 
 
 class Cache:
-    """What one part remembers. A part that runs several times in a call, for passes with one set of weights, remembers for each
-    time by itself: the first time in a call goes on from the first time in the call before.
+    """The cache of one module. A module that runs several times in a call, for passes that share weights, has separate contents
+    for each run: the first run of a call continues the first run of the previous call.
     """
 
     def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
         self.names, self.initial_length = names, initial_length
         self.runs: list[ModuleRun] = []
         self.done: Counter[str] = Counter()
-        """How often each thing was asked for in this call."""
+        """How often each method was called during this call of the model."""
 
     def begin(self) -> None:
-        """Begin a new call."""
+        """Start a new call of the model."""
         self.done.clear()
 
     def advance(self, more: int) -> int:
@@ -38,15 +38,15 @@ class Cache:
         return self._run("advance").advance(more)
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Return all that was given under the name so far, with `value` at the end."""
+        """Append a value to a slot, and return the whole slot."""
         return self._run(f"append {name}").append(name, value)
 
     def get(self, name: str) -> torch.Tensor | None:
-        """Return the state that the call before left."""
+        """Return the state that the previous call stored."""
         return self._run(f"get {name}").get(name)
 
     def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """Store new states, `more` tokens after those before."""
+        """Store new states, `more` tokens after the previous ones."""
         self._run("store").store(more, states)
 
     def _run(self, what: str) -> ModuleRun:
@@ -58,7 +58,7 @@ class Cache:
 
 
 class ModuleRun:
-    """What a part remembers of one run in each call, in memory that doubles where it is too short."""
+    """The contents of a cache for one run per call, in buffers that double when they are full."""
 
     def __init__(self, names: Mapping[str, CacheSlot], initial_length: int) -> None:
         self.names, self.initial_length = names, initial_length
@@ -75,9 +75,7 @@ class ModuleRun:
         return start
 
     def append(self, name: str, value: torch.Tensor) -> torch.Tensor:
-        """Return all that was given under the name so far, with `value` at the end; what does not grow stays
-        as it was given first.
-        """
+        """Append a value to a slot, and return the whole slot; a slot that does not grow keeps its first value."""
         if self.names[name].whole:
             return self.whole.setdefault(name, value)
         axis = self._axis(name, value)
@@ -95,24 +93,24 @@ class ModuleRun:
         return buffer.narrow(axis, 0, start + more)
 
     def get(self, name: str) -> torch.Tensor | None:
-        """Return the state that the call before left, or what does not grow."""
+        """Return the state that the previous call stored, or the value of a slot that does not grow."""
         return self.whole.get(name) if self.names[name].whole else self.states.get(name)
 
     def store(self, more: int, states: Mapping[str, torch.Tensor]) -> None:
-        """Store new states, `more` tokens after those before."""
+        """Store new states, `more` tokens after the previous ones."""
         self.states.update(states)
         self.counted += more
 
     def reorder(self, rows: torch.Tensor) -> None:
-        """Go on with these rows of the batch, chosen or repeated: what a beam needs."""
+        """Continue with selected rows of the batch, which may repeat."""
         self.states = {name: state.index_select(0, rows.to(state.device)) for name, state in self.states.items()}
         for held in (self.buffers, self.whole):
             for name, value in held.items():
-                if self.names[name].batch and value.dim() > 1:  # positions may be those of every row
+                if self.names[name].batch and value.dim() > 1:  # positions without a batch axis are the same for all rows
                     held[name] = value.index_select(0, rows.to(value.device))
 
     def truncate(self, length: int) -> None:
-        """Forget all after the first `length` tokens; a state, only where that is all."""
+        """Drop all but the first `length` tokens; states are dropped only at length 0."""
         if length == 0:
             self.states, self.whole = {}, {}
         self.counted = min(self.counted, length)
@@ -125,8 +123,8 @@ class ModuleRun:
 
 
 class FixedModule:
-    """The forward of a module that the text does not reach: it computes in the first call, and gives the same in all others; one
-    that runs several times in a call, each time what it gave that time.
+    """The forward of a module that does not depend on the text: it computes in the first call, and returns the same results in
+    all later ones. If a module runs several times in a call, each run has its own result.
     """
 
     def __init__(self, forward: Callable[..., Any], batch: Sequence[int | None]) -> None:
@@ -135,7 +133,7 @@ class FixedModule:
         self.done = 0
 
     def begin(self) -> None:
-        """Begin a new call."""
+        """Start a new call of the model."""
         self.done = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +143,7 @@ class FixedModule:
         return self.given[self.done - 1]
 
     def reorder(self, rows: torch.Tensor) -> None:
-        """Go on with these rows of the batch, chosen or repeated."""
+        """Continue with selected rows of the batch, which may repeat."""
         self.given = [self._chosen(given, rows) for given in self.given]
 
     def _chosen(self, given: Any, rows: torch.Tensor) -> Any:
@@ -158,11 +156,22 @@ class FixedModule:
 
 
 class Session:
-    """A model that continues where its last call ended: each call takes the next tokens only.
+    """An open session, in which each call of the model takes only the next tokens.
 
-    Logits are those that one call over all tokens gives. Every call of a session has the same rows; an optional input that
-    the first call was given (`valid`), each call is given, for its own tokens. What does not grow with the text, such as the
-    `source` of an encoder, each call is given whole; what is computed from it alone is computed in the first call.
+    The logits equal those of one call over all tokens. All calls of a session have the same rows. If the first call passes an
+    optional input such as `valid`, all others must too, each for its own tokens. Inputs that do not grow with the text, such as
+    the `source` of an encoder, are passed whole in each call; values computed only from them are computed in the first call.
+
+    Examples:
+        >>> import composer, torch
+        >>> from composer.decode import session
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> model = composer.load("gpt2", tiny).compile(seed=0).eval()
+        >>> with session(model) as opened:
+        ...     logits = model(tokens=torch.tensor([[1, 2, 3]])).logits
+        ...     opened.truncate(1)
+        ...     opened.length
+        1
     """
 
     def __init__(self, model: Model, initial_length: int = 256) -> None:
@@ -176,9 +185,9 @@ class Session:
         self._optional = tuple(item.name for item in model.program.program.inputs if item.optional)
         self._text = TASKS[model.recipe.task].text if model.recipe.task else ""
         self._rows: int | None = None
-        """Rows of the batch, once a call has told."""
+        """Number of rows of the batch, known after the first call."""
         self._given: frozenset[str] | None = None
-        """Which optional inputs the first call was given."""
+        """The optional inputs of the first call."""
         self._caches: list[Cache] = []
         self._once: list[FixedModule] = []
         self._still: list[nn.Module] = []
@@ -221,14 +230,14 @@ class Session:
             once.begin()
 
     def _check_call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        """Raise `DecodeError` where a call does not go on from the one before it."""
+        """Raise `DecodeError` if a call does not continue the previous one."""
         values = {**dict(zip(self._inputs, arguments, strict=False)), **named}
         text = values.get(self._text)
         if not isinstance(text, torch.Tensor) or text.dim() == 0:
-            return  # the model itself says what it misses
+            return  # the model itself reports a missing input
         if self._rows not in (None, len(text)):
             raise DecodeError(
-                f"all calls of a session have the same number of rows: this one has {len(text)}, the one before {self._rows}"
+                f"all calls of a session must have the same number of rows: this one has {len(text)}, the one before {self._rows}"
             )
         given = frozenset(name for name in self._optional if values.get(name) is not None)
         if self._given is not None and (changed := sorted(given ^ self._given)):
@@ -247,23 +256,23 @@ class Session:
 
     @property
     def length(self) -> int:
-        """Tokens so far."""
+        """Number of tokens so far."""
         return max((run.counted for run in self._runs()), default=0)
 
     def _runs(self) -> Iterator[ModuleRun]:
         return (run for cache in self._caches for run in cache.runs)
 
     def reorder(self, rows: torch.Tensor) -> None:
-        """Continue with these rows of the batch, chosen or repeated, as a beam search needs.
+        """Continue with selected rows of the batch, which may repeat, as beam search needs.
 
         Args:
             rows: Indices of rows, [B].
 
         Raises:
-            DecodeError: They are no integers, or there is no such row.
+            DecodeError: The indices are not integers, or out of range.
         """
         if rows.dim() != 1 or rows.dtype not in (torch.int64, torch.int32):
-            raise DecodeError(f"rows are chosen by a tensor of integers with one axis, not {rows.dtype} {list(rows.shape)}")
+            raise DecodeError(f"`rows` must be a tensor of integers with one axis, not {rows.dtype} {list(rows.shape)}")
         if self._rows is not None:
             if wrong := [row for row in rows.tolist() if not 0 <= row < self._rows]:
                 raise DecodeError(f"there is no row {wrong[0]}; the last call had {self._rows}, counted from 0")
@@ -274,7 +283,10 @@ class Session:
             once.reorder(rows)
 
     def truncate(self, length: int) -> None:
-        """Forget all tokens after the first `length`; with 0, also what was computed from inputs that do not grow.
+        """Drop all but the first `length` tokens; at 0, also the values computed from inputs that do not grow.
+
+        Args:
+            length: The number of tokens to keep.
 
         Raises:
             DecodeError: The length is negative, or a recurrent block has a state, which cannot go back.
@@ -295,13 +307,13 @@ class Session:
 
 
 def writes_nothing(what: str, task: str | None) -> DecodeError:
-    """Return the error where a model of this task is asked to write."""
+    """Return the error of a model whose task is not generative."""
     writes = ", ".join(name for name, known in TASKS.items() if known.text)
     return DecodeError(f"{what} needs a generative task ({writes}); this recipe has {task or 'no task'}")
 
 
 def module_at(model: Model, path: str) -> nn.Module | None:
-    """Return the module of a node; None for one that is an operator or a curve in the model's code."""
+    """Return the module of a node; None if the generated code has no module for it, as for an operator."""
     found: nn.Module | None = model
     for name in path.split("."):
         found = found._modules.get(name) if found is not None else None
@@ -309,15 +321,14 @@ def module_at(model: Model, path: str) -> nn.Module | None:
 
 
 def session(model: Model, initial_length: int = 256) -> Session:
-    """Return a session of a compiled model, for a `with` statement: each call takes only the tokens after those of the calls
-    before.
+    """Return a session of a model, for a `with` statement: inside it, each call of the model takes only the next tokens.
 
     Args:
-        model: A compiled recipe that writes.
-        initial_length: For how many tokens room is made at first; it grows as needed.
+        model: A compiled recipe with a generative task.
+        initial_length: Number of tokens for which the cache is allocated at first; it grows as needed.
 
     Raises:
-        DecodeError: The model is no compiled recipe, or writes nothing.
+        DecodeError: The model is not a compiled recipe, or, on entering, its task is not generative or a session is already open.
 
     Examples:
         >>> import composer, torch

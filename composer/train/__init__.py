@@ -1,4 +1,4 @@
-"""Training: text in, a run folder out. Each name is loaded when it is first used, so that naming the settings loads no torch."""
+"""Training on text, into a run folder. Names are imported on first use, so that `TrainSettings` does not import torch."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """A public name, from the module that has it."""
+    """A public name, imported from the module that defines it."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""How several batches make the step of one large batch: of what each loss is the mean, and what no parts of a batch can tell."""
+"""Gradient accumulation: the weight of each batch in each loss, and the models for which it cannot be exact."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ Batch: TypeAlias = Mapping[str, Tensor]
 
 
 def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], task: str) -> list[dict[str, float]]:
-    """Return, for each batch, the factor of each of its losses with which they add up to the losses of all batches as one large
-    one; `counts` are the targets of the task's own loss.
+    """Return, for each batch, the factor of each of its losses, such that the products sum to the losses of one large batch.
+
+    Args:
+        model: The model.
+        batches: The batches of one step.
+        counts: The number of targets of the task's loss in each batch.
+        task: The task's name; empty without one.
 
     Raises:
-        TrainingError: where they do not, naming what knows the difference.
+        TrainingError: No such factors exist; the message names the block or loss that depends on the whole batch.
     """
     found = {task: list(counts)}
     if isinstance(model, Model):
@@ -42,7 +47,7 @@ def shares(model: nn.Module, batches: Sequence[Batch], counts: Sequence[int], ta
 
 
 def _refuse_memory(typed: TypedProgram) -> None:
-    """Refuse what keeps something of every batch, or looks at all of its rows."""
+    """Raise an error if a block updates a state in every batch, or lets the rows of a batch depend on each other."""
     for visit in walk(typed.root):
         path, block = visit.path, visit.node
         if is_renewal(block):
@@ -54,7 +59,7 @@ def _refuse_memory(typed: TypedProgram) -> None:
 
 
 def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
-    """Return how many things a loss of the recipe averages; 0 where the batch does not ask for it."""
+    """Return the number of terms that a loss of the recipe averages; 0 if the batch lacks its inputs."""
     loss = typed.root[node]
     assert isinstance(loss, TypedBlock)
     lengths = _lengths(typed, batch)
@@ -71,7 +76,7 @@ def _count(typed: TypedProgram, name: str, node: str, batch: Batch) -> int:
 
 
 def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], batch: Batch) -> int:
-    """Return how many things the number that a reference names averages."""
+    """Return the number of terms that the referenced scalar averages."""
     block, port = _source(typed.root, ref, name)
     if isinstance(block.part, Loss) and not block.part.of_means:
         return _judged(typed, name, block, lengths, batch)
@@ -83,7 +88,7 @@ def _made(typed: TypedProgram, name: str, ref: Ref, lengths: Mapping[str, int], 
 
 
 def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[str, int], batch: Batch) -> int:
-    """Return how many things a loss judges: as many as its target has numbers, or as the target asks for."""
+    """Return the number of targets of a loss: the elements of its target, without those that are ignored."""
     assert isinstance(loss.part, Loss)
     sources = {wire.port: wire.refs[0].node for wire in loss.node.wires if wire.port != "input"}
     if typed.root.by_name.get(loss.name) is not loss:
@@ -102,7 +107,7 @@ def _judged(typed: TypedProgram, name: str, loss: TypedBlock, lengths: Mapping[s
 
 
 def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
-    """Return the block that gives what a reference names, and the output."""
+    """Return the block that computes a referenced value, and the name of its output."""
     while True:
         node = graph.by_name.get(ref.node)
         if node is None or isinstance(node, TypedScan):
@@ -119,7 +124,7 @@ def _source(graph: TypedGraph, ref: Ref, name: str) -> tuple[TypedBlock, str]:
 
 
 def _lengths(typed: TypedProgram, batch: Batch) -> dict[str, int]:
-    """Return the length that each axis of the inputs has in a batch."""
+    """Return the lengths of the input axes in a batch."""
     found: dict[str, int] = {}
     for name in typed.inputs.keys() & batch.keys():
         pairs = zip(typed.inputs[name].sizes, batch[name].shape, strict=True)

@@ -37,19 +37,22 @@ def train(
     recipe: str,
     show: Display | None = None,
 ) -> Result:
-    """Train a model, and keep everything about the run in a new folder.
+    """Train a model in a new run folder.
 
     Args:
-        model: A freshly compiled recipe; it is trained in place, on the device that it is on.
-        tokenizer: What made the tokens of `data`.
+        model: A freshly compiled recipe; it is trained in place, on its device.
+        tokenizer: The tokenizer of `data`.
         data: The text, from `tokenize`.
         settings: The hyperparameters.
-        run: The folder of the run, which must not hold one yet.
-        recipe: The text that the model was compiled from, `Recipe.text`; a resumed run compiles it again.
-        show: Where progress goes; a bar on a terminal and lines elsewhere by default.
+        run: The run folder to write, which must not contain a run yet.
+        recipe: The text that the model was compiled from, `Recipe.text`; resuming compiles it again.
+        show: The progress display; by default, a bar on a terminal and lines elsewhere.
+
+    Returns:
+        The losses of the finished run, and its folder.
 
     Raises:
-        TrainingError: Model, data and settings do not go together, the folder holds a run, or the loss stops being a number.
+        TrainingError: Model, data and settings do not fit together, the folder contains a run, or the loss is not finite.
         Interrupted: The process was asked to stop; the run can be resumed.
 
     Examples:
@@ -87,23 +90,45 @@ def resume(
     checkpoint: str | None = None,
     show: Display | None = None,
 ) -> Result:
-    """Continue a run from a checkpoint, exactly as if it had never stopped.
+    """Continue a run from a checkpoint, exactly as if it had not stopped.
 
-    What would change what the run computes is refused. More steps stretch the learning rate's cosine from here on.
+    Changes that would affect the result are rejected, except for `steps`: more of them stretch the cosine of the learning rate.
 
     Args:
-        run: The folder of the run.
-        build: Compiles the recipe's text; give your own where the recipe uses blocks of yours.
-        steps: How many steps the run makes in all, in place of the settings' number.
-        settings: The settings, which may differ in what does not change the computation, such as `log_every`.
-        recipe: The recipe's text, to be sure that it is still the same.
-        data: The file of the text, where it has moved.
-        checkpoint: The name of a checkpoint such as `step-000500`; the latest by default.
-        show: Where progress goes.
+        run: The run folder.
+        build: Compiles the text of the recipe; pass your own if the recipe uses blocks of yours.
+        steps: The total number of steps, in place of that of the settings.
+        settings: The settings; only those that do not affect the result may differ, such as `log_every`.
+        recipe: The text of the recipe, to check that it has not changed.
+        data: The path of the text file, if it has moved.
+        checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
+        show: The progress display, as for `train`.
+
+    Returns:
+        The losses of the finished run, and its folder.
 
     Raises:
-        TrainingError: The folder is no run, the run has made all its steps, or something would change what it computes.
+        TrainingError: The folder is not a run folder, all its steps are done, or a change would affect the result.
         Interrupted: The process was asked to stop; the run can be resumed.
+
+    Examples:
+        >>> import composer
+        >>> from pathlib import Path
+        >>> from composer.train import TrainSettings, characters_of, resume, tokenize, train
+        >>> text = "to be or not to be\\n" * 20
+        >>> written = Path("hamlet.txt").write_text(text)
+        >>> tokenizer = characters_of(text)
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "context": 16, "vocab": tokenizer.size}
+        >>> recipe = composer.load("gpt2", tiny)
+        >>> data = tokenize(text, tokenizer, path="hamlet.txt")
+        >>> settings = TrainSettings(steps=2, batch_size=2, seq_len=8, log_every=100)
+        >>> result = train(recipe.compile(seed=0), tokenizer, data, settings, "runs/hamlet", recipe=recipe.text)
+        step 2/2  loss …
+        validation at step 2: …
+        >>> resume("runs/hamlet", steps=3).step
+        step 3/3  loss …
+        validation at step 3: …
+        3
     """
     folder = open_folder(Path(run))
     text_path = Path(data or json.loads(folder.data.read_text(encoding="utf-8"))["path"])
@@ -114,7 +139,9 @@ def resume(
     settings = settings if steps is None else replace(settings, steps=steps)
     start = checkpoints.load(folder_of(folder, checkpoint))
     if start.step >= settings.steps:
-        raise TrainingError(f"{run} has already completed its {start.step} steps", hint="set more steps to continue")
+        raise TrainingError(
+            f"{run} has already completed its {start.step} steps", hint="increase the number of steps to continue"
+        )
     model = build(folder.recipe.read_text(encoding="utf-8"))
     objective = objective_of(learnable(task_of(model)), tokenizer)
     text = objective.tokenize(content, path=text_path)
@@ -124,25 +151,25 @@ def resume(
 
 
 def check_inputs(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
-    """Raise `TrainingError` where the model has no place for something that comes with every batch."""
+    """Raise `TrainingError` if the model lacks an input that every batch has."""
     batch = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     known = {*inspect.signature(model.forward).parameters, TASKS[learnable(task_of(model))].targets}
     for name in batch.keys() - known:
         raise TrainingError(
-            f"sequences of unequal length are padded, and the model has no input `{name}` for the padding mask",
-            hint=f'inputs: {{{name}: "bool[batch, {name.removesuffix("_valid")}_time]?"}}, and `valid({name})` in its masks',
+            f"sequences of unequal length are padded, but the model has no input `{name}` for the padding mask",
+            hint=f'add inputs: {{{name}: "bool[batch, {name.removesuffix("_valid")}_time]?"}}, and `valid({name})` to its masks',
         )
 
 
 def check_accumulation(model: nn.Module, data: TextData, settings: TrainSettings, objective: Objective) -> None:
-    """Raise `TrainingError` where several batches to a step are not the large one."""
+    """Raise `TrainingError` if accumulated batches do not equal one large batch."""
     one = objective.draw(data, batch_size=1, seq_len=settings.seq_len, generator=torch.Generator())
     shares(model, [one] * settings.grad_accum, [1] * settings.grad_accum, task_of(model) or "")
 
 
 @torch.no_grad()
 def check_vocabulary(model: nn.Module, tokenizer: Tokenizer) -> None:
-    """Raise `TrainingError` where the tokenizer makes tokens that the model does not have."""
+    """Raise `TrainingError` if the tokenizer has more tokens than the model."""
     training = model.training
     token = torch.zeros(1, 1, dtype=torch.int64, device=device_of(model))
     given = dict.fromkeys(TASKS[learnable(task_of(model))].inputs, token)

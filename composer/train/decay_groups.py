@@ -1,4 +1,4 @@
-"""Which parameters weight decay pulls on."""
+"""Parameter groups with and without weight decay."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Any, cast
 from torch import nn
 
 DECAYED = frozenset({"matrix", "experts", "embedding"})
-"""Roles that decay. GPT-2's embeddings decay with its matrices (nanoGPT, transformers), being its output matrix too."""
+"""Roles with weight decay. Embeddings are included because GPT-2's are also its output matrix (as in nanoGPT, transformers)."""
 
 
 def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]:
-    """Return a model's parameters in groups for an optimizer, with and without weight decay.
+    """Return the parameters of a model in groups for an optimizer, with and without weight decay.
 
-    Each block declares the role of its parameters: matrices, experts and embeddings decay; biases and gains do not. A tied
-    parameter is listed once, a frozen one is left out.
+    The role of a parameter, which its block declares, decides: matrices, experts and embeddings decay; biases and gains do not.
+    A tied parameter is listed once, a frozen one is left out.
 
     Args:
         model: A compiled recipe.
-        weight_decay: The decay of the group that decays.
+        weight_decay: The decay of the first group; that of the second is 0.
+
+    Returns:
+        Dicts with `params` and `weight_decay`, as `torch.optim` takes them; empty groups are left out.
 
     Examples:
         >>> import composer

@@ -1,4 +1,4 @@
-"""What stops a run that its user can put right."""
+"""The error of training that a user can fix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from composer.errors import ComposerError
 
 
 class TrainingError(ComposerError, ValueError):
-    """A run that cannot start or go on: what is wrong in one line, and in `hint` what to do about it."""
+    """A run cannot start or continue; the message says why in one line, and `hint` what to do."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish, not an accident."""
+"""Graceful stopping on Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and has saved itself."""
+    """The run was asked to stop, and has saved a checkpoint."""
 
 
 class StopRequest:
-    """Whether someone has asked the run to stop."""
+    """A flag that says whether the run was asked to stop."""
 
     def __init__(self) -> None:
         self.made = False
@@ -22,17 +22,17 @@ class StopRequest:
 
 @contextmanager
 def stop_requests(tell: Callable[[str], None]) -> Iterator[StopRequest]:
-    """Turn the first Ctrl-C or SIGTERM into a request that the loop reads between steps; a second one quits at once."""
+    """Turn the first Ctrl-C or SIGTERM into a request that the loop checks between steps; a second one quits at once."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
-        yield request  # only the main thread hears signals
+        yield request  # only the main thread receives signals
         return
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if request.made:
             raise KeyboardInterrupt
         request.made = True
-        tell("stopping after this step; once more quits at once")
+        tell("stopping after this step; press Ctrl-C again to quit at once")
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

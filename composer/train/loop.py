@@ -1,4 +1,4 @@
-"""The training loop: one device, one model, one step after another."""
+"""The training loop, for one model on one device."""
 
 from __future__ import annotations
 
@@ -34,60 +34,60 @@ from composer.train.validation import Validation, validate
 
 @dataclass(frozen=True)
 class TrainStep:
-    """What one update measured, before it changed the weights."""
+    """Measurements of one step, taken before the weights change."""
 
     loss: float
     by_name: dict[str, float]
     gradient_norm: float
     """Norm of all gradients together, before clipping."""
     tokens: int
-    """Targets."""
+    """Number of targets."""
 
     @property
     def parts(self) -> dict[str, float]:
-        """The losses by name, where there are several."""
+        """The losses by name, if there are several."""
         return self.by_name if len(self.by_name) > 1 else {}
 
     def line(self) -> dict[str, float | int]:
-        """Return what the metrics keep of it."""
+        """Return the entries for the file of metrics."""
         parts = {f"loss/{name}": value for name, value in self.parts.items()}
         return {"loss": self.loss, **parts, "gradient_norm": self.gradient_norm}
 
 
 class Pace:
-    """How fast the latest 50 steps went."""
+    """The speed of the latest 50 steps, enough to smooth the estimate of the time left."""
 
     def __init__(self) -> None:
         self.recent: deque[tuple[int, float]] = deque(maxlen=50)  # targets, seconds
 
     def add(self, tokens: int, seconds: float) -> None:
-        """Count a step."""
+        """Add a step."""
         self.recent.append((tokens, seconds))
 
     @property
     def seconds_per_step(self) -> float:
-        """The mean."""
+        """Mean duration of a step."""
         return sum(seconds for _, seconds in self.recent) / len(self.recent)
 
     @property
     def tokens_per_second(self) -> float:
-        """Targets."""
+        """Targets per second."""
         return sum(tokens for tokens, _ in self.recent) / sum(seconds for _, seconds in self.recent)
 
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run."""
+    """The result of a finished run."""
 
     run: Path
     task: str
-    """What the model is for."""
+    """The task of the model."""
     step: int
     loss: float
-    """Of the last batch."""
+    """Training loss of the last step."""
     validation: Validation
     seconds: float
-    """In training steps, over all sessions."""
+    """Time spent in training steps, before and after interruptions."""
 
 
 def fit(
@@ -100,11 +100,11 @@ def fit(
     display: Display,
     start: Checkpoint | None = None,
 ) -> Result:
-    """Train from the beginning, or from a checkpoint exactly as if it had never stopped.
+    """Train from the beginning, or from a checkpoint exactly as if the run had not stopped.
 
     Raises:
-        TrainingError: where the loss stops being a number.
-        Interrupted: when asked to stop, after saving.
+        TrainingError: A loss or gradient is not finite.
+        Interrupted: The process was asked to stop, and a checkpoint is saved.
     """
     optimizer = build_optimizer(model, settings)
     generator = torch.Generator().manual_seed(settings.seed)  # the order of the data
@@ -168,7 +168,7 @@ def build_optimizer(model: nn.Module, settings: TrainSettings) -> Optimizer:
 def update(
     model: nn.Module, optimizer: Optimizer, batches: Sequence[Batch], settings: TrainSettings, *, rate: float
 ) -> TrainStep:
-    """Take one step down the mean loss over all targets of all batches; the weights stay where the gradient is no number."""
+    """Update the weights by the gradient of the mean loss over all batches, unless the gradient is not finite."""
     device = device_of(model)
     task = task_of(model) or ""
     counts = [int(target_count(batch, task)) for batch in batches]
@@ -176,7 +176,7 @@ def update(
     for batch, share in zip(batches, shares(model, batches, counts, task), strict=True):
         with autocast(device):
             part = loss(model, on_device(batch, device), label_smoothing=settings.label_smoothing)
-        # Not 1 / len(batches): what each loss asks for counts alike, however unequal the batches.
+        # Not 1 / len(batches): every target counts the same, however unequal the batches.
         weighed = {name: value * share[name] for name, value in part.by_name.items()}
         torch.stack(list(weighed.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         for name, value in weighed.items():
@@ -193,12 +193,12 @@ def update(
 
 
 def every(interval: int, step: int) -> bool:
-    """Return whether the step is one of every `interval`; 0 is never."""
+    """Return whether the step is a multiple of the interval; an interval of 0 means never."""
     return interval > 0 and step % interval == 0
 
 
 def not_a_number(measured: TrainStep, step: int, rate: float, run: RunFolder) -> TrainingError:
-    """Return the error of a run that diverged; its weights were left as they were before the step."""
+    """Return the error of a run that diverged; the weights are those before the step."""
     saved = checkpoints.finished(run.checkpoints)
     what = "gradient" if abs(measured.loss) < float("inf") else f"loss ({measured.loss})"
     kept = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint has been saved yet"

@@ -1,4 +1,4 @@
-"""What training minimizes: the task's loss and the recipe's own."""
+"""The training loss: that of the task and those of the recipe."""
 
 from __future__ import annotations
 
@@ -16,37 +16,40 @@ from composer.language.tasks import TASKS
 from composer.train.errors import TrainingError
 
 IGNORED = -100
-"""A target that asks for nothing."""
+"""The target that is left out of the loss, as in torch."""
 
 Batch = Mapping[str, Tensor]
-"""The model's inputs by name (`tokens` [B, T], perhaps `valid` [B, T]), and what is asked for: perhaps `targets` [B, T] of a
-model that writes, `labels` [B, T] of a masked_lm and of token_classification, `label` [B] of a sequence or an image."""
+"""The model's inputs by name (`tokens` [B, T], optionally `valid` [B, T]) and the targets: optionally `targets` [B, T] for
+generative tasks, `labels` [B, T] for masked_lm and token_classification, `label` [B] for the class of a sequence or image."""
 
 
 OUTPUT_LOSSES: Mapping[str, Callable[[Any], Tensor]] = {
     "contrastive": lambda output: symmetric_cross_entropy(output.a, output.b, output.scale)
 }
-"""The losses of tasks that judge a model's outputs by each other; every other task asks for targets, by cross-entropy."""
+"""The losses of tasks without targets, which compare outputs with each other; all other tasks use cross-entropy."""
 
 
 class BatchLoss(NamedTuple):
-    """A scalar to minimize, and its parts by name: the task's under the task's name, the recipe's under their own."""
+    """The scalar to minimize, and its terms by name: that of the task under the task's name, those of the recipe under theirs."""
 
     total: Tensor
     by_name: dict[str, Tensor]
 
 
 def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> BatchLoss:
-    """Return the loss of a model on a batch: the task's, averaged over the batch's targets, plus the recipe's own.
+    """Return the loss of a model on a batch: that of the task, averaged over the targets, plus those of the recipe.
 
-    A model that writes predicts, at each position, the next token of its text, unless the batch has `targets`. A target of −100
-    is ignored. Where a large batch is split into small ones with unequal numbers of targets, weight each total by its share of
-    the targets to get the loss of the large batch.
+    In generative tasks, the target of each position is the next token, unless the batch has `targets`. A target of −100 is
+    ignored. To split a large batch into smaller ones with unequal numbers of targets, weight each total by its share of the
+    targets.
 
     Args:
-        model: A compiled recipe, or what `torch.compile` makes of it.
+        model: A compiled recipe, also after `torch.compile`.
         batch: The model's inputs by name, and the task's targets: `targets` [B, T], `labels` [B, T] or `label` [B].
-        label_smoothing: The share of each target that is spread evenly over the vocabulary.
+        label_smoothing: Share of each target's probability that is spread evenly over the vocabulary.
+
+    Returns:
+        The total to minimize, and its terms by name.
 
     Raises:
         TrainingError: The recipe has neither a task with a loss nor losses of its own, or the batch lacks the targets.
@@ -61,7 +64,7 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
     """
     task = task_of(model)
     asked = TASKS[task].targets if task is not None else ""
-    own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may ask for the same
+    own = asked in inspect.signature(model.forward).parameters  # a loss of the recipe may read the same targets
     inputs = {name: value for name, value in batch.items() if name != asked or own}
     output = model(**inputs)
     by_name: dict[str, Tensor] = {}
@@ -77,22 +80,32 @@ def loss(model: nn.Module, batch: Batch, *, label_smoothing: float = 0.0) -> Bat
 
 
 def targets_of(task: str, batch: Batch) -> Tensor:
-    """Return what a batch asks for under a task; `IGNORED` where it asks for nothing."""
+    """Return the targets of a batch for a task, `IGNORED` at positions without one."""
     name, text = TASKS[task].targets, TASKS[task].text
     if text:
         return next_tokens(batch, text)
     if name not in batch:
-        raise TrainingError(f"a batch of {task} has `{name}`", hint=f"{IGNORED} where there is no target")
+        raise TrainingError(f"a batch of {task} needs `{name}`", hint=f"use {IGNORED} where there is no target")
     return batch[name]
 
 
 def task_of(model: nn.Module) -> str | None:
-    """Return the task of a model's recipe; None where it has none."""
+    """Return the task of a model's recipe, or None without one.
+
+    Args:
+        model: A compiled recipe.
+
+    Examples:
+        >>> import composer
+        >>> from composer.train import task_of
+        >>> task_of(composer.load("gpt_mini").compile(seed=0))
+        'causal_lm'
+    """
     return cast("str | None", cast(Any, model).recipe.task)  # nn.Module types every attribute as a tensor or a module
 
 
 def next_tokens(batch: Batch, text: str) -> Tensor:
-    """Return what each position of the `text` is asked for, [B, T]; `IGNORED` at padding, before padding and at the end."""
+    """Return the next token of each position of the input `text`, [B, T]; `IGNORED` at padding, before padding and at the end."""
     valid = batch.get("valid")
     if "targets" in batch:
         targets = batch["targets"]
@@ -104,12 +117,10 @@ def next_tokens(batch: Batch, text: str) -> Tensor:
 
 
 def target_count(batch: Batch, task: str) -> Tensor:
-    """Return how many targets the batch asks for."""
+    """Return the number of targets in the batch."""
     return (targets_of(task, batch) != IGNORED).sum()
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Return the mean cross-entropy in nats of `logits` [B, T, V] over the `targets` [B, T] that ask for
-    something; also without T.
-    """
-    return mean_cross_entropy(logits, targets, label_smoothing, IGNORED)  # a batch of nothing but padding adds nothing
+    """Return the mean cross-entropy, in nats, of `logits` [B, T, V] over the `targets` [B, T] that are not ignored."""
+    return mean_cross_entropy(logits, targets, label_smoothing, IGNORED)  # 0 if all targets are ignored

@@ -1,4 +1,4 @@
-"""The optimizers that a run can use: a row of a table each."""
+"""The optimizers that a run can use, one row of a table each."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
 
 
 class OptimizerSettings(Protocol):
-    """What an optimizer is told of a run's settings, beside the decay, which is in its groups, and the rate of each step."""
+    """The settings of an optimizer, besides weight decay, which its groups carry, and the learning rate, which each step sets."""
 
     @property
     def beta1(self) -> float:
-        """Its memory of the gradient."""
+        """Decay rate of the mean of gradients."""
 
     @property
     def beta2(self) -> float:
-        """Its memory of the squared gradient."""
+        """Decay rate of the mean of squared gradients."""
 
     @property
     def eps(self) -> float:
-        """Its addition to the denominator."""
+        """Term added to the denominator."""
 
 
 ParameterGroups: TypeAlias = Sequence[Mapping[str, Any]]
-"""Parameters with the decay that pulls on them, as `param_groups` makes them."""
+"""Parameter groups with their weight decay, from `param_groups`."""
 
 
 def adamw(groups: ParameterGroups, settings: OptimizerSettings) -> Optimizer:
-    """Return AdamW (Loshchilov and Hutter 2019), fused, which is several times faster on either device."""
+    """Return AdamW (Loshchilov and Hutter 2019); the fused version is several times faster on both CPU and CUDA."""
     from torch.optim import AdamW
 
     return AdamW(map(dict, groups), betas=(settings.beta1, settings.beta2), eps=settings.eps, fused=True)

@@ -1,4 +1,4 @@
-"""What a run shows while it trains."""
+"""Progress displays of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from composer.train.validation import Validation
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a run stands after a step."""
+    """The progress of a run after a step."""
 
     step: int
     steps: int
@@ -23,35 +23,49 @@ class Moment:
     rate: float
     """Learning rate of the step."""
     tokens_per_second: float
-    """Targets a second, over the latest steps."""
+    """Targets per second, over the latest steps."""
     seconds_left: float
-    """At the pace of the latest steps, validation and saving not counted."""
+    """Estimated from the latest steps, without validation and saving."""
     by_name: Mapping[str, float] = field(default_factory=dict)
-    """The parts of the loss, where it has several."""
+    """The terms of the loss, if there are several."""
 
 
 class Display(Protocol):
-    """Shows a run as it goes; a context manager around the loop."""
+    """Protocol of progress displays, which are context managers around the training loop."""
 
     def __enter__(self) -> Display: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
 
     def step(self, moment: Moment, *, logged: bool) -> None:
-        """Update the display after every step; `logged` where the step also goes into the metrics."""
+        """Update the display after a step.
+
+        Args:
+            moment: The progress after the step.
+            logged: Whether the step is also written to the file of metrics.
+        """
         ...
 
     def validated(self, step: int, validation: Validation) -> None:
-        """Show the result of a validation."""
+        """Show the result of a validation.
+
+        Args:
+            step: The step after which the model was validated.
+            validation: The losses on the held-out text.
+        """
         ...
 
     def note(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line.
+
+        Args:
+            text: The line.
+        """
         ...
 
 
 class Bar:
-    """A bar that moves, for a terminal."""
+    """A progress bar, for a terminal."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -103,10 +117,16 @@ class LineDisplay:
 
 
 def display(console: Console | None = None) -> Display:
-    """Return a display of a run's progress: a bar on a terminal, lines elsewhere.
+    """Return a progress display: a bar on a terminal, lines elsewhere.
 
     Args:
-        console: Where to print; standard error by default.
+        console: The console to print to; by default, standard output.
+
+    Examples:
+        >>> from composer.train import display
+        >>> with display() as shown:
+        ...     shown.note("training")
+        training
     """
     console = console or Console()
     return Bar(console) if console.is_terminal else LineDisplay(console)

@@ -8,7 +8,7 @@ from composer.train.settings import TrainSettings
 
 
 def learning_rate(settings: TrainSettings, step: int) -> float:
-    """Return the rate of step 1, 2, … `steps`: a straight line up to the peak, then half a cosine down to the floor."""
+    """Return the learning rate of step 1, 2, … `steps`: linear warm-up to the peak, then a cosine down to the final rate."""
     if step <= settings.warmup_steps:
         return settings.learning_rate * step / settings.warmup_steps
     progress = (step - settings.warmup_steps) / (settings.steps - settings.warmup_steps)

@@ -1,4 +1,4 @@
-"""How a model is trained: every number that a run can be told."""
+"""The hyperparameters of training, their ranges, and their file."""
 
 from __future__ import annotations
 
@@ -12,48 +12,54 @@ from composer.train.optimizers import OPTIMIZERS
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """A run's hyperparameters; with the recipe, the data and the seed they decide every loss it prints."""
+    """The hyperparameters of a run, which together with the recipe and the data determine every loss.
+
+    Examples:
+        >>> from composer.train import TrainSettings
+        >>> TrainSettings(steps=500, learning_rate=3e-3).batch_size
+        32
+    """
 
     steps: int = 1000
-    """Updates of the weights."""
+    """Number of optimizer steps."""
     batch_size: int = 32
-    """Windows in one forward pass."""
+    """Sequences in one forward pass."""
     grad_accum: int = 1
-    """Forward passes whose gradients make one update; the update is that of one batch this many times as large."""
+    """Forward passes whose gradients are accumulated for one step, which equals a step on a batch that many times larger."""
     seq_len: int = 128
-    """Length of a window, in tokens."""
+    """Length of a training sequence, in tokens."""
 
     optimizer: str = "adamw"
-    """How gradients become updates."""
+    """Optimizer."""
     learning_rate: float = 1e-3
-    """The highest rate, reached when warm-up ends."""
+    """Peak learning rate, reached at the end of warm-up."""
     warmup_steps: int = 100
-    """Steps over which the rate rises from 0, in a straight line."""
+    """Steps of linear warm-up from 0."""
     min_lr_ratio: float = 0.1
-    """Where the cosine ends, as a share of the highest rate."""
+    """Final learning rate of the cosine schedule, as a fraction of the peak."""
     weight_decay: float = 0.1
-    """Pull toward zero on matrices, experts and embeddings, per unit of the rate."""
+    """Decoupled weight decay of matrices, experts and embeddings."""
     beta1: float = 0.9
-    """The optimizer's memory of the gradient."""
+    """Decay rate of the mean of gradients in AdamW."""
     beta2: float = 0.95
-    """The optimizer's memory of the squared gradient."""
+    """Decay rate of the mean of squared gradients in AdamW."""
     eps: float = 1e-8
-    """The optimizer's addition to the denominator."""
+    """Term added to the denominator in AdamW."""
     max_grad_norm: float = 1.0
-    """Largest norm of all gradients together; 0 leaves them as they are."""
+    """Maximum norm of all gradients together, for clipping; 0 turns it off."""
     label_smoothing: float = 0.0
-    """Share of each target spread evenly over the vocabulary; never used in validation."""
+    """Share of each target's probability that is spread evenly over the vocabulary, in training only."""
 
     seed: int = 0
-    """Decides the order of the data and the dropout."""
+    """Random seed of the order of the data and of dropout; in `arco train`, also of the initial weights."""
     log_every: int = 10
-    """Steps between lines in the metrics."""
+    """Steps between lines in the file of metrics."""
     validate_every: int = 250
-    """Steps between validations; 0 validates at the end only."""
+    """Steps between validations; 0 validates only at the end."""
     validation_batches: int = 0
-    """Batches of a validation on the way; 0 takes the whole held-out text, as the last validation always does."""
+    """Batches of each validation before the last; 0 takes the whole held-out text, as the last validation always does."""
     save_every: int = 250
-    """Steps between checkpoints; 0 saves at the end only."""
+    """Steps between checkpoints; 0 saves only at the end."""
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
@@ -68,11 +74,11 @@ ABOVE_ZERO = frozenset({"learning_rate", "eps"})
 BELOW_ONE = frozenset({"beta1", "beta2", "label_smoothing"})
 
 CHANGEABLE = frozenset({"steps", "log_every", "validate_every", "validation_batches", "save_every"})
-"""What may differ when a run is resumed: how long it goes on and what it reports, not what it computes on the way."""
+"""Settings that may change when a run is resumed: they affect its length and its reports, not its weights along the way."""
 
 
 def check_range(name: str, value: float) -> None:
-    """Raise `TrainingError` where a setting lies outside its range, infinities and NaN included."""
+    """Raise `TrainingError` if a setting is outside its range, infinite or NaN."""
     shown = name.replace("_", " ")
     if name in AT_LEAST_ONE and not value >= 1:
         raise TrainingError(f"{shown} is {value}; it must be at least 1")
@@ -96,12 +102,12 @@ def load_settings(path: Path) -> TrainSettings:
     values = json.loads(path.read_text(encoding="utf-8"))
     unknown = sorted(set(values) - {field.name for field in fields(TrainSettings)})
     if unknown:
-        raise TrainingError(f"{path.name} sets `{unknown[0]}`, which this version does not know")
+        raise TrainingError(f"{path.name} has a setting `{unknown[0]}` that this version does not support")
     return TrainSettings(**values)
 
 
 def fixed_changes(old: TrainSettings, new: TrainSettings) -> list[str]:
-    """Return the changes that a resumed run may not make, as `name: old → new`."""
+    """Return the changed settings that must stay the same in a resumed run, as `name: old → new`."""
     before, after = asdict(old), asdict(new)
     changed = [name for name in before if name not in CHANGEABLE and before[name] != after[name]]
     return [f"{name}: {before[name]} → {after[name]}" for name in changed]

@@ -1,4 +1,4 @@
-"""How well a model predicts the held-out text."""
+"""Validation on the held-out text."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from composer.train.losses import loss, target_count, task_of
 
 @dataclass(frozen=True)
 class Validation:
-    """Mean loss over the held-out text; per character and per byte it compares across tokenizers."""
+    """Mean loss over the held-out text; per character and per byte, it is comparable across tokenizers."""
 
     per_token: float
     """Nats."""
     per_character: float | None
-    """Nats; None where a model is asked for a part of the text only."""
+    """Nats; None if only a part of the text is predicted, as in masked_lm."""
     per_byte: float | None
-    """The same."""
+    """Nats; None like `per_character`."""
     tokens: int
-    """How many tokens were foretold."""
+    """Number of predicted tokens."""
 
     def line(self) -> dict[str, float | int]:
-        """Return the numbers that the metrics file keeps of a validation."""
+        """Return the entries for the file of metrics."""
         line = {
             "validation_loss": self.per_token,
             "validation_loss_per_character": self.per_character,
@@ -47,15 +47,25 @@ class Validation:
 def validate(
     model: nn.Module, data: TextData, objective: Objective, *, batch_size: int, seq_len: int, batches: int = 0
 ) -> Validation:
-    """Return the losses on the held-out text, without dropout.
+    """Return the losses on the held-out text, in evaluation mode.
 
     Args:
-        model: The model.
+        model: A compiled recipe.
         data: The text, whose last tenth is held out.
-        objective: What the model learns from a text, from `objective_of`.
-        batch_size: Windows in one forward pass.
-        seq_len: Length of a window, in tokens.
-        batches: Read only so many batches, the same each time; 0 reads the whole held-out text.
+        objective: The objective of the model's task, from `objective_of`.
+        batch_size: Sequences in one forward pass.
+        seq_len: Length of a sequence, in tokens.
+        batches: Number of batches to read, the same each time; 0 reads the whole held-out text.
+
+    Examples:
+        >>> import composer
+        >>> from composer.train import characters_of, objective_of, tokenize, validate
+        >>> text = "to be or not to be\\n" * 20
+        >>> tokenizer = characters_of(text)
+        >>> model = composer.load("gpt_mini", {"vocab": tokenizer.size, "d_model": 16}).compile(seed=0)
+        >>> data = tokenize(text, tokenizer, path="hamlet.txt")
+        >>> validate(model, data, objective_of("causal_lm", tokenizer), batch_size=2, seq_len=8).tokens
+        38
     """
     device, task = device_of(model), task_of(model) or ""
     nats, tokens = 0.0, 0
@@ -72,5 +82,5 @@ def validate(
     targets = objective.whole(data)
     if targets is None:
         return Validation(per_token, None, None, tokens)
-    whole = per_token * targets  # of a part, the whole text's loss is estimated from the part's mean
+    whole = per_token * targets  # if only some batches are read, an estimate
     return Validation(per_token, whole / data.characters, whole / data.bytes, tokens)

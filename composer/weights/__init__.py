@@ -1,4 +1,4 @@
-"""Parameters to and from published checkpoints."""
+"""Loading and saving of published checkpoints."""
 
 from composer.weights.mapping import WeightMap, mapping, mistakes
 from composer.weights.published_files import PublishedCheckpoint

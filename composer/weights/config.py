@@ -1,4 +1,4 @@
-"""What a published `config.json` sets in a recipe, and what in it does not go with the recipe."""
+"""Overrides of a recipe from a published `config.json`, and the keys and values that the recipe does not support."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from composer.weights.mapping import counted, entry_of
 
 ABSENT: Any = object()
 DEEPEST = 16
-"""Objects and lists inside one another."""
+"""Maximum nesting of objects and lists."""
 
 
 def overrides(
     checkpoints: YamlMapping, source: Source, params: Callable[[Sequence[Override]], abc.Mapping[str, Any]]
 ) -> tuple[Override, ...]:
-    """Return what a `config.json` sets; `params` gives the values that the recipe's params then have.
+    """Return the overrides of a `config.json`; `params` returns the values of the recipe's params with some overrides.
 
     Raises:
-        RecipeError: where it is for another model, or says what no one here knows.
+        RecipeError: It is for another type of model, or has a key or value that the recipe does not support.
     """
     published = parsed(source)
     entry = entry_of(checkpoints, model_type_of(published))
@@ -51,10 +51,10 @@ def overrides(
 
 
 def parsed(source: Source) -> dict[str, Any]:
-    """Return the object that a JSON text holds.
+    """Return the object of a JSON text.
 
     Raises:
-        RecipeError: where it holds none.
+        RecipeError: The text is not a JSON object.
     """
     try:
         value = json.loads(source.text, object_pairs_hook=_once)
@@ -72,7 +72,7 @@ def parsed(source: Source) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of some pairs, each key once."""
+    """Return the object of key-value pairs; raise `ValueError` if a key occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key occurs twice")
@@ -80,13 +80,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def model_type_of(published: abc.Mapping[str, Any]) -> str | None:
-    """Return what kind of model a `config.json` says it is for."""
+    """Return the `model_type` of a `config.json`, or None without one."""
     value = published.get("model_type")
     return value if isinstance(value, str) else None
 
 
 def leaves(published: abc.Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value with its key, `a.b` for what lies inside."""
+    """Yield every value with its key, `a.b` for nested ones."""
     for key, value in published.items():
         if isinstance(value, dict) and value:
             yield from leaves(value, f"{prefix}{key}.")
@@ -95,7 +95,7 @@ def leaves(published: abc.Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 
 def at(published: abc.Mapping[str, Any], key: str) -> Any:
-    """Return the value of a key, `a.b` for what lies inside; one that says nothing is as good as none."""
+    """Return the value of a key, `a.b` for a nested one, or `ABSENT` if it is missing or empty."""
     value: Any = published
     for name in key.split("."):
         value = value.get(name) if isinstance(value, dict) else None
@@ -103,12 +103,12 @@ def at(published: abc.Mapping[str, Any], key: str) -> Any:
 
 
 def empty(value: Any) -> bool:
-    """Return whether a value says nothing."""
+    """Return whether a value is null or an empty list or object."""
     return value is None or value == [] or value == {}
 
 
 def place(source: Source, key: str) -> Span:
-    """Return where a key stands in the JSON: its last name, after those around it."""
+    """Return the span of a key in the JSON text: of its last name."""
     end = 0
     for name in key.split("."):
         match = re.compile(re.escape(json.dumps(name)) + r"\s*:").search(source.text, end)
@@ -120,25 +120,23 @@ def place(source: Source, key: str) -> Span:
 
 
 def shown(value: Any) -> str:
-    """Return a value as JSON has it, words without quotes."""
+    """Return a value as JSON, strings without quotes."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _unknown(config: Config, published: abc.Mapping[str, Any], source: Source, span: Span) -> Iterator[Diagnostic]:
-    """Yield the keys that nothing speaks of."""
+    """Yield an error for the keys that the recipe does not map."""
     extra = [
         key for key, value in leaves(published) if not config.speaks_of(key) and not (empty(value) and config.speaks_within(key))
     ]
     if extra:
-        message = (
-            f"the recipe does not say what {counted(extra, 'key')} of this file mean{'s' * (len(extra) == 1)}: {', '.join(extra)}"
-        )
-        hint = "name them under `config` of the recipe's `checkpoints`: params, constants, or ignore"
+        message = f"the recipe does not map {counted(extra, 'key')} of this file: {', '.join(extra)}"
+        hint = "list them under `config` of the recipe's `checkpoints`: params, constants, or ignore"
         yield Diagnostic("config-unknown", message, place(source, extra[0]), labels=(Label(span, "not here"),), hint=hint)
 
 
 def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, wrong: list[Diagnostic]) -> str | None:
-    """Return what is written after `PATH=`; None where the recipe's own value holds, or something is wrong."""
+    """Return the value of an override; None if the recipe's own value is kept, or after an error."""
     there = [(key, value) for key in setting.keys if (value := at(published, key)) is not ABSENT]
     if not there:
         if setting.default is None and not setting.optional:
@@ -148,18 +146,18 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
     key, value = there[0]
     span, labels = place(source, key), (Label(setting.span, f"{setting.path} is taken from it"),)
     if any(other != value for _, other in there):
-        said = ", ".join(f"{name} is {shown(other)}" for name, other in there)
-        wrong.append(Diagnostic("config-value", f"{said}: they are one value here", span, labels=labels))
+        values = ", ".join(f"{name} is {shown(other)}" for name, other in there)
+        wrong.append(Diagnostic("config-value", f"{values}: these must be equal", span, labels=labels))
         return None
     if setting.counted:
         return str(len(value)) if isinstance(value, list | dict) else "1"
     if setting.values:
         known = dict(setting.values)
         if shown(value) not in known:
-            message = f"{key} is {shown(value)}, and this recipe supports {', '.join(known)}"
+            message = f"{key} is {shown(value)}, but this recipe supports {', '.join(known)}"
             wrong.append(Diagnostic("config-value", message, span, labels=labels))
         return known.get(shown(value))
-    if isinstance(value, str | list | dict):  # a word means what `values` says, and never a piece of a recipe
+    if isinstance(value, str | list | dict):  # a string is only used through `values`, never as a piece of a recipe
         wrong.append(Diagnostic("config-value", f"{key} is {json.dumps(value)}, which is not a number", span, labels=labels))
         return None
     return shown(value)
@@ -168,7 +166,7 @@ def _value(setting: Setting, published: abc.Mapping[str, Any], source: Source, w
 def _broken(
     config: Config, published: abc.Mapping[str, Any], source: Source, params: abc.Mapping[str, Any]
 ) -> Iterator[Diagnostic]:
-    """Yield the constants that do not hold; a key that is not there has its usual value."""
+    """Yield an error for each constant with another value; a missing key counts as correct."""
     for constant in config.constants:
         value = at(published, constant.key)
         if value is not ABSENT and not _holds(value, constant, params):
@@ -200,6 +198,6 @@ def _same(value: Any, word: YamlScalar, params: abc.Mapping[str, Any]) -> bool:
         if isinstance(value, str):
             return evaluate_word(expression, params, [value]) == value
         wanted = evaluate(expression, params)
-    except ExpressionError:  # another word
+    except ExpressionError:  # not an expression that can be evaluated
         return False
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

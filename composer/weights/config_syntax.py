@@ -1,4 +1,4 @@
-"""`config:` of a model type, as it is written: which key of a published `config.json` sets what."""
+"""Parsing of `config:` of a model type, which maps the keys of a published `config.json`."""
 
 from __future__ import annotations
 
@@ -21,71 +21,71 @@ ABOUT_THE_FILE = (
     "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id",
     "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
 )  # fmt: skip
-"""Keys of any model's `config.json` that say how it was saved, how it is run and how it writes, not what it computes."""
+"""Keys of any `config.json` that do not affect what the model computes: about saving, running and generation."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What of a recipe one key sets."""
+    """A value of the recipe that is set from a key."""
 
     path: str
-    """As after `--set`."""
+    """The path of the value, as for `--set`."""
     span: Span
     keys: tuple[str, ...]
-    """Where the value stands: one of these or several that agree; `rope_scaling.factor` lies inside `rope_scaling`."""
+    """The keys of the value, which must agree if there are several; `rope_scaling.factor` is nested in `rope_scaling`."""
     counted: bool
-    """Whether the number of things under the key is the value."""
+    """Whether the value is the number of entries of the key."""
     values: tuple[tuple[str, str], ...]
-    """Published words with ours; without any, the value is taken as it is."""
+    """Published values with ours; if empty, the value is used as it is."""
     default: str | None
-    """What holds where the key is absent or null."""
+    """The value if the key is missing or null."""
     optional: bool
-    """Whether the recipe's own value then holds."""
+    """Whether the recipe's own value is kept then."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """What one key must hold."""
+    """The values that a key must have."""
 
     key: str
     words: tuple[YamlScalar, ...]
-    """One of these: words, numbers, and expressions of the recipe's params."""
+    """The allowed values: words, numbers, and expressions over the recipe's params."""
     count: YamlScalar | None
-    """Of a list, how many items it has; what they are is the one expression, of their index `layer` too."""
+    """For a list, the number of items; the only expression in `words` then gives each item and may use its index `layer`."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """What every key of a `config.json` means for a recipe."""
+    """The mapping of the keys of a `config.json`."""
 
     settings: tuple[Setting, ...]
     constants: tuple[Constant, ...]
     ignore: tuple[str, ...]
 
     def speaks_of(self, key: str) -> bool:
-        """Return whether a key is read, or known to say nothing; so is what lies inside it."""
+        """Return whether a key is mapped or ignored, itself or through a key around it."""
         inside = [one for each in self.settings if each.counted for one in each.keys]
         plain = {one for each in self.settings for one in each.keys} | {one.key for one in self.constants}
         return key in plain or any(key == one or key.startswith(f"{one}.") for one in (*self.ignore, *ABOUT_THE_FILE, *inside))
 
     def speaks_within(self, key: str) -> bool:
-        """Return whether something inside a key is read, so that it may be null as a whole."""
+        """Return whether a nested key of this key is mapped, so that the whole may be null."""
         known = [*(one for each in self.settings for one in each.keys), *(one.key for one in self.constants)]
         return any(one.startswith(f"{key}.") for one in known)
 
 
 class ConfigReader(Forms):
-    """Reads `config:` of a model type."""
+    """Parses `config:` of a model type."""
 
     def config(self, node: YamlNode | None) -> Config:
-        """Return what stands there."""
+        """Return the mapping of a node."""
         if not isinstance(node, YamlMapping):
             if node is not None:
-                self.error("checkpoints-form", node.span, "config holds params, constants and keys to ignore")
+                self.error("checkpoints-form", node.span, "config is a mapping with params, constants and ignore")
             return Config((), (), ())
         self.keys(node, keys_of("config"), "config")
         params = self.entries(node.get("params"), "params are paths of the recipe, each with a key of config.json")
-        constants = self.entries(node.get("constants"), "constants are keys of config.json, each with what it must hold")
+        constants = self.entries(node.get("constants"), "constants are keys of config.json, each with its allowed values")
         ignored = self.items(node.get("ignore"), "`ignore` is a list of keys", "[initializer_range]")
         return Config(
             tuple(self._setting(entry) for entry in params),
@@ -133,7 +133,7 @@ class ConfigReader(Forms):
     def _words(self, node: YamlNode) -> tuple[YamlScalar, ...]:
         items = node.items if isinstance(node, YamlList) else (node,)
         if not items:
-            self.error("checkpoints-form", node.span, "a constant needs the values that it may have")
+            self.error("checkpoints-form", node.span, "a constant needs its allowed values")
         for item in items:
-            self.text(item, "what a constant holds is")
+            self.text(item, "the value of a constant is")
         return tuple(item for item in items if isinstance(item, YamlScalar))

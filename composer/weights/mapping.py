@@ -1,4 +1,4 @@
-"""The parameters of one model and the tensors of a published checkpoint, name by name."""
+"""The mapping between the parameters of a model and the tensors of a published checkpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WeightMap:
-    """Which tensors of a published model hold which of our parameters, for one model type and one size of the model."""
+    """The mapping between the parameters of a model and published tensors, for one model type and size.
+
+    Examples:
+        >>> import composer
+        >>> from composer.weights import mapping
+        >>> recipe = composer.load("gpt2", {"n_layers": 1})
+        >>> model = recipe.compile(device="meta")
+        >>> shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+        >>> mapping(recipe.checkpoints, "gpt2", shapes).published["wte.weight"]
+        (50257, 768)
+    """
 
     rules: Rules
     moves: tuple[TensorMap, ...]
@@ -29,12 +39,12 @@ class WeightMap:
 
     @cached_property
     def published(self) -> Mapping[str, TensorShape]:
-        """Every published tensor that is needed, with its shape."""
+        """The shapes of all published tensors that are needed, by name."""
         shapes = ((move.theirs, move.published([self.ours[name] for name in move.ours])) for move in self.moves)
         return {name: shape for names, each in shapes for name, shape in zip(names, each, strict=True)}
 
     def check(self, shapes: Mapping[str, Sequence[int]]) -> list[Diagnostic]:
-        """Return how the tensors of a checkpoint fail to fit, by their names and shapes alone.
+        """Return an error for each missing, unexpected or misshapen tensor of a checkpoint.
 
         Args:
             shapes: The shapes of the checkpoint's tensors, by name.
@@ -48,16 +58,16 @@ class WeightMap:
             wrong.append(Diagnostic("checkpoints-missing", message, rules.span))
         if extra:
             message = f"no rule covers {counted(extra, 'published tensor')}: {folded(extra)}"
-            hint = "write a rule for them, or name them under `ignore`"
+            hint = "write a rule for them, or list them under `ignore`"
             wrong.append(Diagnostic("checkpoints-unexpected", message, rules.span, hint=hint))
         if len(found) < len(shapes):
-            message = f"two published tensors have the same name, once without `{rules.strip_prefix}` or a legacy name"
+            message = f"two published tensors have the same name after `{rules.strip_prefix}` and legacy names are replaced"
             wrong.append(Diagnostic("checkpoints-ambiguous", message, rules.span))
         for move in self.moves:
             for name in move.theirs:
                 wanted = self.published[name]
                 if name in found and (shape := tuple(shapes[found[name]])) != wanted:
-                    message = f"{name} is {shown(shape)} in the checkpoint, and {shown(wanted)} for this recipe"
+                    message = f"{name} is {shown(shape)} in the checkpoint, but {shown(wanted)} for this recipe"
                     hint = "set the recipe's params to the checkpoint's sizes"
                     wrong.append(Diagnostic("checkpoints-shape", message, move.rule.theirs.span, hint=hint))
         return first_of_each(wrong)
@@ -69,17 +79,20 @@ class WeightMap:
             theirs: The checkpoint's tensors, by name.
 
         Raises:
-            RecipeError: The checkpoint is not one of this model.
+            RecipeError: The checkpoint does not match this model.
         """
         if wrong := self.check(shapes_of(theirs)):
             raise RecipeError(wrong)
         return {name: tensor.contiguous() for name, tensor in self.stream(theirs)}
 
     def stream(self, theirs: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-        """Yield the model's parameters one after the other, each with its name; most are views of the checkpoint's tensors.
+        """Yield the model's parameters with their names, one by one; most are views of the checkpoint's tensors.
 
         Args:
-            theirs: The tensors of a checkpoint in which `check` found nothing wrong, by name.
+            theirs: The tensors of a checkpoint by name, for which `check` returned no errors.
+
+        Raises:
+            RecipeError: Two tensors that this recipe ties differ.
         """
         import torch
 
@@ -102,7 +115,11 @@ class WeightMap:
         return {name: tensor.contiguous() for pair in pairs for name, tensor in pair}
 
     def found(self, names: Mapping[str, object]) -> dict[str, str]:
-        """Return the names of a checkpoint's tensors by the names that the rules use."""
+        """Return the names of a checkpoint's tensors by their names in the rules.
+
+        Args:
+            names: A mapping whose keys are the names of the checkpoint's tensors.
+        """
         return {self.rules.plain(name): name for name in names}
 
 
@@ -112,16 +129,16 @@ def mapping(
     ours: Mapping[str, Sequence[int]],
     params: Mapping[str, Any] = MappingProxyType({}),
 ) -> WeightMap:
-    """Return how a model's parameters correspond to the tensors of a published checkpoint.
+    """Return the mapping between a model's parameters and the tensors of a published checkpoint.
 
     Args:
-        checkpoints: What a recipe has under `checkpoints:`.
-        model_type: The model type of transformers; None for the only one that the recipe knows.
+        checkpoints: The value of `checkpoints:` in a recipe, `Recipe.checkpoints`.
+        model_type: The model type of transformers; None if the recipe has rules for only one.
         ours: The shapes of the model's parameters, by name.
         params: The values of the recipe's params, which rules may use.
 
     Raises:
-        RecipeError: Rules are wrong, or a parameter is covered not at all or twice.
+        RecipeError: The rules have errors, or cover a parameter twice or not at all.
     """
     reader = RuleReader(params)
     rules = reader.rules(entry_of(checkpoints, model_type))
@@ -137,18 +154,24 @@ def mapping(
     read = {name for move in moves for name in move.theirs}
     for copy, original, span in rules.copies:
         if original not in read:
-            wrong.append(Diagnostic("checkpoints-form", f"{copy} repeats {original}, which no rule reads", span))
+            wrong.append(Diagnostic("checkpoints-form", f"{copy} is a copy of {original}, which no rule reads", span))
     if wrong:
         raise RecipeError(first_of_each(wrong))
     return WeightMap(rules, tuple(moves), shapes)
 
 
 def mistakes(checkpoints: document.YamlMapping, params: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """Return what is wrong with the rules under `checkpoints:`, whatever the model.
+    """Return the errors in the rules under `checkpoints:` that do not depend on a model.
 
     Args:
-        checkpoints: What a recipe has under `checkpoints:`.
-        params: The values of the recipe's params; None where they are not known.
+        checkpoints: The value of `checkpoints:` in a recipe, `Recipe.checkpoints`.
+        params: The values of the recipe's params; None if they are not known.
+
+    Examples:
+        >>> import composer
+        >>> from composer.weights import mistakes
+        >>> mistakes(composer.load("gpt2").checkpoints)
+        []
     """
     reader = RuleReader(params)
     for entry in checkpoints:
@@ -157,10 +180,10 @@ def mistakes(checkpoints: document.YamlMapping, params: Mapping[str, Any] | None
 
 
 def entry_of(checkpoints: document.YamlMapping, model_type: str | None) -> document.YamlEntry:
-    """Return the rules of a model type; without one, the only ones.
+    """Return the rules of a model type, or the only ones if no type is given.
 
     Raises:
-        RecipeError: where there are none.
+        RecipeError: There are no rules for this type, or no type is given and there are several.
     """
     types = [entry.key.text for entry in checkpoints]
     if model_type is None and len(types) == 1:
@@ -176,7 +199,7 @@ def entry_of(checkpoints: document.YamlMapping, model_type: str | None) -> docum
 
 
 def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMap], list[Diagnostic]]:
-    """Return what goes together, and what is wrong with it."""
+    """Return the tensor maps of all rules, and their errors."""
     moves: dict[tuple[str, ...], TensorMap] = {}
     by_rule: dict[str, Rule] = {}
     owners: dict[str, str] = {}
@@ -209,13 +232,13 @@ def _moves(rules: Rules, ours: Mapping[str, TensorShape]) -> tuple[list[TensorMa
 
 
 def shapes_of(tensors: Mapping[str, Tensor]) -> Mapping[str, TensorShape]:
-    """Return the shapes of tensors; those of a checkpoint on disk come from its header."""
+    """Return the shapes of tensors; for a checkpoint on disk, they are read from its header."""
     shapes = getattr(tensors, "shapes", None)
     return shapes if shapes is not None else {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
 def first_of_each(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return one diagnostic of a kind for each place: a rule that is wrong in one layer is wrong in all."""
+    """Return only the first diagnostic with each code and position: a rule that is wrong in one layer is wrong in all."""
     firsts: dict[tuple[str, int, int], Diagnostic] = {}
     for each in diagnostics:
         firsts.setdefault((each.code, each.span.line, each.span.column), each)
@@ -223,5 +246,5 @@ def first_of_each(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def counted(names: Sequence[str], noun: str) -> str:
-    """Return how many there are: `1 tensor`, `2 tensors`."""
+    """Return the number of names with a noun: `1 tensor`, `2 tensors`."""
     return f"{len(names)} {noun}{'s' * (len(names) != 1)}"

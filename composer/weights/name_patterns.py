@@ -12,48 +12,48 @@ from composer.language.yaml.nodes import YamlScalar
 
 PIECE = re.compile(r"<(?P<index>[a-z][a-z0-9_]*)>|\((?P<any>\w+(?:\|\w+)+)\)|(?P<literal>\w+)", re.ASCII)
 INDEXED = re.compile(r"(\w*[^\W\d])?<\w+>", re.ASCII)
-"""What an index may stand in: after a digit, nobody could tell where it begins."""
+"""A component with an index, which must not follow a digit: its start would be ambiguous."""
 CODE = "checkpoints-pattern"
 OPEN = "between dots, write a word, `<layer>` for digits, or a choice such as `(q|k|v)`; `*` at the end matches the rest"
 
 
 @dataclass(frozen=True)
 class PatternMatch:
-    """What a name says at the open places of a pattern."""
+    """The captures of a pattern in a name."""
 
     indices: tuple[tuple[str, str], ...]
     """Each `<index>` with its digits."""
     choice: int | None
-    """Which of the alternatives; None where the pattern has none."""
+    """The index of the alternative; None if the pattern has no choice."""
     rest: str
-    """What `*` stands for; nothing where the pattern has none."""
+    """The text that `*` matched; empty if the pattern has no `*`."""
 
 
 @dataclass(frozen=True)
 class NamePattern:
-    """Names that differ in an index, in one of several words, or in their ends.
+    """A pattern of names that differ in an index, in one of several words, or in their ends.
 
-    Between dots stands a word, `<layer>` for digits (the same digits wherever it stands, on both sides of a rule), a word that
-    ends in digits, `expert_<expert>`, or one with one of several parts, `(q|k|v)_proj`; `*` at the end is the rest of the name,
-    one component or more.
+    A component between dots is a word; `<layer>` for digits, which are the same wherever it occurs, on both sides of a rule; a
+    word that ends in digits, `expert_<expert>`; or one with alternatives, `(q|k|v)_proj`. `*` at the end matches the rest of the
+    name, one or more components.
     """
 
     text: str
     span: Span
     indices: frozenset[str]
     alternatives: tuple[str, ...]
-    """What one may choose from; nothing where there is no choice."""
+    """The alternatives of the choice; empty without one."""
     rest: bool
-    """Whether it ends in `*`."""
+    """Whether the pattern ends in `*`."""
 
     @cached_property
     def expression(self) -> re.Pattern[str]:
-        """The same as a regular expression."""
+        """The pattern as a regular expression."""
         seen: set[str] = set()
         return re.compile("".join(self._piece(piece, seen) for piece in _tokens(self.text)), re.ASCII)
 
     def match(self, name: str) -> PatternMatch | None:
-        """Return what a name says at the open places; None for a name that the pattern does not cover."""
+        """Return the captures in a name, or None if the pattern does not match."""
         match = self.expression.fullmatch(name)
         if match is None:
             return None
@@ -62,7 +62,7 @@ class NamePattern:
         return PatternMatch(tuple(sorted((name, groups[name]) for name in self.indices)), choice, groups.get("REST", ""))
 
     def fill(self, found: PatternMatch, choice: int | None = None) -> str:
-        """Return the name with these digits and this rest, and with another choice where one is given."""
+        """Return the name with these captures, optionally with another choice."""
         indices = dict(found.indices)
         place = found.choice if choice is None else choice
         return "".join(self._filled(piece, indices, place, found.rest) for piece in _tokens(self.text))
@@ -93,7 +93,7 @@ class NamePattern:
 
 
 def pattern(scalar: YamlScalar) -> NamePattern | Diagnostic:
-    """Return the pattern that a scalar holds, or why it is none."""
+    """Return the pattern of a scalar, or the error in it."""
     components = scalar.text.split(".")
     indices: set[str] = set()
     alternatives: list[tuple[str, ...]] = []
@@ -119,7 +119,7 @@ def pattern(scalar: YamlScalar) -> NamePattern | Diagnostic:
 
 
 def folded(names: Iterable[str]) -> str:
-    """Return the names in one line, those that differ in their numbers as one, with how many there are; ten at most."""
+    """Return the names in one line; names that differ only in numbers become one with a count, and at most ten are shown."""
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds.setdefault(re.sub(r"(?<=\.)\d+(?=\.)", "<n>", name), []).append(name)

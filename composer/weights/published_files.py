@@ -19,7 +19,17 @@ INDEX = "model.safetensors.index.json"
 
 
 class PublishedCheckpoint(Mapping[str, "Tensor"]):
-    """The tensors of a checkpoint by name, each read when it is asked for; a context manager, since its files stay open."""
+    """The tensors of a checkpoint by name, each read on access; a context manager, since the files stay open.
+
+    Examples:
+        >>> import composer
+        >>> from composer.weights import PublishedCheckpoint, save_published
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> save_published(composer.load("gpt2", tiny).compile(seed=0), "model.safetensors")
+        >>> with PublishedCheckpoint("model.safetensors") as tensors:
+        ...     tensors.shapes["wte.weight"]
+        (61, 32)
+    """
 
     def __init__(self, path: StrPath) -> None:
         self._stack = ExitStack()
@@ -66,7 +76,7 @@ def files(path: Path) -> list[Path]:
     """Return the safetensors files of a checkpoint.
 
     Raises:
-        RecipeError: where there are none.
+        RecipeError: There are none, or the file is a pickle.
     """
     if not path.is_dir():
         if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
@@ -88,17 +98,17 @@ def files(path: Path) -> list[Path]:
 
 
 def type_of(path: Path) -> str | None:
-    """Return what the `config.json` of a folder says it is; None where there is none."""
+    """Return the model type in the `config.json` of a folder, or None without one."""
     config = path / "config.json"
     kind = read_json(config).get("model_type") if config.is_file() else None
     return kind if isinstance(kind, str) else None
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return a JSON file that holds an object.
+    """Return the object of a JSON file; an empty one if it contains another value.
 
     Raises:
-        RecipeError: where it does not.
+        RecipeError: The file cannot be read as JSON.
     """
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
@@ -108,5 +118,5 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def refuse(code: str, message: str, file: Path, *, hint: str = "") -> NoReturn:
-    """Raise the diagnostic of one file."""
+    """Raise a diagnostic about a file."""
     raise RecipeError([Diagnostic(code, message, Span(Source(str(file), ""), 1, 1, 1, 1), hint=hint)])

@@ -1,4 +1,4 @@
-"""What may stand where under `weights:`."""
+"""Checks of the form of values under `checkpoints:`."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from composer.language.yaml.nodes import YamlEntry, YamlList, YamlMapping, YamlN
 
 
 class Forms:
-    """Reads the nodes of a document, and collects what is wrong with them; what builds on it says what they mean."""
+    """Base of the parsers of `checkpoints:`: reads nodes of a document, and collects diagnostics."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
 
     def text(self, node: YamlNode, what: str) -> str:
-        """Return the text of a node that is one word."""
+        """Return the text of a scalar node; report any other."""
         if isinstance(node, YamlScalar):
             return node.text
         self.error("checkpoints-form", node.span, f"{what} one word")
         return ""
 
     def boolean(self, node: YamlNode | None, what: str) -> bool:
-        """Return whether a node says `true`; false without a node."""
+        """Return whether a node is `true`; False without a node."""
         if node is not None and not (isinstance(node, YamlScalar) and node.text in ("true", "false")):
             self.error("checkpoints-form", node.span, f"{what} is true or false")
         return isinstance(node, YamlScalar) and node.text == "true"
 
     def entries(self, node: YamlNode | None, what: str) -> Iterator[YamlEntry]:
-        """Yield each key with its value."""
+        """Yield the entries of a mapping; report any other node."""
         if isinstance(node, YamlMapping):
             yield from node
         elif node is not None:
             self.error("checkpoints-form", node.span, what)
 
     def items(self, node: YamlNode | None, what: str, such_as: str) -> Iterator[YamlNode]:
-        """Yield each value of a list."""
+        """Yield the items of a list; report any other node."""
         if isinstance(node, YamlList):
             yield from node.items
         elif node is not None:
             self.error("checkpoints-form", node.span, what, hint=such_as)
 
     def keys(self, node: YamlMapping, known: tuple[str, ...], what: str) -> None:
-        """Report every key that is not known."""
+        """Report every unknown key."""
         for entry in node:
             if (name := entry.key.text) not in known:
                 self.diagnostics.append(unknown("unknown-key", entry.key.span, f"key of a {what}", name, known))
 
     def error(self, code: str, span: Span, message: str, *, hint: str = "") -> None:
-        """Report what is wrong, and where."""
+        """Add a diagnostic."""
         self.diagnostics.append(Diagnostic(code, message, span, hint=hint))

@@ -1,4 +1,4 @@
-"""The recipe's `weights:` as rules, each of which reads in both directions."""
+"""Parsing of `checkpoints:` into rules, each of which is used for loading and saving."""
 
 from __future__ import annotations
 
@@ -22,44 +22,45 @@ LAYOUTS = ("halves", "interleaved")
 
 @dataclass(frozen=True)
 class Permutation:
-    """The rows of each head in the other layout of rotary positions."""
+    """A permutation of the rows of each head to the other rotary layout."""
 
     head_dim: int
+    """Number of rows of a head."""
     rotary_dim: int
-    """Rows of each head that turn, the first ones."""
+    """Number of rows of a head that are rotated, from the first on."""
     pieces: tuple[str, ...]
-    """Which words of our choice are permuted; without any, all."""
+    """The words of our choice that are permuted; all if empty."""
     ours: str
     """Our layout; the published one is the other."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Our names and the published ones. Where one side is in pieces, its choice names them in order; otherwise the words of
-    two choices go together by place."""
+    """A rule between our names and published ones. If one side is in pieces, its choice names them in order; otherwise, the words
+    of two choices correspond by position."""
 
     ours: NamePattern
     theirs: NamePattern
     reshape: tuple[int, ...]
-    """The published shape, where it holds the same numbers in the same order in other axes; nothing where it does not."""
+    """The published shape, if it differs from ours but has the same elements in the same order; otherwise empty."""
     transpose: bool
-    """Whether matrices are published as [in, out]: the last two axes of ours change places."""
+    """Whether matrices are published as [in, out], with our last two axes swapped."""
     axis: int
-    """Along which of our axes pieces are joined."""
+    """The axis of our tensors along which pieces are joined."""
     interleave: int
-    """How many groups along that axis hold a part of each piece, such as heads; 1 where the pieces lie one after the other."""
+    """Number of groups, such as heads, that contain a part of each piece; 1 if the pieces are contiguous."""
     split: bool
-    """Whether ours are pieces of one published tensor."""
+    """Whether our tensors are pieces of one published tensor."""
     concat: bool
-    """Whether ours is one of several published pieces."""
+    """Whether our tensor is concatenated from several published pieces."""
     stack: str
-    """An index of the published names that counts along our first axis; nothing where there is none."""
+    """The index of published names that counts along our first axis; empty without one."""
     permute: Permutation | None
     offset: float
-    """What is added to the published numbers to get ours."""
+    """The number to add to the published tensor to get ours."""
 
     def names(self, found: PatternMatch, copies: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return our names and theirs that belong together, given what one of ours says and the length of its first axis."""
+        """Return our names and the published ones that correspond, given the captures in one of ours and its number of copies."""
         if self.stack:
             each = (replace(found, indices=(*found.indices, (self.stack, str(number)))) for number in range(copies))
             return (self.ours.fill(found),), tuple(self.theirs.fill(one) for one in each)
@@ -68,7 +69,7 @@ class Rule:
         return tuple(self.ours.fill(found, i) for i in ours), tuple(self.theirs.fill(found, i) for i in theirs)
 
     def permuted(self, found: PatternMatch) -> tuple[bool, ...]:
-        """Return which of our names that belong together are permuted."""
+        """Return for each of our names that correspond whether it is permuted."""
         alone = "" if found.choice is None else self.ours.alternatives[found.choice]
         words, permute = self.ours.alternatives if self.split else (alone,), self.permute
         return tuple(permute is not None and (not permute.pieces or word in permute.pieces) for word in words)
@@ -76,22 +77,22 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """How the parameters of one kind of published model are named and stored."""
+    """The rules of one model type: how its published tensors are named and stored."""
 
     model_type: str
     span: Span
     rules: tuple[Rule, ...]
     strip_prefix: str
-    """A prefix that some files have before every name, and others have not: it is taken off where it stands."""
+    """A prefix of every name in some files, which is removed if present."""
     legacy_names: tuple[tuple[str, str], ...]
-    """What stands after the last dot in some older files, with what stands there in the rules."""
+    """The last words of names in older files, each with its word in the rules."""
     ignore: tuple[NamePattern, ...]
-    """Published tensors that say nothing, such as masks and tables."""
+    """Published tensors that are not needed, such as masks and tables."""
     copies: tuple[tuple[str, str, Span], ...]
-    """Published tensors that repeat another, such as a tied head: they must be equal to it, and are not written."""
+    """Published tensors that are copies of another, such as a tied head: they must be equal to it, and are not saved."""
 
     def plain(self, published: str) -> str:
-        """Return the name that the rules have for a published tensor."""
+        """Return the name of a published tensor in the rules."""
         home, dot, last = published.removeprefix(self.strip_prefix).rpartition(".")
         return home + dot + dict(self.legacy_names).get(last, last)
 
@@ -101,7 +102,7 @@ class Rules:
 
 
 class RuleReader(Forms):
-    """Reads one entry of `weights:` and collects what is wrong; without the values of the recipe's params, only its form."""
+    """Parses one entry of `checkpoints:` and collects diagnostics; without the values of params, only the form is checked."""
 
     def __init__(self, params: abc.Mapping[str, Any] | None = None) -> None:
         super().__init__()
@@ -166,7 +167,7 @@ class RuleReader(Forms):
         return rule if self._fits(rule, entry) else None
 
     def _fits(self, rule: Rule, entry: YamlEntry) -> bool:
-        """Return whether each side of a rule can be told from the other."""
+        """Return whether each side of a rule determines the other; report why not."""
         ours, theirs, span = rule.ours, rule.theirs, entry.value.span
         if ours.indices != theirs.indices - {rule.stack}:
             odd = sorted(ours.indices ^ (theirs.indices - {rule.stack}))[0]
@@ -183,14 +184,14 @@ class RuleReader(Forms):
             self.error("checkpoints-pattern", span, "pieces are concatenated to a single tensor of ours, without a choice")
         elif not rule.split and not rule.concat and len(ours.alternatives) != len(theirs.alternatives):
             counts = f"{len(ours.alternatives) or 'none'} of ours and {len(theirs.alternatives) or 'none'} of theirs"
-            self.error("checkpoints-pattern", span, f"two choices need equally many words: here are {counts}",
+            self.error("checkpoints-pattern", span, f"two choices need the same number of words: there are {counts}",
                         hint="if one published tensor contains all of ours, write {from: …, split: N}")  # fmt: skip
         else:
             return True
         return False
 
     def _count(self, operations: YamlMapping, key: str, pieces: NamePattern) -> bool:
-        """Return whether an operation on pieces is there; its number must be that of the words in the choice."""
+        """Return whether an operation on pieces is present; its number must be that of the words in the choice."""
         node = operations.get(key)
         if node is None:
             return False
@@ -202,7 +203,7 @@ class RuleReader(Forms):
         return True
 
     def _stack(self, operations: YamlMapping, ours: NamePattern, theirs: NamePattern) -> str | None:
-        """Return the index that counts what is stacked."""
+        """Return the index along which tensors are stacked; empty without `stack`, None after an error."""
         node = operations.get("stack")
         if node is None:
             return ""
@@ -214,7 +215,7 @@ class RuleReader(Forms):
         return name
 
     def _shape(self, operations: YamlMapping) -> tuple[int, ...]:
-        """Return the published shape that `reshape` names."""
+        """Return the published shape given by `reshape`; empty without it."""
         node = operations.get("reshape")
         if node is None:
             return ()
@@ -225,7 +226,7 @@ class RuleReader(Forms):
         return tuple(self._size(item, "a size") for item in node.items)
 
     def _groups(self, operations: YamlMapping, pieces: bool) -> int:
-        """Return how many groups hold a part of each piece."""
+        """Return the number of groups that contain a part of each piece."""
         node = operations.get("interleave")
         if node is None:
             return 1
@@ -235,7 +236,7 @@ class RuleReader(Forms):
         return self._size(node, "interleave")
 
     def _permutation(self, operations: YamlMapping, ours: NamePattern) -> Permutation | None:
-        """Return how rows are permuted within each head: `permute_rotary: HEAD_DIM`, or a mapping with more."""
+        """Return the permutation given by `permute_rotary: HEAD_DIM` or by its long form."""
         node = operations.get("permute_rotary")
         if node is None:
             return None
@@ -276,7 +277,7 @@ class RuleReader(Forms):
         return 0.0 if node is None else as_float(value, node.span) if (value := self._value(node, "offset")) is not None else 0.0
 
     def _size(self, node: YamlNode, what: str) -> int:
-        """Return a number of at least 1, an expression of the recipe's params; 1 where it is none, which is reported."""
+        """Return the integer of an expression over params, at least 1; report any other, and return 1."""
         value = self._value(node, what)
         try:
             size = 1 if value is None else as_int(value, node.span)
@@ -288,7 +289,7 @@ class RuleReader(Forms):
         return max(1, size)
 
     def _value(self, node: YamlNode, what: str) -> Any:
-        """Evaluate an expression of params; None where they are not known, or it is none, which is reported."""
+        """Return the value of an expression over params, or None if these are not known or after an error, which is reported."""
         if not isinstance(node, YamlScalar):
             self.error("checkpoints-form", node.span, f"{what} is a number")
             return None

@@ -1,4 +1,4 @@
-"""Parameters and published tensors that hold the same numbers."""
+"""Conversion between groups of parameters and published tensors with the same contents."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ TensorShape: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class TensorMap:
-    """One rule at one place of the model: the names on both sides, and how the numbers go over."""
+    """A rule applied at one place of the model: the names on both sides, and the conversion."""
 
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
     permuted: tuple[bool, ...]
-    """Which of ours have their rows in the other layout of rotary positions."""
+    """For each of our parameters, whether its rows are in the other rotary layout."""
     rule: Rule
 
     def load(self, published: Sequence[Tensor], shapes: Sequence[TensorShape]) -> tuple[Tensor, ...]:
-        """Return our tensors, of these shapes, from the published ones."""
+        """Return our tensors, with these shapes, from the published ones."""
         import torch
 
         rule = self.rule
@@ -62,7 +62,7 @@ class TensorMap:
         """Return the shapes of the published tensors.
 
         Raises:
-            ValueError: where ours cannot be joined, cut into equal pieces, or laid out as the rule says.
+            ValueError: Our tensors cannot be concatenated, split or reshaped as the rule requires.
         """
         rule, flat = self.rule, self._flat(shapes)
         if rule.permute and any(
@@ -74,7 +74,7 @@ class TensorMap:
         return (rule.reshape or flat,) * len(self.theirs)
 
     def _flat(self, shapes: Sequence[TensorShape]) -> TensorShape:
-        """Return the shape of each published tensor before it is laid out in other axes."""
+        """Return the shape of each published tensor before `reshape`."""
         axis, first, groups = self.rule.axis, shapes[0], self.rule.interleave
         if self.rule.stack:
             return self._turned_shape(first[1:])
@@ -92,7 +92,7 @@ class TensorMap:
         return self._turned_shape((*first[:axis], length // pieces, *first[axis + 1 :]))
 
     def _joined(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Join all pieces into one tensor, one after the other in each of the groups."""
+        """Join all pieces into one tensor, concatenated within each of the groups."""
         import torch
 
         axis, groups = self.rule.axis, self.rule.interleave
@@ -101,7 +101,7 @@ class TensorMap:
         return torch.cat([torch.unflatten(tensor, axis, (groups, -1)) for tensor in tensors], axis + 1).flatten(axis, axis + 1)
 
     def _cut(self, whole: Tensor, sizes: Sequence[int]) -> Sequence[Tensor]:
-        """Return the pieces of a tensor, the reverse of joining; without sizes there is one."""
+        """Return the pieces of a tensor, the inverse of `_joined`; without sizes there is one."""
         import torch
 
         axis, groups = self.rule.axis, self.rule.interleave
@@ -119,8 +119,8 @@ class TensorMap:
 
 
 def rearranged(tensor: Tensor, permute: Permutation, to: str) -> Tensor:
-    """Return the rows of each head in the layout `to`, from the other one: pair i is rows 2i and 2i + 1 in `interleaved`, rows i
-    and i + n/2 in `halves`.
+    """Return the rows of each head converted to the layout `to` from the other one: pair i is rows 2i and 2i + 1 in
+    `interleaved`, rows i and i + n/2 in `halves`.
     """
     import torch
 
@@ -136,7 +136,7 @@ def raised(tensor: Tensor, offset: float) -> Tensor:
 
 
 def shown(shape: TensorShape) -> str:
-    """Return a shape as people write it: `768 × 2304`."""
+    """Return a shape for messages: `768 × 2304`."""
     return " × ".join(map(str, shape)) or "one number"
 
 

@@ -1,4 +1,4 @@
-"""Weights into a model from a published checkpoint, and out of it."""
+"""Loading a published checkpoint into a model, and saving a model as one."""
 
 from __future__ import annotations
 
@@ -20,17 +20,25 @@ if TYPE_CHECKING:
 def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_type: str | None = None) -> None:
     """Fill a model's parameters from a published checkpoint.
 
-    Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one and take the
-    model's dtype.
+    Names and shapes are checked first, so a checkpoint of another model changes nothing. Tensors are read one by one, and
+    converted to the model's dtype.
 
     Args:
         model: A compiled recipe with `checkpoints:`.
         source: A safetensors file, a folder of them, or a `state_dict`.
-        model_type: The model type of transformers; by default that of the folder's `config.json`, else the only one that the
-            recipe knows.
+        model_type: The model type of transformers; by default, that of the folder's `config.json`, or the only one for which the
+            recipe has rules.
 
     Raises:
-        RecipeError: The checkpoint is not one of this model.
+        RecipeError: The recipe has no rules for this model type, or the checkpoint does not match the model.
+
+    Examples:
+        >>> import composer
+        >>> from composer.weights import load_published, save_published
+        >>> tiny = {"n_layers": 2, "d_model": 32, "n_heads": 4, "vocab": 61, "context": 16}
+        >>> save_published(composer.load("gpt2", tiny).compile(seed=0), "model.safetensors")
+        >>> model = composer.load("gpt2", tiny).compile(seed=1)
+        >>> load_published(model, "model.safetensors")
     """
     if isinstance(source, Mapping):
         return _fill(model, source, model_type)
@@ -40,12 +48,15 @@ def load_published(model: Model, source: StrPath | Mapping[str, Tensor], model_t
 
 
 def save_published(model: Model, path: StrPath, model_type: str | None = None) -> None:
-    """Write a model's parameters to a safetensors file with the published names.
+    """Write a model's parameters to a safetensors file, under their published names.
 
     Args:
         model: A compiled recipe with `checkpoints:`.
-        path: Where to write.
-        model_type: The model type of transformers; by default the only one that the recipe knows.
+        path: The file to write.
+        model_type: The model type of transformers; by default, the only one for which the recipe has rules.
+
+    Raises:
+        RecipeError: The recipe has no rules for this model type.
 
     Examples:
         >>> import composer

@@ -74,7 +74,7 @@ def history(tmp_path: Path) -> Callable[[str], None]:
 @with_git
 def test_a_node_put_in_between_is_seen_against_a_revision(arco: Arco, history: Callable[[str], None]) -> None:
     """With the lines of both sides; it is a warning, which does not count."""
-    assert arco("check", "mine.yaml", "--against", "HEAD") == (0, "mine.yaml: nothing wrong\n", "")
+    assert arco("check", "mine.yaml", "--against", "HEAD") == (0, "mine.yaml: no problems found\n", "")
     history("squash: tanh")
     done = arco("check", "mine.yaml", "--against", "HEAD")
     assert (done.code, done.err) == (0, "")
@@ -131,7 +131,7 @@ def test_what_git_does_not_know_is_said(arco: Arco, history: Callable[[str], Non
     assert arco("check", "mine.yaml", "--against", "nope") == (
         2,
         "",
-        f"arco check: --against: git knows no revision `nope`\n{hint}",
+        f"arco check: --against: there is no revision `nope`\n{hint}",
     )
     shutil.copy(tmp_path / "mine.yaml", tmp_path / "new.yaml")
     assert arco("check", "new.yaml", "--against", "HEAD") == (
@@ -141,11 +141,11 @@ def test_what_git_does_not_know_is_said(arco: Arco, history: Callable[[str], Non
     )
     assert (
         arco("check", "gpt2", "--against", "HEAD").err
-        == "arco check: --against HEAD: gpt2 is no file that git could know\n  = name another recipe\n"
+        == "arco check: --against HEAD: gpt2 is not a file, so Git has no revisions of it\n  = compare it with another recipe\n"
     )
     (tmp_path / ".git").rename(tmp_path / "elsewhere")
     assert arco("check", "mine.yaml", "--against", "HEAD").err == (
-        f"arco check: --against: mine.yaml lies in no git repository\n{hint}"
+        f"arco check: --against: mine.yaml is not in a Git repository\n{hint}"
     )
 
 
@@ -156,13 +156,13 @@ def test_without_git_a_revision_cannot_be_read(arco: Arco, tmp_path: Path, monke
     assert arco("check", "mine.yaml", "--against", "HEAD") == (
         2,
         "",
-        "arco check: --against a revision needs git, which is not installed\n  = name a file instead\n",
+        "arco check: --against a revision needs Git, which is not installed\n  = name a recipe instead\n",
     )
-    assert arco("check", "mine.yaml", "--against", "gpt_mini") == (0, "mine.yaml: nothing wrong\n", "")
+    assert arco("check", "mine.yaml", "--against", "gpt_mini") == (0, "mine.yaml: no problems found\n", "")
 
 
 def test_a_wrong_recipe_is_nothing_to_hold_against(arco: Arco, wrong: Path) -> None:
     """Its own mistakes are told."""
     done = arco("check", "gpt2", "--against", wrong)
-    assert done.code == 2 and done.err.startswith(f"arco check: --against {wrong}: it is wrong itself\n\n")
+    assert done.code == 2 and done.err.startswith(f"arco check: --against {wrong}: that recipe has errors itself\n\n")
     assert "error[unknown-block]" in done.err

@@ -49,7 +49,7 @@ def test_the_same_is_printed_and_written(words: tuple[str, ...], arco: Arco, tmp
     assert arco(*words, "-o", file.name) == (printed.code, f"wrote {file.name}\n", "")
     assert file.read_text(encoding="utf-8") == printed.out
     done = arco(*words, "-o", "a.txt", "--output", "b.txt")
-    assert done == (2, "", f"arco {words[0]}: --output is given twice\n  = leave one out\n")
+    assert done == (2, "", f"arco {words[0]}: --output is given twice\n  = give it once\n")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_terminal_is_not_filled_with_a_picture(words: tuple[str, ...], arco: A
     """Unless `-o -` asks for it; DOT and Mermaid are for reading."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     done = arco(*words)
-    assert (done.code, done.out) == (2, "") and "a terminal does not show" in done.err and "-o " in done.err
+    assert (done.code, done.out) == (2, "") and "is not printed to a terminal" in done.err and "-o " in done.err
     if "png" not in words:
         assert arco(*words, "-o", "-").out.startswith("<")
     assert arco("draw", "gpt2", "--format", "dot").code == 0

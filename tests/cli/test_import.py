@@ -33,7 +33,7 @@ def test_import_prints_what_the_other_commands_take(arco: Arco, tmp_path: Path) 
     ("text", "words", "code", "says"),
     [
         ('{"model_type": "lama"}', (), 2, "did you mean llama?"),
-        ('{"model_type": "opt"}', (), 2, "no recipe is known for the model type opt"),
+        ('{"model_type": "opt"}', (), 2, "the zoo has no recipe for the model type opt"),
         ("{}", (), 2, "--recipe"),
         ("[]", (), 1, "not an object"),
         ("{", (), 1, "not JSON"),

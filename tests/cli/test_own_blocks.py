@@ -36,7 +36,7 @@ def test_a_block_of_ones_own_is_known_by_its_name(arco: Arco, tmp_path: Path) ->
     """In every command that takes a recipe; without the file it is unknown."""
     (tmp_path / "own.py").write_text(BLOCK.format(kind="halve"), encoding="utf-8")
     (tmp_path / "halved.yaml").write_text(RECIPE, encoding="utf-8")
-    assert arco("check", "halved.yaml", "--blocks", "own.py") == (0, "halved.yaml: nothing wrong\n", "")
+    assert arco("check", "halved.yaml", "--blocks", "own.py") == (0, "halved.yaml: no problems found\n", "")
     assert "halve" in arco("summary", "halved.yaml", "--blocks", "own.py").out
     assert "type: halve" in arco("expand", "halved.yaml", "--blocks", "own.py").out
     assert "x / 2" in arco("export", "halved.yaml", "--blocks", "own.py", "-o", "-").out

@@ -19,7 +19,7 @@ MISTAKE = "wrong.yaml:4:9: error[unknown-block]: there is no block called `rmsnr
 
 def test_every_recipe_of_the_zoo_is_right(arco: Arco) -> None:
     """Without a warning."""
-    assert arco("check", *ZOO) == (0, "".join(f"{name}: nothing wrong\n" for name in ZOO), "")
+    assert arco("check", *ZOO) == (0, "".join(f"{name}: no problems found\n" for name in ZOO), "")
 
 
 def test_mistakes_are_shown_with_their_line_and_a_hint(arco: Arco, wrong: Path) -> None:
@@ -45,7 +45,7 @@ def test_warnings_alone_are_no_failure(arco: Arco, wrong: Path) -> None:
 def test_several_recipes_are_checked_together(arco: Arco, wrong: Path) -> None:
     """Those that are right are said so, the others reported at the end; what cannot be read counts most."""
     done = arco("check", "gpt2", "wrong.yaml", "llama3", "--format", "concise")
-    assert done == (1, f"gpt2: nothing wrong\nllama3: nothing wrong\n{MISTAKE}\n1 error\n", "")
+    assert done == (1, f"gpt2: no problems found\nllama3: no problems found\n{MISTAKE}\n1 error\n", "")
     done = arco("check", "no.yaml", "wrong.yaml", "gpt", "--format", "concise")
     assert (done.code, done.out) == (2, f"{MISTAKE}\n1 error\n")
     assert done.err.splitlines()[::2] == ["arco: no.yaml: there is no such file", "  = did you mean gpt2?"]

@@ -59,7 +59,7 @@ def test_texts_with_gaps_are_filled_and_hidden_words_are_not_written(arco: Arco,
     done = arco("train", "bert", *small, "--data", text, *length)
     assert (done.code, done.err) == (0, "") and "generate text" not in done.out
     refused = arco("generate", Path("runs") / "bert", "--prompt", "7", "--device", "cpu")
-    assert refused.code == 2 and refused.err.startswith("arco: a model for masked_lm generates no text\n")
+    assert refused.code == 2 and refused.err.startswith("arco: a model of the task masked_lm generates no text\n")
 
 
 def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) -> None:
@@ -67,7 +67,7 @@ def test_train_generate_and_resume_follow_one_another(arco: Arco, text: Path) ->
     vocab = len(set(TEXT))
     done = arco("train", "gpt_mini", *SMALL, "--data", text, *QUICK)
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[0] == f"vocab is set to the tokenizer's {vocab}"
+    assert done.out.splitlines()[0] == f"vocab is set to {vocab}, the size of the tokenizer"
     run = Path("runs") / "gpt_mini"
     assert f"generate text: arco generate {run} --prompt TEXT" in done.out
 
@@ -119,8 +119,8 @@ def test_a_vocabulary_that_is_set_by_hand_stays(arco: Arco, text: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--set", "context=600", "--batch-size", 2), "a context of 600, the recipe's own, cuts the text into 3 windows"),
-        (("--set", "context=32", "--batch-size", 4096), "times a batch size of 4096 makes 131,072 tokens in each step"),
+        (("--set", "context=600", "--batch-size", 2), "the recipe's context of 600 cuts the text into only 3 windows"),
+        (("--set", "context=32", "--batch-size", 4096), "times a batch size of 4096 makes 131,072 tokens per step"),
         (("--set", "context=32", "--batch-size", 2), ""),
         (("--set", "context=600", "--seq-len", 16, "--batch-size", 2), ""),
     ],
@@ -153,7 +153,7 @@ def test_demo_runs_from_the_check_to_the_text(arco: Arco, text: Path, monkeypatc
     assert done.out.startswith("run folder: small\n")
     headings = [line.split()[2] for line in done.out.splitlines() if line.startswith("$ arco ")]
     assert headings == ["check", "summary", "train", "draw", "generate"]
-    shown = done.out.partition("less is better:")[2].partition("$ arco")[0]
+    shown = done.out.partition("(lower is better):")[2].partition("$ arco")[0]
     table = [line.rsplit(maxsplit=1) for line in shown.splitlines() if line]
     names = [name.strip() for name, _ in table]
     assert names == [*ROWS, "gpt_mini"]
@@ -200,7 +200,7 @@ def test_compare_keeps_the_rows_that_are_done(arco: Arco, text: Path, monkeypatc
     assert "\n".join(lines) in Path("page.md").read_text(encoding="utf-8")
 
     longer = arco(*words, 6)
-    assert (longer.code, longer.err) == (0, "") and longer.out.startswith(f"run folders: {run.path.parent}\nrnn_lm is resumed")
+    assert (longer.code, longer.err) == (0, "") and longer.out.startswith(f"run folders: {run.path.parent}\nresuming rnn_lm")
     assert json.loads(run.metrics.read_text(encoding="utf-8").splitlines()[-1])["step"] == 6
 
 

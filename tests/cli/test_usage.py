@@ -13,51 +13,51 @@ from tests.cli.conftest import Arco
 
 MISTAKES = [
     ("chek gpt2", "arco: there is no command called `chek`", "did you mean check?"),
-    ("frobnicate", "arco: there is no command called `frobnicate`", "`arco -h` shows them all"),
-    ("--versoin", "arco: --versoin is not understood", "did you mean --version?"),
-    ("check", "arco check: the following arguments are required: RECIPE", "`arco check -h` shows how it is used"),
-    ("check gpt2 --formt concise", "arco check: --formt is not understood", "did you mean --format?"),
-    ("check gpt2 --formt=concise", "arco check: --formt=concise is not understood", "did you mean --format?"),
-    ("check gpt2 --set", "arco check: --set: expected one argument", "`arco check -h` shows how it is used"),
-    ("show gpt2 llama3", "arco show: llama3 is not understood", "`arco show -h` shows what it takes"),
+    ("frobnicate", "arco: there is no command called `frobnicate`", "`arco -h` lists all commands"),
+    ("--versoin", "arco: unknown option --versoin", "did you mean --version?"),
+    ("check", "arco check: the following arguments are required: RECIPE", "`arco check -h` shows the usage"),
+    ("check gpt2 --formt concise", "arco check: unknown option --formt", "did you mean --format?"),
+    ("check gpt2 --formt=concise", "arco check: unknown option --formt=concise", "did you mean --format?"),
+    ("check gpt2 --set", "arco check: --set: expected one argument", "`arco check -h` shows the usage"),
+    ("show gpt2 llama3", "arco show: unexpected argument llama3", "`arco show -h` lists its arguments"),
     ("check gpt", "arco: gpt: there is no recipe called `gpt`", "did you mean gpt2?"),
-    ("show nothing", "arco: nothing: there is no recipe called `nothing`", "`arco list` shows them all"),
+    ("show nothing", "arco: nothing: there is no recipe called `nothing`", "`arco list` lists all recipes"),
     ("summary gpt2 --at tim=5", "arco summary: --at tim=5: there is no axis called `tim`", "did you mean time?"),
     ("summary gpt2 --at size=5", "arco summary: --at size=5: there is no axis called `size`", "the axes are batch, time"),
-    ("summary gpt2 --at time", "arco summary: --at time: a length is an integer of at least 1", "such as --at time=512"),
-    ("summary gpt2 --at time=0", "arco summary: --at time=0: a length is an integer of at least 1", "such as --at time=512"),
-    ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is an integer of at least 1", "such as --at time=512"),
-    ("train gpt2", "arco train: a text is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
-    ("train", "arco train: a recipe is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
-    ("train gpt2 --rate 3", "arco train: --rate is not understood", "did you mean --learning-rate?"),
-    ("summary gpt2 --form json", "arco summary: --form is not understood", "did you mean --format?"),
+    ("summary gpt2 --at time", "arco summary: --at time: a length is an integer of at least 1", "for example, --at time=512"),
+    ("summary gpt2 --at time=0", "arco summary: --at time=0: a length is an integer of at least 1", "for example, --at time=512"),
+    ("summary gpt2 --at time=²", "arco summary: --at time=²: a length is an integer of at least 1", "for example, --at time=512"),
+    ("train gpt2", "arco train: --data is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
+    ("train", "arco train: RECIPE is missing", "arco train RECIPE --data FILE, or arco train --resume RUN"),
+    ("train gpt2 --rate 3", "arco train: unknown option --rate", "did you mean --learning-rate?"),
+    ("summary gpt2 --form json", "arco summary: unknown option --form", "did you mean --format?"),
     (
         "train --resume r --tokenizer bytes",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --device and --blocks go with --resume",
+        "only --steps, --data, --device and --blocks can be combined with --resume",
     ),
-    ("generate r --tokens 3", "arco generate: --tokens is not understood", "did you mean --max-new-tokens?"),
-    ("generate r --beams 3", "arco generate: --beams is not understood", "did you mean --num-beams?"),
+    ("generate r --tokens 3", "arco generate: unknown option --tokens", "did you mean --max-new-tokens?"),
+    ("generate r --beams 3", "arco generate: unknown option --beams", "did you mean --num-beams?"),
     ("check gpt2 --format jso", "arco check: --format: there is no `jso`", "did you mean json?"),
     ("draw gpt2 --theme blue", "arco draw: --theme: there is no `blue`", "choose from light, dark, auto, slide"),
     ("completion csh", "arco completion: SHELL: there is no `csh`", "did you mean zsh?"),
-    ("generate r --top-p much", "arco generate: --top-p: much is not a number", "`arco generate -h` shows how it is used"),
-    ("train gpt2 --data a --data b", "arco train: --data is given twice", "leave one out"),
-    ("generate r --prompt a --prompt b", "arco generate: --prompt is given twice", "leave one out"),
-    ("mask valid(x) --data x=1 --data x=0", "arco mask: --data x is given twice", "leave one out"),
-    ("demo --only gpt_mini", "arco demo: --only goes with --compare", "`arco demo -h` shows what it takes"),
+    ("generate r --top-p much", "arco generate: --top-p: much is not a number", "`arco generate -h` shows the usage"),
+    ("train gpt2 --data a --data b", "arco train: --data is given twice", "give it once"),
+    ("generate r --prompt a --prompt b", "arco generate: --prompt is given twice", "give it once"),
+    ("mask valid(x) --data x=1 --data x=0", "arco mask: --data x is given twice", "give it once"),
+    ("demo --only gpt_mini", "arco demo: --only only works with --compare", "add --compare, or `arco demo -h` lists the options"),
     ("help chek", "arco: there is no command called `chek`", "did you mean check?"),
-    ("train gpt2 --stesp 3", "arco train: --stesp is not understood", "did you mean --steps?"),
-    ("train gpt2 --steps x", "arco train: --steps: x is not an integer", "`arco train -h` shows how it is used"),
+    ("train gpt2 --stesp 3", "arco train: unknown option --stesp", "did you mean --steps?"),
+    ("train gpt2 --steps x", "arco train: --steps: x is not an integer", "`arco train -h` shows the usage"),
     (
         "train gpt2 --resume r",
-        "arco train: a resumed run has its recipe and its folder",
-        "leave out RECIPE and --run, or --resume",
+        "arco train: a resumed run keeps its recipe and its folder",
+        "remove RECIPE and --run, or --resume",
     ),
     (
         "train --resume r --batch-size 3",
         "arco train: a resumed run keeps its recipe and its settings",
-        "only --steps, --data, --device and --blocks go with --resume",
+        "only --steps, --data, --device and --blocks can be combined with --resume",
     ),
 ]
 
@@ -99,7 +99,7 @@ def test_a_vocabulary_is_sized_for_byte_pairs_alone(arco: Arco, tmp_path: Path) 
     """Others have the size that the text gives them."""
     (tmp_path / "text.txt").write_text("to be or not to be", encoding="utf-8")
     done = arco("train", "gpt_mini", "--data", "text.txt", "--vocab-size", 9)
-    assert done.code == 2 and done.err.startswith("arco train: --vocab-size goes with --tokenizer bpe\n")
+    assert done.code == 2 and done.err.startswith("arco train: --vocab-size only works with --tokenizer bpe\n")
 
 
 def test_sampling_out_of_range_is_refused(arco: Arco) -> None:
@@ -116,7 +116,7 @@ def test_devices_that_torch_does_not_have_are_refused(arco: Arco, tmp_path_facto
     done = arco("train", "gpt_mini", "--data", text, "--seq-len", 8, "--device", "abacus")
     assert done.code == 2
     assert done.err.startswith("arco: the device abacus cannot be used: ")
-    assert done.err.endswith("\n  = cpu is always there\n")
+    assert done.err.endswith("\n  = cpu is always available\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -77,7 +77,7 @@ def test_every_declaration_of_a_block_has_its_row() -> None:
 
 def test_each_request_is_tested_and_touches_few_files() -> None:
     """Three at most; the tables that the page tells to add a row to are in these files."""
-    table = rows("Ten things that are asked for")
+    table = rows("Ten common changes")
     assert {row[0] for row in table} == TITLES.keys()
     for request, files, what in table:
         named = re.findall(r"`([\w/]+\.py)`", files)

@@ -129,7 +129,7 @@ def test_the_loss_of_a_task_is_torchs_cross_entropy_with_its_targets(task):
     expected = F.cross_entropy(model(tokens).logits.reshape(-1, 8), targets.reshape(-1))
     torch.testing.assert_close(found.total, expected)
     assert list(found.by_name) == [task]
-    with pytest.raises(TrainingError, match=f"a batch of {task} has `{name}`"):
+    with pytest.raises(TrainingError, match=f"a batch of {task} needs `{name}`"):
         composer.loss(model, {"tokens": tokens})
 
 

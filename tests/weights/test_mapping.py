@@ -238,7 +238,7 @@ def test_what_the_checkpoint_lacks_or_has_too_much_is_listed() -> None:
     assert [(diagnostic.code, diagnostic.message) for diagnostic in found] == [
         ("checkpoints-missing", "the checkpoint lacks 1 tensor: h.1.w"),
         ("checkpoints-unexpected", "no rule covers 2 published tensors: h.<n>.b (2)"),
-        ("checkpoints-shape", "head is 4 in the checkpoint, and 3 for this recipe"),
+        ("checkpoints-shape", "head is 4 in the checkpoint, but 3 for this recipe"),
     ]
 
 
@@ -246,7 +246,7 @@ def test_a_rule_that_is_wrong_in_every_layer_is_told_once() -> None:
     """The first layer stands for all."""
     made = rules("l.<i>.w: h.<i>.w", l__0__w=(2,), l__1__w=(2,))
     assert [wrong.message for wrong in made.check({"h.0.w": (3,), "h.1.w": (3,)})] == [
-        "h.0.w is 3 in the checkpoint, and 2 for this recipe"
+        "h.0.w is 3 in the checkpoint, but 2 for this recipe"
     ]
 
 

@@ -195,7 +195,7 @@ TABLE: tuple[KeyRow, ...] = (
         "computed"),
     KeyRow("permute_rotary", ("rule",), "the heads whose rows are published in another layout of rotary positions", "size",
         either(SIZE, ref("rotary_permutation")), _RULES, "computed"),
-    KeyRow("offset", ("rule",), "the constant by which it exceeds ours", "size", SIZE, _RULES, "computed"),
+    KeyRow("offset", ("rule",), "the constant by which ours exceeds it", "size", SIZE, _RULES, "computed"),
     KeyRow("head_dim", ("rotary permutation",), "the number of rows of a head", "size", SIZE, _RULES, "computed", required=True),
     KeyRow("rotary_dim", ("rotary permutation",), "how many of them are rotated", "size", SIZE, _RULES, "computed"),
     KeyRow("of", ("rotary permutation",), "the pieces that are permuted", "value", STRINGS, _RULES, "computed"),

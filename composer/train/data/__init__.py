@@ -1,1 +1,1 @@
-"""From text to batches: tokenizers, windows, and what each task learns from."""
+"""From text to batches: tokenizers, windows, and the objective of each task."""

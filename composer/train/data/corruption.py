@@ -1,4 +1,4 @@
-"""Texts with something taken out, for models that learn by putting it back."""
+"""Corruption of texts: masked tokens as in BERT, removed spans as in T5."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from torch import Tensor
 from composer.train.losses import IGNORED
 
 SHARE = 0.15
-"""Of the tokens that are taken out or hidden: Devlin et al. 2018, and Raffel et al. 2019 after them."""
+"""Share of the tokens that are masked or removed, as in Devlin et al. 2018 and Raffel et al. 2019."""
 MEAN = 3
-"""Tokens in a gap, on average: Raffel et al. 2019, section 3.3.4."""
+"""Mean number of tokens in a removed span: Raffel et al. 2019, section 3.3.4."""
 
 
 def gaps(length: int) -> tuple[int, int]:
-    """Return how many tokens are taken out of a text of two tokens or more, and in how many gaps."""
+    """Return how many tokens are removed from a text of at least two tokens, and in how many spans."""
     taken = min(max(round(SHARE * length), 1), length - 1)
     return taken, min(max(round(taken / MEAN), 1), length - taken)
 
 
 def with_gaps(tokens: Sequence[int], marks: Sequence[int], generator: torch.Generator) -> tuple[list[int], list[int]]:
-    """Return the text with a mark in place of each gap, and what stood there, each after its mark: T5's corruption of spans.
+    """Return the text with a mark in place of each removed span, and the spans, each after its mark: T5's span corruption.
 
-    A text begins with what is kept and ends with a gap, as in the authors' code, so both lengths depend on the text's alone.
+    A text starts with a kept span and ends with a removed one, as in the authors' code, so its length determines those of both
+    results.
     """
     taken, count = gaps(len(tokens))
     kept_runs = segments(len(tokens) - taken, count, generator)
@@ -41,15 +42,15 @@ def with_gaps(tokens: Sequence[int], marks: Sequence[int], generator: torch.Gene
 
 
 def segments(items: int, count: int, generator: torch.Generator) -> list[int]:
-    """Return the lengths of `count` runs, none empty, that make up so many items; all ways to cut them are equally likely."""
+    """Return the lengths of `count` nonempty runs that divide the items, drawn uniformly from all divisions."""
     cuts = torch.randperm(items - 1, generator=generator)[: count - 1].sort().values + 1
     return [stop - start for start, stop in pairwise([0, *cuts.tolist(), items])]
 
 
 def hidden(tokens: Tensor, mask: int, words: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return texts [B, T] in which some words are hidden, and the words asked for, `IGNORED` elsewhere: BERT's masking.
+    """Return texts [B, T] with masked tokens, and the original tokens as targets, `IGNORED` elsewhere: BERT's masking.
 
-    Of those asked for, 8 in 10 become the mask, 1 in 10 any of the `words`, and 1 in 10 stays.
+    Of the tokens to predict, 80 % become the mask, 10 % a random one of the `words`, and 10 % stay the same.
     """
     count = max(1, round(SHARE * tokens.shape[1]))
     places = torch.rand(tokens.shape, generator=generator).argsort(1)[:, :count]

@@ -1,4 +1,4 @@
-"""What models of texts learn from: for each task, how a text becomes batches."""
+"""Objectives: for each task, how a text becomes batches with targets."""
 
 from __future__ import annotations
 
@@ -24,43 +24,69 @@ from composer.train.losses import IGNORED, Batch
 
 START, END, MASK = "<start>", "<end>", "<mask>"
 GAPS = tuple(f"<{number}>" for number in range(100))
-"""The marks of gaps; T5 has as many."""
+"""The sentinel tokens of removed spans, as many as in T5."""
 
 
 class Objective(Protocol):
-    """What a model is asked about a text."""
+    """Protocol of objectives: how a task turns a text into batches with targets."""
 
     windows: ClassVar[bool]
-    """Whether a text is cut into windows of the sequence length, or read in pieces that it has itself."""
+    """Whether the text is cut into windows of the sequence length, rather than read line by line."""
 
     def tokenize(self, text: str, *, path: StrPath) -> TextData:
-        """Return a text as tokens, its last tenth held out."""
+        """Return a text as tokens, with its last tenth held out.
+
+        Args:
+            text: The text.
+            path: The file that the text was read from.
+        """
         ...
 
     def check(self, data: TextData, seq_len: int) -> None:
-        """Raise an error where a text is too short for windows of a length.
+        """Raise an error if a text cannot be used with a sequence length.
+
+        Args:
+            data: The text.
+            seq_len: Length of a sequence, in tokens.
 
         Raises:
-            TrainingError: The text and the length of a window do not go together.
+            TrainingError: The text is too short, or one of its sequences too long.
         """
         ...
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
-        """Return a batch from random places of the text to train on."""
+        """Return a training batch from random positions of the text.
+
+        Args:
+            data: The text.
+            batch_size: Number of sequences.
+            seq_len: Length of a sequence, in tokens.
+            generator: The generator of random positions.
+        """
         ...
 
     def held_out(self, data: TextData, *, batch_size: int, seq_len: int) -> Iterator[Batch]:
-        """Yield the held-out text in batches, once and the same each time."""
+        """Yield the held-out text in batches, the same ones each time.
+
+        Args:
+            data: The text.
+            batch_size: Number of sequences in a batch.
+            seq_len: Length of a sequence, in tokens.
+        """
         ...
 
     def whole(self, data: TextData) -> int | None:
-        """Return how many targets the held-out text has; None where batches ask for only a part of it."""
+        """Return the number of targets in the held-out text; None if only a part of it is predicted.
+
+        Args:
+            data: The text.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class NextToken:
-    """Each token is asked for after those before it."""
+    """Predict each token from those before it."""
 
     windows: ClassVar[bool] = True
     tokenizer: Tokenizer
@@ -83,7 +109,7 @@ class NextToken:
 
 @dataclass(frozen=True)
 class Windows:
-    """Stretches of text that are spoiled one by one, by `spoil`, of what is to be put back."""
+    """Restore windows of text that `spoil` has corrupted."""
 
     windows: ClassVar[bool] = True
     tokenizer: MarkedTokenizer
@@ -95,12 +121,10 @@ class Windows:
     def check(self, data: TextData, seq_len: int) -> None:
         texts.check_length(data, seq_len)
         if seq_len < 2 or len(data.validation) < 2:
-            raise TrainingError(
-                f"a window of {min(seq_len, len(data.validation))} tokens has nothing left beside the masked spans"
-            )
+            raise TrainingError(f"a window of {min(seq_len, len(data.validation))} tokens is too short to mask a part of it")
         if GAPS[0] in self.tokenizer.marks and gaps(seq_len)[1] > len(GAPS):
             raise TrainingError(
-                f"a sequence length of {seq_len} has {gaps(seq_len)[1]} masked spans; there are sentinel tokens for {len(GAPS)}"
+                f"a sequence length of {seq_len} has {gaps(seq_len)[1]} masked spans, but there are {len(GAPS)} sentinel tokens"
             )
 
     def draw(self, data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> Batch:
@@ -124,13 +148,13 @@ class Windows:
 
 
 def hide_words(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch.Generator) -> Batch:
-    """Return a batch for masked_lm: some words are asked for where they stand."""
+    """Return a batch for masked_lm, with masked tokens as targets."""
     tokens, labels = hidden(windows, tokenizer.mark(MASK), tokenizer.text.size, generator)
     return {"tokens": tokens, "labels": labels}
 
 
 def take_out_spans(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch.Generator) -> Batch:
-    """Return a batch for denoising: what is left is the source, what is gone the target; an end closes both."""
+    """Return a batch for denoising: the kept tokens are the source, the removed ones the target, each with an end token."""
     marks, start, end = [tokenizer.mark(mark) for mark in GAPS], tokenizer.mark(START), tokenizer.mark(END)
     pairs = [with_gaps(window, marks, generator) for window in windows.tolist()]
     source = torch.tensor([[*kept, end] for kept, _ in pairs])  # all rows are of one length
@@ -140,7 +164,7 @@ def take_out_spans(tokenizer: MarkedTokenizer, windows: Tensor, generator: torch
 
 @dataclass(frozen=True)
 class Translation:
-    """Lines of two texts with a tab between: the second is asked for, given the first."""
+    """Predict the second text of a line from the first; a tab separates them."""
 
     windows: ClassVar[bool] = False
     tokenizer: MarkedTokenizer
@@ -166,7 +190,7 @@ class Translation:
         )
 
     def _stream(self, pairs: Sequence[tuple[str, ...]]) -> Ids:
-        """Return all pairs in a row: source, start, target, end."""
+        """Return all pairs concatenated: source, start, target, end."""
         dtype = np.uint16 if self.tokenizer.size <= 1 << 16 else np.uint32
         start, end = self.tokenizer.mark(START), self.tokenizer.mark(END)
         rows = [[*self.tokenizer.encode(source), start, *self.tokenizer.encode(target), end] for source, target in pairs]
@@ -177,7 +201,9 @@ class Translation:
             pairs = self.pairs(stream)
             if not pairs:
                 raise TrainingError(f"{data.path} has too few pairs to hold out a tenth of them")
-            longest = max(max(len(source), len(target) - 1) for source, target in pairs)  # what the model reads of each
+            longest = max(
+                max(len(source), len(target) - 1) for source, target in pairs
+            )  # the number of tokens that the model reads
             if longest > seq_len:
                 raise TrainingError(
                     f"{data.path} has a sequence of {longest} tokens, end token included; the sequence length is {seq_len}",
@@ -198,7 +224,7 @@ class Translation:
         return sum(len(target) - 1 for _, target in self.pairs(data.validation))
 
     def pairs(self, stream: Ids) -> Sequence[tuple[Ids, Ids]]:
-        """Return each source with an end, and each target between a start and an end."""
+        """Return each source with an end token, and each target with start and end tokens."""
         return _pairs(IdentityKey(stream), self.tokenizer.mark(START), self.tokenizer.mark(END))
 
     def _batch(self, pairs: Sequence[tuple[Ids, Ids]]) -> Batch:
@@ -225,7 +251,7 @@ def _pairs(stream: IdentityKey[Ids], start: int, end: int) -> Sequence[tuple[Ids
 
 
 def together(rows: Sequence[Ids], filling: int) -> Tensor:
-    """Return the rows of unequal length as one tensor [B, T]."""
+    """Return rows of unequal length as one padded tensor [B, T]."""
     whole = torch.full((len(rows), max(map(len, rows))), filling, dtype=torch.int64)
     for place, row in enumerate(rows):
         whole[place, : len(row)] = torch.from_numpy(row.astype(np.int64))
@@ -234,12 +260,12 @@ def together(rows: Sequence[Ids], filling: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class TextTask:
-    """How a task learns from a text."""
+    """A task that can be trained on a text."""
 
     objective: Callable[[Any], Objective]
-    """What it is asked, given the tokenizer: a `MarkedTokenizer` where there are marks."""
+    """Returns the objective for a tokenizer, a `MarkedTokenizer` if the task has marks."""
     marks: tuple[str, ...] = ()
-    """The tokens that it needs beside those of the text."""
+    """Special tokens that the task needs."""
 
 
 TEXT_TASKS: Mapping[str, TextTask] = {
@@ -248,24 +274,42 @@ TEXT_TASKS: Mapping[str, TextTask] = {
     "denoising": TextTask(lambda tokenizer: Windows(tokenizer, take_out_spans), (START, END, *GAPS)),
     "seq2seq_lm": TextTask(Translation, (START, END)),
 }
-"""The tasks that learn from a text."""
+"""The tasks that can be trained on a text."""
 
 
 def marked(tokenizer: Tokenizer, task: str) -> Tokenizer:
-    """Return a tokenizer with the marks that a task needs, such as the mask of a masked language model.
+    """Return a tokenizer with the special tokens of a task, such as the mask of a masked language model.
+
+    Args:
+        tokenizer: The tokenizer of the text.
+        task: The name of a task.
 
     Raises:
-        TrainingError: The task learns from something other than a text.
+        TrainingError: The task cannot be trained on a text.
+
+    Examples:
+        >>> from composer.train import ByteTokenizer, marked
+        >>> marked(ByteTokenizer(), "masked_lm").size
+        257
     """
     marks = TEXT_TASKS[learnable(task)].marks
     return MarkedTokenizer(tokenizer, marks) if marks else tokenizer
 
 
 def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
-    """Return how models of a task learn from a text: which batches they are given and what these ask for.
+    """Return the objective of a task: how a text becomes batches with targets.
+
+    Args:
+        task: The name of a task.
+        tokenizer: The tokenizer, with the special tokens of the task.
 
     Raises:
-        TrainingError: The task learns from something other than a text, or the tokenizer lacks its marks.
+        TrainingError: The task cannot be trained on a text, or the tokenizer lacks its special tokens.
+
+    Examples:
+        >>> from composer.train import ByteTokenizer, objective_of
+        >>> type(objective_of("causal_lm", ByteTokenizer())).__name__
+        'NextToken'
     """
     row = TEXT_TASKS[learnable(task)]
     if row.marks and not (isinstance(tokenizer, MarkedTokenizer) and set(row.marks) <= set(tokenizer.marks)):
@@ -276,10 +320,18 @@ def objective_of(task: str, tokenizer: Tokenizer) -> Objective:
 
 
 def learnable(task: str | None) -> str:
-    """Return a task that learns from a text.
+    """Return the task if it can be trained on a text.
+
+    Args:
+        task: The task of a recipe; None without one.
 
     Raises:
-        TrainingError: The recipe names no task, or one that learns from something other than a text.
+        TrainingError: There is no task, or it cannot be trained on a text.
+
+    Examples:
+        >>> from composer.train import learnable
+        >>> learnable("causal_lm")
+        'causal_lm'
     """
     if task is None or task not in TEXT_TASKS:
         *first, last = TEXT_TASKS

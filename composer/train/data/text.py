@@ -1,4 +1,4 @@
-"""A text file as training windows and a held-out text."""
+"""A text file as tokens, split into training text and held-out text, and as batches of windows."""
 
 from __future__ import annotations
 
@@ -20,31 +20,41 @@ from composer.train.errors import TrainingError
 Ids: TypeAlias = "npt.NDArray[np.uint16] | npt.NDArray[np.uint32]"
 
 HELD_OUT = 0.1
-"""Share of the text, at its end, that validation reads and training never sees."""
+"""Share of the text, at its end, that is used for validation and never for training."""
 COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-"""How compressed files start."""
+"""The first bytes of compressed files."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextData:
-    """A text as tokens, its last tenth held out."""
+    """A text as tokens, with its last tenth held out."""
 
     path: Path
     sha256: str
-    """Checksum of the text's UTF-8 bytes; a resumed run must find the same."""
+    """Checksum of the UTF-8 bytes of the text, which must be the same when a run is resumed."""
     train: Ids
     validation: Ids
     characters: int
-    """Length of the held-out text, so that losses compare across tokenizers."""
+    """Length of the held-out text in characters, which makes losses comparable across tokenizers."""
     bytes: int
-    """The same in UTF-8 bytes."""
+    """Length of the held-out text in UTF-8 bytes."""
 
 
 def read_text(path: StrPath) -> str:
     """Return the text of a file.
 
+    Args:
+        path: The path of the file.
+
     Raises:
         TrainingError: There is no such file, or it is empty or not UTF-8.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from composer.train import read_text
+        >>> written = Path("hamlet.txt").write_text("to be")
+        >>> read_text("hamlet.txt")
+        'to be'
     """
     try:
         content = Path(path).read_bytes()
@@ -63,7 +73,10 @@ def read_text(path: StrPath) -> str:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Return the text to train on, and the last tenth of its characters, which is held out.
+    """Return the training text and the held-out text, the last tenth of the characters.
+
+    Args:
+        text: The whole text.
 
     Examples:
         >>> from composer.train import split
@@ -75,12 +88,12 @@ def split(text: str) -> tuple[str, str]:
 
 
 def tokenize(text: str, tokenizer: Tokenizer, *, path: StrPath) -> TextData:
-    """Return a text as tokens, its last tenth held out; the split falls at the same character for every tokenizer.
+    """Return a text as tokens, with its last tenth held out; the split is at the same character for every tokenizer.
 
     Args:
         text: The text.
-        tokenizer: What makes tokens of it.
-        path: The file that the text was read from, where a resumed run reads it again.
+        tokenizer: The tokenizer.
+        path: The file that the text was read from; a resumed run reads it again.
 
     Examples:
         >>> from composer.train import ByteTokenizer, tokenize
@@ -100,14 +113,14 @@ def tokenize(text: str, tokenizer: Tokenizer, *, path: StrPath) -> TextData:
 
 
 def encode(text: str, tokenizer: Tokenizer) -> Ids:
-    """Return the text's tokens in two bytes each, four where the vocabulary needs them."""
+    """Return the tokens of a text in two bytes each, or four if the vocabulary is larger than 2¹⁶."""
     dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
     pieces = [np.array(tokenizer.encode(piece), dtype=dtype) for piece in stretches(text)]
     return np.concatenate([np.array([], dtype=dtype), *pieces])
 
 
 def check_length(data: TextData, seq_len: int) -> None:
-    """Raise `TrainingError` where the text has no window of `seq_len` tokens and the one that follows."""
+    """Raise `TrainingError` if the text has fewer than `seq_len` + 1 tokens, or too few to hold out a tenth."""
     if len(data.train) <= seq_len:
         raise TrainingError(
             f"{data.path} has {len(data.train)} tokens to train on; a sequence length of {seq_len} needs {seq_len + 1}",
@@ -118,18 +131,16 @@ def check_length(data: TextData, seq_len: int) -> None:
 
 
 def draw_batch(data: TextData, *, batch_size: int, seq_len: int, generator: torch.Generator) -> dict[str, Tensor]:
-    """Draw `batch_size` windows that start anywhere with equal chance: `tokens` [B, T], and those after
-    them, `targets` [B, T].
-    """
+    """Draw `batch_size` windows with uniformly random starts: `tokens` [B, T] and, one position later, `targets` [B, T]."""
     starts = torch.randint(len(data.train) - seq_len, (batch_size,), generator=generator).numpy()
     windows = data.train[starts[:, None] + np.arange(seq_len + 1)]  # [B, T+1]
     return as_batch(windows)
 
 
 def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterator[dict[str, Tensor]]:
-    """Yield every token of the held-out text as a target, once and in order, in windows side by side.
+    """Yield every token of the held-out text as a target, once and in order, in adjacent windows.
 
-    The first window begins with the last token of the training text, which predicts the first held-out one.
+    The first window starts with the last token of the training text, which predicts the first held-out one.
     """
     stream = np.concatenate([data.train[-1:], data.validation])
     whole = len(data.validation) // seq_len  # windows of full length
@@ -141,6 +152,6 @@ def held_out_batches(data: TextData, *, batch_size: int, seq_len: int) -> Iterat
 
 
 def as_batch(windows: Ids) -> dict[str, Tensor]:
-    """Return windows [B, T+1] as what goes in [B, T] and what should come out [B, T]."""
+    """Return windows [B, T+1] as inputs [B, T] and targets [B, T]."""
     tokens = torch.from_numpy(windows.astype(np.int64))
     return {"tokens": tokens[:, :-1], "targets": tokens[:, 1:]}

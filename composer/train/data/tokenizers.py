@@ -1,4 +1,4 @@
-"""Text to token ids and back: bytes, characters, or pieces learned from the text."""
+"""Tokenizers: bytes, characters, and byte-pair encoding learned from a text."""
 
 from __future__ import annotations
 
@@ -18,33 +18,40 @@ from composer.train.errors import TrainingError
 
 
 class Tokenizer(Protocol):
-    """Text as numbers from 0 to `size` - 1."""
+    """Protocol of tokenizers, which map text to ids from 0 to `size` - 1 and back."""
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         ...
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text.
+        """Return the ids of a text.
+
+        Args:
+            text: The text.
 
         Raises:
-            TrainingError: The text has a character that no token stands for.
+            TrainingError: A character of the text has no token.
         """
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of some tokens; bytes that are no whole character become `\\N{REPLACEMENT CHARACTER}`."""
+        """Return the text of ids; incomplete UTF-8 characters become `\\N{REPLACEMENT CHARACTER}`.
+
+        Args:
+            ids: The ids.
+        """
         ...
 
     def to_json(self) -> Any:
-        """Return what `load_tokenizer` builds the tokenizer from, as dicts, lists, strings and numbers."""
+        """Return the tokenizer as dicts, lists, strings and numbers, from which `load_tokenizer` restores it."""
         ...
 
 
 @dataclass(frozen=True)
 class ByteTokenizer:
-    """Every byte of the UTF-8 text is a token."""
+    """A tokenizer in which every UTF-8 byte is a token."""
 
     size: int = 256
 
@@ -60,7 +67,7 @@ class ByteTokenizer:
 
 @dataclass(frozen=True)
 class CharacterTokenizer:
-    """Every character of a fixed list is a token."""
+    """A tokenizer in which every character of a fixed list is a token."""
 
     characters: tuple[str, ...]
 
@@ -70,7 +77,7 @@ class CharacterTokenizer:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """The place of each character in the list."""
+        """The id of each character."""
         return {character: index for index, character in enumerate(self.characters)}
 
     def encode(self, text: str) -> list[int]:
@@ -80,7 +87,7 @@ class CharacterTokenizer:
             character = unknown.args[0]
             raise TrainingError(
                 f"the character {character!r} (U+{ord(character):04X}) is not among the {self.size} of this model's vocabulary",
-                hint="leave it out, or train with a byte or BPE tokenizer, which can encode every character",
+                hint="remove it, or train with a byte or BPE tokenizer, which can encode every character",
             ) from None
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -92,7 +99,7 @@ class CharacterTokenizer:
 
 @dataclass(frozen=True, eq=False)
 class BPETokenizer:
-    """Byte-pair encoding over bytes: frequent pieces of words are tokens, and so is every single byte."""
+    """A byte-level BPE tokenizer: every byte is a token, and so are frequent sequences of bytes."""
 
     pieces: tokenizers.Tokenizer
 
@@ -112,7 +119,7 @@ class BPETokenizer:
 
 @dataclass(frozen=True)
 class MarkedTokenizer:
-    """A tokenizer of text, and marks beside it: tokens that no text has, such as a start, with names to show them by."""
+    """A tokenizer with marks: special tokens that do not occur in text, such as a start token, each with a name."""
 
     text: Tokenizer
     marks: tuple[str, ...]
@@ -122,14 +129,22 @@ class MarkedTokenizer:
         return self.text.size + len(self.marks)
 
     def mark(self, name: str) -> int:
-        """Return the token of a mark, by its name."""
+        """Return the id of a mark.
+
+        Args:
+            name: The name of the mark, such as `<mask>`.
+        """
         return self.text.size + self.marks.index(name)
 
     def encode(self, text: str) -> list[int]:
         return self.text.encode(text)
 
     def encode_marked(self, text: str) -> list[int]:
-        """Return the tokens of a text in which the names of marks, such as `<mask>`, stand for the marks."""
+        """Return the ids of a text in which the names of marks, such as `<mask>`, are read as marks.
+
+        Args:
+            text: The text.
+        """
         pieces = re.split(f"({'|'.join(map(re.escape, self.marks))})", text)
         return [token for piece in pieces for token in ([self.mark(piece)] if piece in self.marks else self.encode(piece))]
 
@@ -145,7 +160,10 @@ class MarkedTokenizer:
 
 
 def characters_of(text: str) -> CharacterTokenizer:
-    """Return a tokenizer with one token for each character that occurs in a text, in the order of their code points.
+    """Return a tokenizer with a token for each character of a text, in the order of code points.
+
+    Args:
+        text: The text.
 
     Examples:
         >>> from composer.train import characters_of
@@ -160,10 +178,15 @@ def train_bpe(text: str, *, size: int) -> BPETokenizer:
 
     Args:
         text: The text to learn from.
-        size: The largest number of tokens: the 256 bytes, and the pairs worth joining.
+        size: The maximum number of tokens: the 256 bytes, and merged pairs.
 
     Raises:
         TrainingError: The size is below 256.
+
+    Examples:
+        >>> from composer.train import train_bpe
+        >>> len(train_bpe("to be or not to be\\n" * 20, size=270).encode("to be"))
+        2
     """
     if size < 256:
         raise TrainingError(
@@ -179,7 +202,7 @@ def train_bpe(text: str, *, size: int) -> BPETokenizer:
 
 
 def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
-    """Yield the text in pieces of whole lines of about `length` characters, so that no list of ids holds all of it."""
+    """Yield the text in pieces of whole lines of about `length` characters, so that no list has to hold all ids."""
     start = 0
     while start < len(text):
         line_end = text.find("\n", start + length)
@@ -189,7 +212,11 @@ def stretches(text: str, length: int = 1 << 20) -> Iterator[str]:
 
 
 def save_tokenizer(tokenizer: Tokenizer, path: StrPath) -> None:
-    """Write a tokenizer as JSON, which `load_tokenizer` reads.
+    """Write a tokenizer to a JSON file, which `load_tokenizer` reads.
+
+    Args:
+        tokenizer: The tokenizer.
+        path: The file to write.
 
     Examples:
         >>> from composer.train import characters_of, load_tokenizer, save_tokenizer
@@ -203,8 +230,17 @@ def save_tokenizer(tokenizer: Tokenizer, path: StrPath) -> None:
 def load_tokenizer(path: StrPath) -> Tokenizer:
     """Return the tokenizer of a file: one that `save_tokenizer` wrote, or a byte-level BPE of the `tokenizers` library.
 
+    Args:
+        path: The file to read.
+
     Raises:
-        TrainingError: The file cannot be read, or holds no such tokenizer.
+        TrainingError: The file does not contain such a tokenizer.
+
+    Examples:
+        >>> from composer.train import ByteTokenizer, load_tokenizer, save_tokenizer
+        >>> save_tokenizer(ByteTokenizer(), "tokenizer.json")
+        >>> load_tokenizer("tokenizer.json")
+        ByteTokenizer(size=256)
     """
     tokenizer = from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     if tokenizer is None:
@@ -213,7 +249,7 @@ def load_tokenizer(path: StrPath) -> Tokenizer:
 
 
 def from_json(content: Any) -> Tokenizer | None:
-    """Return the tokenizer whose `to_json` this is; None where it is none's."""
+    """Return the tokenizer whose `to_json` returned this, or None if there is none."""
     match content:
         case "bytes":
             return ByteTokenizer()
@@ -228,11 +264,11 @@ def from_json(content: Any) -> Tokenizer | None:
 
 
 def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
-    """Yield the text of a stream of tokens, piece by piece; bytes are held back until they make a whole character.
+    """Yield the text of a stream of ids, piece by piece; bytes are held back until they complete a character.
 
     Args:
-        tokenizer: What made the tokens.
-        ids: The tokens, perhaps still being generated.
+        tokenizer: The tokenizer of the ids.
+        ids: The ids, which may still be generated.
 
     Examples:
         >>> from composer.train import ByteTokenizer, text_as_it_comes
@@ -240,7 +276,7 @@ def text_as_it_comes(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
         'née'
     """
     waiting: list[int] = []
-    shown = 0  # characters of the waiting tokens' text that are out already
+    shown = 0  # characters of the waiting ids' text that were already yielded
     for index in ids:
         waiting.append(index)
         text = tokenizer.decode(waiting)

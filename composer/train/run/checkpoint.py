@@ -1,4 +1,4 @@
-"""Checkpoints: folders of tensors, written aside, checked by checksum, never half there."""
+"""Checkpoints: folders of tensors, written atomically and verified by checksum."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Tensors = Mapping[str, Tensor]
 MANIFEST = "manifest.json"
 LATEST = "latest"
 ASIDE = ".aside-"
-"""Begins the names of folders and files that are not finished; nothing ever reads them."""
+"""Prefix of the names of unfinished folders and files, which are never read."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that the next step depends on, beside the recipe, the settings and the data."""
+    """The state that the next step depends on, besides the recipe, the settings and the data."""
 
     step: int
     model: Tensors
@@ -34,14 +34,14 @@ class Checkpoint:
     random: Tensors
     """States of the random generators, by name."""
     counters: Mapping[str, Any]
-    """Numbers that go on counting: tokens, seconds."""
+    """Running totals: tokens, seconds."""
 
 
 def save(checkpoint: Checkpoint, checkpoints: Path, *, keep: int = 2) -> Path:
-    """Write a folder `step-000500` under `checkpoints`, point `latest` at it, and drop all but the last `keep`.
+    """Write a folder `step-000500` under `checkpoints`, point `latest` at it, and delete all but the last `keep`.
 
-    Whoever looks, whenever the power fails, finds whole checkpoints only: the manifest of checksums is written last,
-    and the folder takes its name when it is complete.
+    Even after a power failure, every checkpoint is complete: the manifest of checksums is written last, and the folder is renamed
+    when everything is on the disk.
     """
     checkpoints.mkdir(parents=True, exist_ok=True)
     remove_unfinished(checkpoints)
@@ -55,7 +55,7 @@ def save(checkpoint: Checkpoint, checkpoints: Path, *, keep: int = 2) -> Path:
     write_json({"sha256": {path.name: checksum(path) for path in sorted(aside.iterdir())}}, aside / MANIFEST)
     for path in aside.iterdir():
         flush_to_disk(path)
-    if folder.exists():  # of a run that went back to an earlier checkpoint
+    if folder.exists():  # the run was resumed from an earlier checkpoint
         folder.rename(checkpoints / f"{ASIDE}old-{folder.name}")
     aside.rename(folder)
     replace_text(checkpoints / LATEST, folder.name + "\n")
@@ -64,9 +64,7 @@ def save(checkpoint: Checkpoint, checkpoints: Path, *, keep: int = 2) -> Path:
 
 
 def load(folder: Path) -> Checkpoint:
-    """Load a checkpoint. Raise `TrainingError`, naming the file, where one is missing or differs by a single bit
-    from what was written.
-    """
+    """Load a checkpoint; raise `TrainingError` if one of its files is missing or its checksum differs."""
     verify(folder)
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     model, optimizer, random = (read_tensors(folder / f"{name}.safetensors") for name in ("model", "optimizer", "random"))
@@ -74,7 +72,7 @@ def load(folder: Path) -> Checkpoint:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors themselves: `load_file` maps the file, which must be free to go while the run trains on."""
+    """Return copies of the tensors: `load_file` maps the file into memory, but the run may delete it later."""
     return {name: tensor.clone() for name, tensor in load_file(path).items()}
 
 
@@ -91,11 +89,11 @@ def verify(folder: Path) -> None:
         if not path.is_file():
             raise TrainingError(f"{path} is missing", hint=earlier(folder))
         if checksum(path) != digest:
-            raise TrainingError(f"{path} is damaged: its checksum is not the manifest's", hint=earlier(folder))
+            raise TrainingError(f"{path} is damaged: its checksum differs from the manifest", hint=earlier(folder))
 
 
 def latest(checkpoints: Path) -> Path:
-    """Return the folder that the last finished save wrote."""
+    """Return the folder of the latest complete checkpoint."""
     try:
         return checkpoints / (checkpoints / LATEST).read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -113,13 +111,13 @@ def step_of(folder: Path) -> int:
 
 
 def earlier(folder: Path) -> str:
-    """Return a hint at the checkpoint before this one, empty where there is none."""
+    """Return a hint that names the previous checkpoint, or an empty string without one."""
     before = [other.name for other in finished(folder.parent) if step_of(other) < step_of(folder)]
-    return f"the one before it is {before[-1]}" if before else ""
+    return f"the previous checkpoint is {before[-1]}" if before else ""
 
 
 def prune(checkpoints: Path, step: int, keep: int) -> None:
-    """Drop all but the last `keep` up to `step`, and those after it: they belong to a future that was given up."""
+    """Remove all but the last `keep` checkpoints up to `step`, and those of later steps, which a resumed run has abandoned."""
     folders = finished(checkpoints)
     kept = [folder for folder in folders if step_of(folder) <= step][-keep:]
     for folder in folders:
@@ -129,7 +127,7 @@ def prune(checkpoints: Path, step: int, keep: int) -> None:
 
 
 def remove_unfinished(checkpoints: Path) -> None:
-    """Clear what an interrupted save left behind."""
+    """Remove what interrupted saves left behind."""
     for folder in checkpoints.glob(f"{ASIDE}*"):
         shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
 
@@ -146,7 +144,7 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put a new text in a file's place at once: readers see the old one or the new one."""
+    """Replace the text of a file atomically: readers see either the old text or the new one."""
     aside = path.with_name(f"{ASIDE}{path.name}")
     aside.write_text(text, encoding="utf-8")
     flush_to_disk(aside)
@@ -154,6 +152,6 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Wait until the disk has the file."""
+    """Wait until the file is on the disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""A run: the folder that holds all of it, and how it is started, resumed and opened."""
+"""The run folder: creating, checking and opening it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,25 @@ from composer.train.run import checkpoint as checkpoints
 from composer.train.settings import TrainSettings, fixed_changes, load_settings, save_settings
 
 Build = Callable[[str], nn.Module]
-"""Compiles a recipe's text to a model on the device it is to run on."""
+"""A function that compiles the text of a recipe to a model on its device."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where a run keeps its things."""
+    """The paths of the files of a run.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from composer.train import RunFolder
+        >>> RunFolder(Path("runs/hamlet")).metrics.as_posix()
+        'runs/hamlet/metrics.jsonl'
+    """
 
     path: Path
 
     @property
     def recipe(self) -> Path:
-        """The resolved recipe."""
+        """The recipe as one text, with its overrides."""
         return self.path / "recipe.yaml"
 
     @property
@@ -40,34 +47,34 @@ class RunFolder:
 
     @property
     def tokenizer(self) -> Path:
-        """The vocabulary."""
+        """The tokenizer."""
         return self.path / "tokenizer.json"
 
     @property
     def data(self) -> Path:
-        """Which text, with its checksum."""
+        """The path and the checksum of the text."""
         return self.path / "data.json"
 
     @property
     def metrics(self) -> Path:
-        """The measurements, one line each."""
+        """The metrics, one line per logged step."""
         return self.path / "metrics.jsonl"
 
     @property
     def checkpoints(self) -> Path:
-        """One folder for each checkpoint that is kept."""
+        """The folder of the checkpoints, with a folder for each."""
         return self.path / "checkpoints"
 
     @property
     def resume_command(self) -> str:
-        """The command that continues the run."""
+        """The command that resumes the run."""
         path = str(self.path)
         return f"arco train --resume {path if ' ' not in path else chr(34) + path + chr(34)}"
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A run opened to be used: the model with the weights of its latest checkpoint."""
+    """A trained model with its tokenizer and settings, opened from a run folder."""
 
     model: nn.Module
     tokenizer: Tokenizer
@@ -76,10 +83,12 @@ class Trained:
 
 
 def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Tokenizer, data: TextData) -> RunFolder:
-    """Write all that a run is, before its first step; refuse a folder that holds one already."""
+    """Write everything of a run but its metrics and checkpoints; raise `TrainingError` if the folder contains a run."""
     run = RunFolder(path)
     if run.settings.exists():
-        raise TrainingError(f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or name another")
+        raise TrainingError(
+            f"{path} is a run folder already", hint=f"continue it with `{run.resume_command}`, or choose another folder"
+        )
     path.mkdir(parents=True, exist_ok=True)
     run.recipe.write_text(recipe, encoding="utf-8")
     save_tokenizer(tokenizer, run.tokenizer)
@@ -90,11 +99,11 @@ def create(path: Path, *, recipe: str, settings: TrainSettings, tokenizer: Token
 
 
 def open_folder(path: Path) -> RunFolder:
-    """Open a run folder. Raise `TrainingError` where the folder is none."""
+    """Return a run folder; raise `TrainingError` if the folder does not contain a run."""
     run = RunFolder(path)
     for part in (run.recipe, run.settings, run.tokenizer, run.data):
         if not part.exists():
-            raise TrainingError(f"{path} is not a run folder: there is no {part.name}")
+            raise TrainingError(f"{path} is not a run folder: there is no {part.name}", hint="`arco train` writes run folders")
     return run
 
 
@@ -102,12 +111,12 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
     """Return the trained model of a run with its tokenizer and settings.
 
     Args:
-        path: The folder of the run.
-        build: Compiles the recipe's text; give your own where the recipe uses blocks of yours.
-        checkpoint: The name of a checkpoint such as `step-000500`; the latest by default.
+        path: The run folder.
+        build: Compiles the text of the recipe; pass your own if the recipe uses blocks of yours.
+        checkpoint: The name of a checkpoint, such as `step-000500`; by default, the latest.
 
     Raises:
-        TrainingError: The folder is no run, or a checkpoint is damaged.
+        TrainingError: The folder is not a run folder, or the checkpoint is missing or damaged.
     """
     run = open_folder(Path(path))
     saved = checkpoints.load(folder_of(run, checkpoint))
@@ -117,12 +126,12 @@ def open_run(path: StrPath, *, build: Build | None = None, checkpoint: str | Non
 
 
 def folder_of(run: RunFolder, checkpoint: str | None) -> Path:
-    """Return a checkpoint's folder by its name, the latest by default."""
+    """Return the folder of a checkpoint by its name, or that of the latest one."""
     return checkpoints.latest(run.checkpoints) if checkpoint is None else run.checkpoints / checkpoint
 
 
 def compiled(recipe: str) -> nn.Module:
-    """Compile the recipe's text for the accelerator, if there is one."""
+    """Compile the text of a recipe for the GPU if there is one, else for the CPU."""
     import torch
 
     from composer.recipe import load
@@ -131,7 +140,7 @@ def compiled(recipe: str) -> nn.Module:
 
 
 def refuse_changes(run: RunFolder, *, recipe: str | None, settings: TrainSettings | None, text: str, path: Path) -> None:
-    """Raise `TrainingError`, which says what differs, where a run would go on with something other than it began with."""
+    """Raise `TrainingError` if a resumed run would use another recipe, text or settings; the message names the differences."""
     identity = json.loads(run.data.read_text(encoding="utf-8"))
     if hashlib.sha256(text.encode("utf-8")).hexdigest() != identity["sha256"]:
         raise TrainingError(f"{path} is not the text that this run started with: its checksum differs")

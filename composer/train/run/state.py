@@ -1,4 +1,4 @@
-"""Everything a run's next step depends on, out of the live objects and back into them."""
+"""Capturing the state of a run from its objects, and restoring it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from composer.train.run.checkpoint import Checkpoint
 def capture(
     model: nn.Module, optimizer: Optimizer, generator: torch.Generator, *, step: int, counters: Mapping[str, Any]
 ) -> Checkpoint:
-    """Return the run after `step` steps; tensors are shared with the live objects until they are written."""
+    """Return the state after `step` steps; its tensors are those of the objects, not copies."""
     moments = {
         f"{name}/{key}": value
         for name, parameter in model.named_parameters()
@@ -25,7 +25,7 @@ def capture(
 
 
 def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, generator: torch.Generator) -> None:
-    """Put the run back to where `capture` saw it, the random generators included."""
+    """Restore the state that `capture` returned, including the random generators."""
     model.load_state_dict(dict(checkpoint.model))
     parameters = dict(model.named_parameters())
     for key, value in checkpoint.optimizer.items():
@@ -39,6 +39,6 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: Optimizer, gene
 
 
 def random_states(generator: torch.Generator) -> dict[str, Tensor]:
-    """Return the order of the data, and dropout on either device."""
+    """Return the states of the generators for the order of the data and for dropout on each device."""
     states = {"data": generator.get_state(), "cpu": torch.get_rng_state()}
     return states | ({"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
