@@ -1,6 +1,8 @@
 """The floor plan: folders that one overlooks, imports without circles, names of types that mean one thing each."""
 
 import ast
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,9 @@ MAX_FILES = 20
 REMAINING = {("composer.diff",), ("composer.lower", "composer.recipe")}
 """Packages in which files still import one another in a circle: a value that draws and prints itself, and the writer of classes
 that contain classes. A circle that has been broken is taken out here, and none is added."""
+
+SEEN_THROUGH = {"composer.graph.passes.resolve": "tests/graph/test_passes.py"}
+"""Packages that unit tests reach by what is written in recipes alone, each with such a test."""
 
 
 def modules() -> dict[str, Path]:
@@ -66,3 +71,16 @@ def test_no_folder_holds_more_than_one_overlooks() -> None:
     """A folder with more files than this has parts that want names."""
     count = Counter(file.parent for file in modules().values() if file.name != "__init__.py")
     assert {str(folder.relative_to(ROOT)): n for folder, n in count.items() if n > MAX_FILES} == {}
+
+
+def test_every_package_has_unit_tests_among_the_fast_ones() -> None:
+    """A file with a test that `make fast` runs imports something of it; what a block is, recipes reach by its name."""
+    words = ["--collect-only", "-q", "-m", "not slow and not exhaustive", "-p", "no:cacheprovider"]
+    run = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    fast = {line.partition("::")[0] for line in run.stdout.splitlines() if "::" in line}
+    known = modules()
+    reached = {module for file in fast for module in imported(file, ROOT / file, set(known))}
+    packages = {name for name, file in known.items() if file.name == "__init__.py" and name.startswith("composer")}
+    tested = {name for name in packages if any(module == name or module.startswith(f"{name}.") for module in reached)}
+    assert packages - tested == SEEN_THROUGH.keys()
+    assert fast >= {*SEEN_THROUGH.values()}
