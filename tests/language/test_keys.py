@@ -113,5 +113,5 @@ def test_a_new_key_goes_with_a_recipe_that_is_used_as_a_block(planted: None, tmp
 def test_a_new_key_is_in_the_schema(planted: None) -> None:
     """With its meaning, where it may stand."""
     whole = schema(standard())
-    for properties in (whole["properties"], whole["$defs"]["blocks"]["additionalProperties"]["properties"]):
+    for properties in (whole["$defs"]["recipe"]["properties"], whole["$defs"]["blocks"]["additionalProperties"]["properties"]):
         assert properties["license"] == {"description": "Under which terms it may be used.", **TEXT}

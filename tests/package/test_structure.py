@@ -3,6 +3,8 @@ in which what a function depends on is among its arguments.
 """
 
 import ast
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,9 @@ RESTORED = {
     ("composer.graph.passes.infer.block_weights", "self.causality.grows"),
 }
 """Attributes of the front half that are still set for a call and restored after it. None is added."""
+
+SEEN_THROUGH = {"composer.graph.passes.resolve": "tests/graph/test_passes.py"}
+"""Packages that unit tests reach by what is written in recipes alone, each with such a test."""
 
 
 def modules() -> dict[str, Path]:
@@ -165,3 +170,16 @@ def test_an_attribute_that_a_function_counts_or_sets_is_not_found() -> None:
     assert (
         restored(ast.parse("def work(self):\n    self.count += 1\n    place = self.place\n    self.place = place + 1")) == set()
     )
+
+
+def test_every_package_has_unit_tests_among_the_fast_ones() -> None:
+    """A file with a test that `make fast` runs imports something of it; what a block is, recipes reach by its name."""
+    words = ["--collect-only", "-q", "-m", "not slow and not exhaustive", "-p", "no:cacheprovider"]
+    run = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    fast = {line.partition("::")[0] for line in run.stdout.splitlines() if "::" in line}
+    known = modules()
+    reached = {module for file in fast for module in imported(file, ROOT / file, set(known))}
+    packages = {name for name, file in known.items() if file.name == "__init__.py" and name.startswith("composer")}
+    tested = {name for name in packages if any(module == name or module.startswith(f"{name}.") for module in reached)}
+    assert packages - tested == SEEN_THROUGH.keys()
+    assert fast >= {*SEEN_THROUGH.values()}
