@@ -1,4 +1,4 @@
-"""What a recipe's author did wrong, as data, and how it is shown."""
+"""Mistakes in recipes as data, and how they are shown."""
 
 from composer.diagnostics.diagnostic import Diagnostic, Label, Severity
 from composer.diagnostics.errors import RecipeError

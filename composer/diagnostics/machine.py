@@ -1,4 +1,4 @@
-"""Diagnostics for programs: JSON for editors and scripts, and the form in which GitHub marks lines of a change."""
+"""Diagnostics for programs: JSON for editors and scripts, and GitHub's workflow commands."""
 
 from __future__ import annotations
 

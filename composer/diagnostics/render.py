@@ -18,7 +18,7 @@ MAX_REACH = 4 * MAX_COLUMNS
 """Characters on either side of a mark that are looked at, so that a line of megabytes costs no more than another."""
 
 TextRole: TypeAlias = Literal["error", "warning", "added", "removed", "strong", "accent", "dim"]
-"""What a piece of text is to its reader; a terminal has a color for each."""
+"""The role of a piece of text; a terminal has a color for each."""
 Painter: TypeAlias = Callable[[str, TextRole], str]
 """Gives a piece of text the color of its role."""
 
@@ -119,7 +119,7 @@ def _window(columns: list[int], start: int, end: int) -> tuple[int, int]:
 
 
 def _safe(text: str) -> str:
-    """Return the text without characters that a terminal would obey."""
+    """Return the text without characters that control a terminal."""
     return "".join(map(_shown, text))
 
 

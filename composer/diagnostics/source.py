@@ -21,7 +21,7 @@ class Source:
 
 
 class Declaration(Source):
-    """A text that a block declares, such as its expansion: no recipe's author can mend it, so no mistake is located in it."""
+    """A text that a block declares, such as its expansion: authors cannot change it, so no mistake is located in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def ir_slots(node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def wires_of(node: TypedNode | Node) -> Iterator[Wire]:
-    """Yield all that a node reads, on any pass."""
+    """Yield everything that a node reads, in any pass."""
     plain = node.node if isinstance(node, TypedBlock | TypedGroup | TypedRepeat | TypedScan) else node
     match plain:
         case BlockNode() | GroupNode() | ScanNode():
@@ -96,7 +96,7 @@ def wires_of(node: TypedNode | Node) -> Iterator[Wire]:
 
 @dataclass(frozen=True, slots=True)
 class Anatomy(Generic[G, N]):
-    """How nodes of one family are taken apart."""
+    """How to access the parts of nodes: of typed ones, or of those of the IR."""
 
     nodes: Callable[[G], Sequence[N]]
     name: Callable[[N], str]

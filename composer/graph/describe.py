@@ -1,4 +1,4 @@
-"""What a typed block is set to, in the words of a recipe."""
+"""The settings of a typed block, in the words of a recipe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mask(value: Mask, edges: Mapping[str, str]) -> str:
 
 
 def phrases(block: TypedBlock) -> Iterator[str]:
-    """Yield what is written for a block and differs from what it would be: `heads 12`, `mask causal`, `no bias`."""
+    """Yield the fields that are written for a block and differ from their defaults: `heads 12`, `mask causal`, `no bias`."""
     edges = edge_names(block)
     written = {name for name, _ in block.node.fields}
     for name, field in fields(type(block.part)).items():
@@ -61,7 +61,7 @@ def _settings(part: Part) -> Iterator[tuple[str, Any]]:
 
 
 def kind_of(node: TypedNode) -> str:
-    """Return the block of a node, by name; `graph` for a group of one's own."""
+    """Return the block of a node, by name; `graph` for a group that is no block."""
     match node:
         case TypedBlock(part=part):
             return part.kind
@@ -76,7 +76,7 @@ def kind_of(node: TypedNode) -> str:
 
 
 def _slot_node(block: TypedBlock, field: str) -> TypedNode | None:
-    """Return what fills a slot with something that computes."""
+    """Return the node that fills a slot, if one does."""
     return next((slot for slot in block.slots.values() if slot is not None and slot.name == field), None)
 
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """A division of a symbolic size that does not come out for every length."""
+    """A division of a symbolic size that has a remainder for some lengths."""
 
     numerator: Symbolic
     operator: Literal["//", "%"]

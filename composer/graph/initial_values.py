@@ -1,4 +1,4 @@
-"""How parameters start, where the recipe says it."""
+"""The initial values of parameters that a recipe sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from composer.language.patterns import matches
 
 
 def start_of(program: Program, name: str) -> Init | None:
-    """Return how a recipe makes a parameter start: as the last of the patterns says that name it; None where none does."""
+    """Return the initializer that a recipe sets for a parameter: that of the last pattern that matches; None if none does."""
     for pattern, how, value, _ in reversed(program.init):
         if matches(pattern, name):
             return Init(how, value)  # type: ignore[arg-type]  # one of three words
@@ -20,7 +20,7 @@ def start_of(program: Program, name: str) -> Init | None:
 
 
 class InitialValues:
-    """The rules that parameters start by; each is matched against all of them, so this is found once for a model."""
+    """The initial values that a recipe sets, by node; computed once, since each rule is matched with each name."""
 
     def __init__(self, program: Program, table: Sequence[NamedParameter], written: Sequence[NamedParameter]) -> None:
         self.ruled: dict[str, dict[str, str]] = {}
@@ -34,12 +34,12 @@ class InitialValues:
                     self.ruled.setdefault(".".join(steps[:end]), {})[".".join(steps[end:])] = said
 
     def at(self, places: Sequence[str]) -> str:
-        """Return the initial values of a thing that stands for some places; where these differ, of each in turn."""
+        """Return the initial values of the nodes at some places; where these differ, of each in turn."""
         said = [(len(list(same)), text) for text, same in groupby(map(self._at, places))]
         return " | ".join(f"{count} × {text}" if len(said) > 1 else text for count, text in said)
 
     def _at(self, place: str) -> str:
-        """Return `weight` for all that are called so, where these start alike."""
+        """Return the initial values below a node; parameters with one last name and one initializer are listed once."""
         alike: dict[str, dict[str, list[str]]] = {}
         for name, how in self.ruled.get(place, {}).items():
             alike.setdefault(name.rpartition(".")[2], {}).setdefault(how, []).append(name)

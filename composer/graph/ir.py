@@ -1,4 +1,4 @@
-"""The graph: nodes, the references that wire them, and regions that stay nested all the way to the picture."""
+"""The graph: nodes, the references that wire them, and regions, which stay nested in every later stage."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class AxisOf:
-    """How long an axis of the inputs of a block is that a recipe defines and that stands around the node."""
+    """The length of an axis of the inputs of an enclosing block that the recipe defines."""
 
     part: type[Part]
     name: str
@@ -122,7 +122,7 @@ FieldValue: TypeAlias = Known | Pending | PartValue | SlotNode | Items
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """A parameter that is another's."""
+    """A parameter that is shared with another node."""
 
     parameter: str
     """The own parameter's name below the node; nothing for all that the two have in common."""
@@ -150,14 +150,14 @@ class BlockNode:
     dropped: bool = False
     """Whether its `when` is false: it passes its input on."""
     broken: bool = field(default=False, compare=False)
-    """Whether a field or an edge has a mistake, so that nothing can be said of its outputs."""
+    """Whether a field or an edge has a mistake, so that its outputs have no types."""
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given; a default must follow the others
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
 
 
 @dataclass(frozen=True, slots=True)
 class PortType:
-    """What a port of a block takes that a recipe defines."""
+    """The type of a port of a block that a recipe defines."""
 
     port: str
     type: TypeDecl
@@ -177,7 +177,7 @@ class GroupNode:
     part: type[Part] | None = None
     """The block that expanded to it."""
     ports: tuple[PortType, ...] = ()
-    """What it takes, where a recipe defines the block."""
+    """Its ports, where a recipe defines the block."""
     init: tuple[tuple[str, str, float, Span], ...] = field(default=(), compare=False)
     """How its parameters start, where a recipe defines the block: pattern over their names below it, initializer, number."""
     ties: tuple[Tie, ...] = ()
@@ -207,7 +207,7 @@ class RepeatNode:
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
     share: Span | None = None
-    """Where it is said that all passes have one set of weights; None where each has its own."""
+    """Where `share` is written; None where each pass has its own weights."""
     span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
     name_span: Span = field(default=None, compare=False)  # type: ignore[assignment]  # always given
 
@@ -225,7 +225,7 @@ class ScanNode:
     axis: str
     graph: Graph
     wires: tuple[Wire, ...]
-    """One for each of the graph's inputs: what is walked, what is carried from step to step, what stays the same."""
+    """One for each of the graph's inputs: what is scanned, what is carried from step to step, what stays the same."""
     ties: tuple[Tie, ...] = ()
     trainable: bool = True
     dropped: bool = False
@@ -239,7 +239,7 @@ Node: TypeAlias = BlockNode | GroupNode | RepeatNode | ScanNode
 
 @dataclass(frozen=True, slots=True)
 class GraphInput:
-    """What a graph is given under a name."""
+    """A named input of a graph."""
 
     name: str
     many: bool = False
@@ -251,7 +251,7 @@ class GraphInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Nodes in an order in which each comes after what it reads. Equal graphs are one object."""
+    """Nodes in topological order. Equal graphs are one object."""
 
     inputs: tuple[GraphInput, ...]
     nodes: tuple[Node, ...]
@@ -264,7 +264,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A recipe's graph with all that stands beside it."""
+    """A recipe's graph, with its inputs, params and rules."""
 
     recipe: ParsedRecipe
     graph: Graph
@@ -278,4 +278,4 @@ class Program:
     losses: Mapping[str, str]
     """The recipe's own losses, each with its node in the graph."""
     sound: bool = True
-    """Whether it is the whole recipe, and not only what its mistakes leave."""
+    """Whether the recipe has no mistakes, so that nothing is left out."""

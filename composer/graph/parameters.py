@@ -1,4 +1,4 @@
-"""Every learned tensor of a model by its full name, and which of them are one."""
+"""The parameters of a model by their full names, and which of them are tied."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def buffers(typed: TypedProgram) -> dict[str, TypedParameter]:
 
 
 def buffers_of(graph: TypedGraph) -> dict[str, TypedParameter]:
-    """Return the same below a graph, by their names there."""
+    """Return the buffers below a graph, by their names there."""
     return {f"{visit.path}.{each.name}": each for visit, block in _blocks(graph) for each in block.buffers}
 
 
@@ -87,12 +87,12 @@ class _Mistake(Exception):
         super().__init__(message)
         self.message, self.hint, self.code = message, hint, code
         self.own = own
-        """Whether it is the name of the own parameter that is wrong."""
+        """Whether the name of the node's own parameter is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """All that is below the root, as it is met: in the order of the file, so that what is below one node stands together."""
+    """The parameters and ties of a model in the order of the file, so that those below one node are adjacent."""
 
     names: list[str] = field(default_factory=list)
     parameters: dict[str, tuple[TypedParameter, bool]] = field(default_factory=dict)
@@ -123,7 +123,7 @@ def _resolved(typed: TypedProgram) -> tuple[tuple[NamedParameter, ...], tuple[Di
     for placed in table.ties:
         try:
             for name, other in _pairs(placed, table):
-                _unite(owners, name, other, table)
+                _union(owners, name, other, table)
         except _Mistake as wrong:
             span = placed.tie.key if wrong.own else placed.tie.span
             diagnostics[span] = Diagnostic(wrong.code, wrong.message, span, hint=wrong.hint)
@@ -247,7 +247,7 @@ def _owner(owners: dict[str, str], name: str) -> str:
     return name
 
 
-def _unite(owners: dict[str, str], name: str, other: str, table: _Table) -> None:
-    """Unite two names for one tensor: the first in the file owns it."""
+def _union(owners: dict[str, str], name: str, other: str, table: _Table) -> None:
+    """Merge the sets of two names of one tensor: the first in the file owns it."""
     first, second = sorted((_owner(owners, name), _owner(owners, other)), key=table.places.__getitem__)
     owners[second] = first

@@ -1,4 +1,4 @@
-"""What a state becomes: a node behind all others, which gives nothing."""
+"""The update of a state: a node after all others, which has no outputs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from blocks.core import Block, BlockError, PositiveInt, Sizes
 from blocks.primitives.state import State
 
 SUFFIX = ".next"
-"""Behind the name of a state, the name of its renewal."""
+"""What follows the name of a state in the name of its update."""
 
 
-class Renewal(Block, kind=State.kind):  # so that messages say what a recipe says
+class Renewal(Block, kind=State.kind):  # so that messages name it as recipes do
     """The value that a state has in the next call. It is no block of the library: `next` of a state makes it."""
 
     shape: tuple[PositiveInt, ...]
-    """That of the state."""
+    """The shape of the state."""
 
     inputs = {"next": "float[...]"}
 

@@ -1,4 +1,4 @@
-"""Types as blocks declare them, matched with what flows in and filled with what is known."""
+"""Types as blocks declare them: matched with the types of inputs, and filled with known sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TypePattern:
 
 
 class Mismatch(Exception):
-    """What flows in is not what a port takes."""
+    """The type of an input does not match that of a port."""
 
     def __init__(self, message: str, index: int | None = None) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class Mismatch(Exception):
 
 @cache
 def pattern(text: str) -> TypePattern:
-    """Return a declared type from its text; what blocks declare is ours or a plug-in's, so a mistake in it is an exception."""
+    """Return a declared type from its text; a mistake in it is one of a block's author, and raises a ValueError."""
     dtype, _, rest = text.strip().rstrip("?").rstrip().partition("[")
     pieces = [piece.strip() for piece in axes_of(rest.rstrip("]"))]
     leading = bool(pieces) and pieces[0] == "..."
@@ -61,7 +61,7 @@ def match(declared_type: TypePattern, given: TensorType, sizes: dict[str, Any], 
     """Bind the pattern's symbols to the sizes of what is given; `fixed` are the block's own fields, which are no symbols.
 
     Raises:
-        Mismatch: where they do not go together.
+        Mismatch: where they do not match.
     """
     if declared_type.dtype != given.dtype:
         raise Mismatch(f"takes {declared_type.text}, not {given}")

@@ -24,7 +24,7 @@ class TypedParameter:
     role: ParameterRole
     init: Init
     zero_row: int | None = None
-    """A row that is zero at the start."""
+    """A row that is initialized to zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class TypedBlock:
     inputs: InputTypes
     outputs: PortTypes
     parameters: tuple[TypedParameter, ...]
-    """Its own; those in slots are the slots'."""
+    """Its own, without those of its slots."""
     modules: Mapping[str, tuple[int, int, bool]]
     """Every `nn.Linear` inside: name to (in, out, bias)."""
     slots: Mapping[str, TypedNode | None]
@@ -47,7 +47,7 @@ class TypedBlock:
     expansions: tuple[tuple[int | None, ...], ...] = ()
     """For blocks that broadcast: for each input, which of its axes stands at each axis of the output, or none."""
     copies: int | None = None
-    """For an expert, how many of it its parameters hold along their first axis."""
+    """For an expert, the number of copies that its parameters hold along their first axis."""
     buffers: tuple[TypedParameter, ...] = ()
     """What it keeps from call to call and does not learn."""
 
@@ -164,7 +164,7 @@ class TypedProgram:
     root: TypedGraph
     inputs: Mapping[str, TensorType]
     defaults: Mapping[str, Value]
-    """What those inputs are that may be left out and then have a value."""
+    """The values of the inputs that may be left out and have a default."""
 
     @property
     def name(self) -> str:
@@ -178,10 +178,10 @@ def output(outputs: PortTypes, port: str) -> Type:
 
 
 def is_renewal(node: TypedNode) -> bool:
-    """Return whether a node is what a state becomes: it is written at the state, and gives nothing."""
+    """Return whether a node is the update of a state: it is written with the state, and has no outputs."""
     return isinstance(node, TypedBlock) and isinstance(node.part, Renewal)
 
 
-def along(block: TypedBlock, axis: Dim | None) -> bool:
-    """Return whether an axis is among those of what a block is given."""
+def has_axis(block: TypedBlock, axis: Dim | None) -> bool:
+    """Return whether an input of a block has an axis."""
     return any(isinstance(one, TensorType) and axis in one.sizes for one in each_given(block.inputs))

@@ -13,7 +13,7 @@ DType = Literal["int", "float", "bool"]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis. Two axes agree where their sizes do; the name is what the one who made it calls it."""
+    """One axis. Two axes agree where their sizes do; the name is the one that it has where it is made."""
 
     name: str
     size: Dim
@@ -24,12 +24,12 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """What flows on an edge."""
+    """The type of a tensor."""
 
     dtype: DType
     axes: tuple[Axis, ...]
     optional: bool = False
-    """Whether there may be nothing: an input of the model that may be left out."""
+    """Whether it may be absent: an input of the model that may be left out."""
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(str(axis) for axis in self.axes)}]"
@@ -40,13 +40,13 @@ class TensorType:
         return tuple(axis.size for axis in self.axes)
 
     def agrees(self, other: TensorType) -> bool:
-        """Return whether one may stand for the other."""
+        """Return whether they have one dtype and equal sizes."""
         return self.dtype == other.dtype and self.sizes == other.sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The type of what an earlier mistake left untyped: agrees with all, so that one mistake is reported once."""
+    """The type of a value that an earlier mistake leaves without one: it agrees with all, so that a mistake is reported once."""
 
     def __str__(self) -> str:
         return "?"
@@ -58,7 +58,7 @@ PortTypes: TypeAlias = Mapping[str, Type]
 Types: TypeAlias = Type | tuple[Type, ...]
 """Of one value, or of each of a list."""
 InputTypes: TypeAlias = Mapping[str, Types]
-"""What arrives at ports."""
+"""The types of inputs by port."""
 
 
 def each_of(types: Types) -> tuple[Type, ...]:
@@ -72,6 +72,6 @@ def first_of(types: Types) -> Type:
 
 
 def each_given(given: InputTypes) -> Iterator[Type]:
-    """Yield all that arrives, the values of lists one by one."""
+    """Yield the types of all inputs, those of lists one by one."""
     for types in given.values():
         yield from each_of(types)

@@ -4,7 +4,7 @@
 - `Fold` works out a value for each node from the values of what is inside of it;
 - `Map` rewrites every graph, from the inside out.
 
-Nothing else comes back to itself for what is inside of a node, but for what interprets a graph along its wires.
+Nothing else recurses into nodes, except for what interprets a graph along its wires.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ U = TypeVar("U")
 
 
 class Visit(NamedTuple):
-    """A node where it stands."""
+    """A node at its place in a model."""
 
     path: str
     node: TypedNode
@@ -122,10 +122,10 @@ def walk(
 
 @dataclass(frozen=True, slots=True)
 class Inside(Generic[G, T, U]):
-    """What a fold knows of a node beside the node itself."""
+    """What a fold has computed for the parts of a node."""
 
     name: str
-    """What it is called where it stands: by its own name, or by that of the slot that it fills."""
+    """Its name there: its own, or that of the slot that it fills."""
     places: tuple[str, ...]
     """Its names in the `state_dict`, of all passes that it stands for; none where the fold was not given any."""
     regions: tuple[tuple[tuple[Region[G], ...], U], ...]

@@ -17,7 +17,7 @@ PatternPiece: TypeAlias = "str | Choice"
 
 
 class Unbalanced(ValueError):
-    """A bracket without its partner, or one inside another."""
+    """An unmatched bracket, or one inside another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Choice:
 
 @cache
 def parsed(pattern: str) -> Choice:
-    """Return what a pattern consists of.
+    """Parse a pattern.
 
     Raises:
         Unbalanced: where its brackets do not match.

@@ -1,4 +1,4 @@
-"""What a model can be for: the inputs and outputs that each task wants."""
+"""The tasks of models, with the inputs and outputs that each requires."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Task:
     streams: int = 0
     """How many inputs there are at least, whatever their names."""
     text: str = ""
-    """The input that the model itself writes, token by token; its last axis grows while it does."""
+    """The input that the model generates, token by token, along its last axis."""
 
     @property
     def classifies(self) -> bool:
-        """Whether its logits are of classes rather than of words."""
+        """Whether its logits are over classes rather than over the vocabulary."""
         return self.outputs.get("logits", "").endswith("classes]")
 
 

@@ -11,7 +11,7 @@ from composer.language.yaml.nodes import AmbiguousBlocks
 
 
 def unknown(code: str, span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:
-    """Diagnose a name that nothing has; where little is known here and none of it is near, all that is."""
+    """Diagnose an unknown name, with the nearest known ones; if none is near and few are known, with all of them."""
     names = list(known)
     if offered := suggest(name, names):
         hint = f"did you mean {' or '.join(offered)}?"

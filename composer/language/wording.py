@@ -1,4 +1,4 @@
-"""Values in the words of messages: what each is, and how a recipe would write it."""
+"""Values as messages describe them."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from composer.language.patterns import matches
 from composer.language.suggestions import suggest
 
 LARGE_VOCABULARY = 1000
-"""Words of a vocabulary from which on its matrix is a large part of the work."""
+"""The vocabulary size from which the output layer is a large part of the computation."""
 VOCABULARY_MULTIPLE, VOCABULARY_TILE = 8, 64
-"""What tensor cores want an axis to be a multiple of, and what they like best."""
+"""The multiple of an axis that tensor cores need, and the one at which they are fastest."""
 
 
 def lint(state: Compilation) -> Compilation:
@@ -42,7 +42,7 @@ def lint(state: Compilation) -> Compilation:
 
 
 def _vocabulary(typed: TypedProgram, blocks: list[TypedBlock]) -> Iterator[Diagnostic]:
-    """Yield a warning for a vocabulary that a GPU would like rounded up; a published model cannot choose its own any more."""
+    """Yield a warning for a vocabulary that should be rounded up for GPUs; that of a published model is fixed."""
     if typed.program.recipe.checkpoints is not None:
         return
     for block in blocks:

@@ -13,7 +13,7 @@ from composer.language.recipe.writer import YamlData, data_of
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode
 
 SIZES = frozenset(key.name for key in TABLE if key.content == "size")
-"""What is a number in a rule of `checkpoints`."""
+"""The keys of a rule of `checkpoints` that hold numbers."""
 
 
 def published(rules: YamlNode, params: Mapping[str, Any]) -> YamlData:

@@ -10,7 +10,7 @@ from composer.language.recipe.writer import Remark, YamlData, YamlValue
 
 IMPLIED = "implied"
 EdgeNames = Mapping[str, str]
-"""How what a graph is given is called in its text: its inputs, by their names in the graph."""
+"""The names of a graph's inputs in its text, by their names in the graph."""
 
 
 def edges(

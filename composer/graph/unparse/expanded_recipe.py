@@ -121,7 +121,7 @@ def _in_order(place: KeyPlace, text: dict[str, YamlData]) -> dict[str, YamlData]
 
 
 def _options(node: TypedNode) -> dict[str, YamlData]:
-    """Return what every node may say of itself."""
+    """Return the options of a node."""
     text: dict[str, YamlData] = {}
     if node.node.dropped:
         text["when"] = "false"
@@ -166,7 +166,7 @@ def _block(node: TypedBlock, around: TypedGraph, names: EdgeNames) -> dict[str, 
 
 
 def _filled(holder: TypedBlock, field: str) -> YamlData:
-    """Return what fills a slot; its input comes from the holder."""
+    """Return the node in a slot; its input comes from the holder."""
     filled = next(slot for slot in holder.slots.values() if slot is not None and slot.name == field)
     nowhere = TypedGraph(Graph((), (), ()), {}, (), {}, {})
     text = _node(filled, nowhere, {INPUT: INPUT})

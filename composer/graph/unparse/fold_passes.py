@@ -26,7 +26,7 @@ TextPath: TypeAlias = tuple[str, ...]
 
 
 class PassesDiffer(Exception):
-    """Passes too different for one graph."""
+    """The passes are too different to be written as one graph."""
 
 
 def fold(passes: Sequence[Mapping[str, YamlData]]) -> tuple[dict[str, YamlData], dict[str, YamlData]]:
@@ -126,7 +126,7 @@ class _Folder:
 
 
 def _is_expression(text: YamlValue) -> bool:
-    """Return whether a value is more than a number or a string."""
+    """Return whether a value is an expression, and not a number or a string alone."""
     return isinstance(text, str) and text != MISSING and any(sign in text for sign in "( ")
 
 

@@ -1,4 +1,4 @@
-"""Recipes out of several files: `extends`, which lays a recipe over another, and `uses`, which takes in the blocks of others."""
+"""Recipes of several files: `extends`, which merges a recipe into another, and `uses`, which imports the blocks of others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def compose(document: Document, library: Library, opener: Opener) -> Document:
 
 
 class _Composition:
-    """Each of some files, composed once, as often as it is named."""
+    """The files of a recipe, each composed once, however often it is named."""
 
     def __init__(self, files: NamedFiles, library: Library, composed: Memo[RecipeFile, Document]) -> None:
         self.files, self.library, self.composed = files, library, composed

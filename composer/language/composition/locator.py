@@ -19,7 +19,7 @@ from composer.language.yaml.nodes import YamlEntry, YamlMapping, YamlNode, YamlS
 
 
 class Locator:
-    """Finds the place in a recipe that a path names, and writes out the way to it."""
+    """Finds the place in a recipe that a path names, and completes the path."""
 
     def __init__(self, root: YamlMapping, library: Library) -> None:
         self.root = root
@@ -43,7 +43,7 @@ class Locator:
         assert isinstance(value, YamlMapping)
         return value
 
-    # -- the way, step by step, with what a short path leaves out
+    # -- the path, step by step, with what a short one leaves out
 
     def _top(self, path: tuple[YamlScalar, ...]) -> Iterator[YamlScalar]:
         first, *rest = path

@@ -22,7 +22,7 @@ COMPARED = frozenset({"==", "!=", "<", "<=", ">", ">=", "and", "or"})
 """Operators that give a boolean."""
 
 MergeStep: TypeAlias = Callable[[YamlNode, YamlNode], YamlNode]
-"""How the value under a key is merged: the base's, the change's, and what comes of them."""
+"""How the value under a key is merged: from the base's and the change's, the result."""
 
 
 def merge(base: YamlMapping, change: YamlMapping, library: Library) -> tuple[YamlMapping, tuple[Diagnostic, ...]]:
@@ -64,7 +64,7 @@ class Merger:
                 return self._named(_replaced)
             case "losses":
                 return self._named(self.node)
-            case "text" | "value" | "checkpoints" | "size" | "edges" | "default":  # of the last two a node and a param decide
+            case "text" | "value" | "checkpoints" | "size" | "edges" | "default":  # nodes and params handle the last two
                 return self.plain
             case _:
                 assert_never(content)
@@ -74,7 +74,7 @@ class Merger:
         return self._named(self.node)(base, change)
 
     def node(self, base: YamlNode, change: YamlNode) -> YamlNode:
-        """Merge two nodes, or what fills a slot twice."""
+        """Merge two nodes, or two values of a slot."""
         if isinstance(change, YamlList) or isinstance(base, YamlList):
             return change
         if isinstance(change, YamlScalar):
@@ -168,7 +168,7 @@ class Merger:
         return change
 
     def _named(self, each: MergeStep) -> MergeStep:
-        """Merge two mappings from names of people's own choice."""
+        """Return how two mappings from names that their authors chose are merged."""
 
         def merge_named(base: YamlNode, change: YamlNode) -> YamlNode:
             if isinstance(base, YamlMapping) and isinstance(change, YamlMapping):
@@ -202,7 +202,7 @@ class Merger:
 
 
 def is_deleted(node: YamlNode) -> bool:
-    """Return whether a value says that its key goes."""
+    """Return whether a value deletes its key."""
     return isinstance(node, YamlScalar) and node.plain and node.text == DELETED
 
 

@@ -15,7 +15,7 @@ from composer.language.yaml.nodes import Document, YamlList, YamlScalar
 from composer.language.yaml.reader import read
 
 MAX_CHAIN = 20
-"""Recipes that may stand over one another."""
+"""Recipes in a chain of `extends` and `uses`."""
 MAX_FILES = 100
 """Files that one recipe may be made of, beside its own."""
 
@@ -30,7 +30,7 @@ class RecipeFile:
 
 
 Opener: TypeAlias = Callable[[RecipeFile, PurePosixPath], Source]
-"""Gives the text of a recipe that is named in a file of a folder; the folder is below that of the outermost recipe."""
+"""Opens a recipe that is named in a file of a folder; the folder is below that of the outermost recipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class NamedFiles:
     links: Mapping[RecipeFile, Mapping[YamlScalar, NamedRecipe]]
     """Of each file, what it names, by the place where the name is written; a link that is refused is none of these."""
     refused: Mapping[YamlScalar, Diagnostic] = field(default_factory=dict)
-    """Names that lead nowhere, each with the reason."""
+    """Names that cannot be followed, each with the reason."""
 
 
 def read_files(document: Document, opener: Opener) -> NamedFiles:
     """Return the files that a recipe and the files that it names are made of.
 
-    What a name leads to, and why it leads nowhere, does not depend on the order in which names are written.
+    What a name refers to, and why it cannot be followed, does not depend on the order in which names are written.
     """
     source = document.source.name
     outermost = RecipeFile(PurePath(source).name if form_of(source) == "path" else "", in_zoo=False)
@@ -86,7 +86,7 @@ def read_files(document: Document, opener: Opener) -> NamedFiles:
 
 
 class _Refused(Exception):
-    """A name leads nowhere."""
+    """A name of a file that cannot be used."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         self.diagnostic = diagnostic
@@ -138,7 +138,7 @@ NamedRecipes: TypeAlias = dict[RecipeFile, dict[YamlScalar, NamedRecipe]]
 
 
 def _break_cycles(outermost: RecipeFile, links: NamedRecipes, refused: dict[YamlScalar, Diagnostic]) -> None:
-    """Refuse the names that lead back: of each cycle, to the file in it that is nearest to the outermost one."""
+    """Refuse the names that close a cycle: in each, those of the file that is nearest to the outermost one."""
     distance = _distances(outermost, links)
     order = sorted(links, key=lambda file: (distance[file], file))
     while True:

@@ -13,16 +13,16 @@ from composer.language.yaml.reader import read
 
 ON_COMMAND_LINE = "--set"
 IN_PYTHON = "overrides"
-"""What a mistake is located in."""
+"""The name of the source in which a mistake is located."""
 _KEY = "_: "
-"""What stands before the value while it is read."""
+"""The key that precedes the value while it is read."""
 
 Overrides: TypeAlias = "TypingMapping[str, Any] | Iterable[str] | None"
-"""What is set in a recipe: path to value, or `PATH=VALUE` as on the command line."""
+"""Overrides: a mapping from path to value, or `PATH=VALUE` as on the command line."""
 
 
 class OverrideError(Exception):
-    """Nothing can be set as an override says."""
+    """An override that cannot be applied."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)

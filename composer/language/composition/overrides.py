@@ -31,7 +31,7 @@ def with_overrides(document: Document, overrides: Iterable[Override], library: L
 
 
 def _without_unused(root: YamlMapping, before: frozenset[str], diagnostics: list[Diagnostic]) -> YamlMapping:
-    """Return the recipe without the params that only what was replaced made use of."""
+    """Return the recipe without the params that only the replaced values used."""
     params, now = mapping(root.get("params")), names_read(root)
     idle = [entry.key for entry in params if entry.key.text in before and entry.key.text not in now]
     if not idle:

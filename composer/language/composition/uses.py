@@ -14,7 +14,7 @@ _NOWHERE = Source("", "")
 
 
 class RecipeAsBlock(YamlMapping):
-    """A whole recipe as a block, in which what only its losses read stays behind."""
+    """A whole recipe as a block, without what only its losses read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def with_used_blocks(
 
 
 def _may_be_used(key: str) -> bool:
-    """Return whether a file that others use may have a key; what no block has, such as a task, is the file's own."""
+    """Return whether a file that others use may have a key; one that no block has, such as `task`, is ignored."""
     return key in KEYS["recipe"] and not KEYS["recipe"][key].whole_model
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic as recipes have it: integers and their quotients exact, nothing larger than a model can be."""
+"""Arithmetic in recipes: exact integers and fractions, within the sizes that a model can have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from composer.language.expressions.functions import RealNumber
 from composer.language.wording import format_value
 
 MAX_BITS = 64
-"""Integers, and both halves of a fraction, stay below 2 ** 64."""
+"""Integers, numerators and denominators are below 2 ** 64."""
 SIZE_HINT = f"integers, numerators and denominators must be below 2 ** {MAX_BITS}"
 
 OPERATORS: dict[str, Callable[[RealNumber, RealNumber], RealNumber]] = {
@@ -72,5 +72,5 @@ def bounded(value: RealNumber, span: Span) -> RealNumber:
 
 
 def refuse_large(span: Span, hint: str = "") -> NoReturn:
-    """Raise the diagnostic of a result that is out of all bounds."""
+    """Raise the diagnostic of a result that is too large."""
     refuse("number-too-large", "the result is too large for a number", span, hint=hint)

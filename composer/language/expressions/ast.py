@@ -81,4 +81,4 @@ class If:
 
 Expression: TypeAlias = Number | RefPath | Unary | Binary | If
 Value: TypeAlias = bool | int | float | Fraction | str
-"""What an expression comes to: `str` is a bare word, `Fraction` the exact quotient of two integers."""
+"""The value of an expression: `str` is a bare word, `Fraction` the exact quotient of two integers."""

@@ -1,4 +1,4 @@
-"""The one diagnostic of an expression that cannot be read or has no value."""
+"""The error of an expression that cannot be parsed or evaluated."""
 
 from __future__ import annotations
 

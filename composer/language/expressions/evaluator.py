@@ -1,4 +1,4 @@
-"""What an expression comes to, given the values of its names."""
+"""The value of an expression, given those of its names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDER: dict[str, Callable[[RealNumber, RealNumber], bool]] = {
 
 
 def evaluate(expression: Expression, scope: Mapping[str, Value]) -> Value:
-    """Return the value of an expression: integers and their quotients exact, only the branch that is taken looked at.
+    """Return the value of an expression: integers and fractions are exact, and only the branch that is taken is evaluated.
 
     Raises:
         ExpressionError: with the operand or the name at fault.

@@ -1,4 +1,4 @@
-"""The functions of expressions, with the numbers that each takes."""
+"""The functions of expressions, with the number of arguments of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Callable[..., RealNumber]] = {
     "floor": math.floor, "ceil": math.ceil, "round": round, "ceil_to": _ceil_to,
 }  # fmt: skip
 ARGUMENTS = {**dict.fromkeys(FUNCTIONS, (1, 1)), "min": (2, 32), "max": (2, 32), "ceil_to": (2, 2)}
-"""The least and the most numbers that each takes."""
+"""The smallest and the largest number of arguments of each."""
 USAGE = {**{name: f"{name}(x)" for name in FUNCTIONS}, "min": "min(a, b)", "max": "max(a, b)", "ceil_to": "ceil_to(x, multiple)"}
 DOMAINS = {
     "sqrt": "a square root needs a number that is at least 0",

@@ -15,7 +15,7 @@ MAX_CHARACTERS = 200
 MAX_DIGITS = 19
 """Digits of one number: those of the largest 64-bit integer."""
 MAX_BRACKETS = 32
-"""Brackets inside one another."""
+"""Nested brackets."""
 
 KEYWORDS = frozenset({"if", "else", "and", "or", "not"})
 
@@ -64,7 +64,7 @@ class Token:
 
 
 def tokenize(scalar: YamlScalar) -> list[Token]:
-    """Return the tokens of a scalar, once it is sure that they are few and their brackets match."""
+    """Return the tokens of a scalar, after checking its length and its brackets."""
     _check_text(scalar)
     tokens: list[Token] = []
     for match in TOKEN.finditer(scalar.text):
@@ -95,7 +95,7 @@ def _check_text(scalar: YamlScalar) -> None:
 
 
 def _check_brackets(tokens: list[Token]) -> None:
-    """Check that every bracket has its partner, and that few stand inside one another."""
+    """Check that brackets match, and that not too many are nested."""
     open_: list[Token] = []
     for token in tokens:
         if token.text == "(":

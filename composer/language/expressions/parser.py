@@ -1,4 +1,4 @@
-"""Text to expression: the one grammar of numbers, conditions, edges and masks."""
+"""The parser of expressions: one grammar of numbers, conditions, edges and masks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from composer.language.yaml.nodes import YamlScalar
 __all__ = ["ExpressionError", "names", "parse_expression"]
 
 MAX_DEPTH = 80
-"""Operators and brackets inside one another, so that no walk over the tree runs out of stack."""
+"""Nested operators and brackets, so that no recursion over the tree overflows the stack."""
 
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 NOT, COMPARE, POWER = 3, 4, 8
 BINDING = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, COMPARE), "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "**": POWER}
-"""How tightly an operator holds its operands; unary minus stands between `*` and `**`."""
+"""The binding power of an operator; unary minus stands between `*` and `**`."""
 RANGE = "`:` makes a range, which is only allowed in the parentheses of a path"
 
 
 def parse_expression(scalar: YamlScalar) -> Expression:
-    """Return the tree of what a scalar says.
+    """Return the tree of the expression in a scalar.
 
     Raises:
         ExpressionError: with the place inside the scalar.
@@ -80,7 +80,7 @@ class _Parser:
         return If(condition, then, otherwise, self.span(start))
 
     def binary(self, tightest: int, depth: int) -> Expression:
-        """Parse an operand and the operators behind it that hold at least as tightly; `depth` others stand around it."""
+        """Parse an operand and the operators after it that bind at least as tightly; `depth` others enclose it."""
         start = self.place
         if depth == MAX_DEPTH:
             refuse("expression-too-deep", f"more than {MAX_DEPTH} operators are nested", self.tokens[start - 1].span)

@@ -1,4 +1,4 @@
-"""A recipe as it is written, every name of a block, a field or a port checked, no value computed yet."""
+"""The tree of a recipe: the names of blocks, fields and ports are checked, and no value is computed yet."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class EdgeDecl:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeOptions:
-    """What every node may say beside its block's own fields."""
+    """The options of a node, beside the fields of its block."""
 
     edges: tuple[EdgeDecl, ...] = ()
     edges_span: Span | None = None
@@ -188,7 +188,7 @@ ParamType = Literal["int", "float", "bool", "str", "choice", "block", "mask"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Param:
-    """A hyperparameter: its default, and what may replace it."""
+    """A hyperparameter: its default, and which values it may have."""
 
     name: str
     span: Span
@@ -248,7 +248,7 @@ class Definition:
     library: Library
     """The blocks that it may name."""
     outer: type[Part] | None
-    """The block in whose own `blocks` it stands."""
+    """The block under whose `blocks` it is defined."""
     root: YamlMapping
 
 
@@ -288,4 +288,4 @@ class ParsedRecipe:
     ambiguous_blocks: AmbiguousBlocks = field(default_factory=dict)
     """Names of blocks that two of the files it uses give to different ones, each with the two places."""
     readable: bool = True
-    """Whether params, inputs and graph are what they should be; else every name of one that is not would be missed."""
+    """Whether params, inputs and graph could be read; otherwise each name in them would be reported as missing."""

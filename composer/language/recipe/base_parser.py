@@ -75,7 +75,7 @@ class BaseParser:
     # -- mappings
 
     def entries(self, node: YamlNode | None, key: str) -> Sequence[YamlEntry]:
-        """Return what stands under a key that holds names; nothing where it is not there."""
+        """Return the entries under a key that holds names; none if it is missing."""
         if node is None:
             return ()
         if isinstance(node, YamlMapping):
@@ -84,7 +84,7 @@ class BaseParser:
         return ()
 
     def keys(self, entries: Iterable[YamlEntry], known: Sequence[str], what: str, also: Sequence[str] = ()) -> None:
-        """Report the keys that are not known; `also` are those that a misspelled one may have meant."""
+        """Report unknown keys; `also` are those that a misspelled one may have meant."""
         for entry in entries:
             if entry.key.text not in known:
                 offered = known if not suggest(entry.key.text, also) else (*known, *also)
@@ -124,7 +124,7 @@ class BaseParser:
 
 
 def first_key(node: YamlMapping) -> Span:
-    """Return the first key of a mapping: where it is said what is missing in it."""
+    """Return the first key of a mapping: the place at which a missing key is reported."""
     return node.entries[0].key.span if node.entries else node.span
 
 

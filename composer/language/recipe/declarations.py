@@ -1,4 +1,4 @@
-"""What a recipe, or a block in one, declares beside its graph: params, inputs, and how parameters start."""
+"""What a recipe, or a block in one, declares beside its graph: params, inputs and initializers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _input(reader: BaseParser, entry: YamlEntry) -> InputDecl | None:
 
 
 def init(reader: BaseParser, node: YamlNode | None) -> Iterator[InitRule]:
-    """Yield how parameters start: pattern by pattern, the initializer with its number."""
+    """Yield the initializers, pattern by pattern, each with its number."""
     for pattern, value in ((entry.key, entry.value) for entry in reader.entries(node, "init")):
         try:
             parsed(pattern.text)

@@ -1,4 +1,4 @@
-"""Blocks that a recipe defines: to what names them, parts like any other."""
+"""Blocks that a recipe defines, as parts like any other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DefinedBlock(Block):
     """A block whose graph stands in a recipe."""
 
     whole_recipe: ClassVar[bool] = False
-    """Whether it is a whole recipe, in which what only its losses read stays behind."""
+    """Whether it is a whole recipe, of which what only its losses read is left out."""
 
 
 def define_block(

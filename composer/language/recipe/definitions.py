@@ -18,7 +18,7 @@ from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlMapping
 MAX_DEFINITIONS = 500
 """Definitions in one recipe, those of the files that it uses included."""
 MAX_NESTING = 20
-"""How deep definitions may stand in one another's `blocks`."""
+"""The nesting depth of definitions under one another's `blocks`."""
 
 
 class DefinitionParser:
@@ -70,14 +70,14 @@ def with_definitions(root: YamlMapping, library: Library) -> Library:
 def _signatures(
     reader: BaseParser, node: YamlNode | None, library: Library, outer: type[Part] | None, depth: int
 ) -> Iterator[Definition]:
-    """Yield the definitions under a key, but for their graphs."""
+    """Yield the definitions under a key, without their graphs."""
     for entry in reader.entries(node, "blocks"):
         if (declared := _signature(reader, entry, library, outer, depth)) is not None:
             yield declared
 
 
 def _signature(reader: BaseParser, entry: YamlEntry, library: Library, outer: type[Part] | None, depth: int) -> Definition | None:
-    """Return a definition but for its graph; None where it is none, which is reported."""
+    """Return a definition without its graph; None where it is malformed, which is reported."""
     name, root = entry.key.text, entry.value
     if not reader.declares(entry.key, "a block", VALUE_WORDS):
         return None

@@ -1,4 +1,4 @@
-"""Graphs as they are written: nodes, what they are, and what is written for the fields of their blocks."""
+"""The parser of graphs: nodes, their kinds, and the fields of their blocks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from composer.language.unknown_names import missing_field, unknown_block
 from composer.language.yaml.nodes import AmbiguousBlocks, YamlEntry, YamlList, YamlMapping, YamlNode, YamlScalar
 
 OPTIONS = tuple(key for key in keys_of("node") if key != "type")
-"""What a block may say beside its own fields."""
+"""The options of a block's node, beside its fields."""
 
 
 class GraphParser:
@@ -158,7 +158,7 @@ class GraphParser:
                 self.reader.unknown("unknown-field", key.span, f"field of {part.kind}", key.text, offered)
 
     def _missing(self, node: YamlMapping, part: type[Part], kind: YamlScalar) -> None:
-        """Report the fields that have to be written and are not, but for those that a misspelled one is meant to be."""
+        """Report the required fields that are missing, except for those that a misspelled one is likely to mean."""
         known = fields(part)
         strange = [entry.key.text for entry in node if entry.key.text not in known and entry.key.text not in KEYS["node"]]
         meant = {offered[0] for name in strange if (offered := suggest(name, [*known, *OPTIONS]))}

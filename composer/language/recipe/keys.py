@@ -215,13 +215,13 @@ NODE_KINDS: Mapping[str, NodeKind] = {"repeat": "repeat", "scan": "scan", "type"
 """The key that makes a node one of a kind; of several the first decides."""
 
 WORDS = frozenset({"input", "none", *BOOLEANS, *KEYWORDS})
-"""Words that name no node."""
+"""Words that cannot name a node."""
 VALUE_WORDS = WORDS | FUNCTIONS.keys()
-"""Words that name no value."""
+"""Words that cannot name a value."""
 
 
 def is_text(key: str) -> bool:
-    """Return whether what a recipe has under a key names nothing else in it."""
+    """Return whether the value of a key of a recipe is plain text, which names nothing."""
     return key in KEYS["recipe"] and KEYS["recipe"][key].content == "text"
 
 

@@ -1,4 +1,4 @@
-"""What every node may say beside its block's fields: what it reads, whether it is there, what it is tied to."""
+"""The options of a node beside its block's fields: its edges, its condition, its ties."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def named_references(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tu
 
 
 def outputs(reader: BaseParser, entry: YamlEntry | None) -> Iterator[tuple[str, Span, Expression]]:
-    """Yield what a graph returns, by name; a reference alone is called after what it names."""
+    """Yield the outputs of a graph, by name; a single reference is named after its target."""
     if entry is not None and isinstance(entry.value, YamlScalar):
         written = reader.expression(entry.value)
         if written is not None and isinstance(written.expression, RefPath):

@@ -1,4 +1,4 @@
-"""Document to recipe: which keys, blocks, fields and ports there are, and every expression read."""
+"""The parser of recipes: the names of keys, blocks, fields and ports are checked, and expressions parsed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MISSING = {
     "graph": ("a recipe needs a graph", "write `graph:` with the model's nodes below it"),
     "inputs": ("a recipe needs inputs", 'such as `inputs: {tokens: "int[batch, time]"}`'),
 }
-"""What is said where a key is not there."""
+"""The message and the hint for a missing key."""
 
 
 def parse(document: Document, library: Library) -> ParsedRecipe | None:
@@ -98,5 +98,5 @@ def _task(reader: BaseParser, node: YamlNode | None) -> YamlScalar | None:
 
 
 def _misspelled(root: YamlMapping, key: str) -> bool:
-    """Return whether a key that is not there is meant by another, which has been reported."""
+    """Return whether a missing key is likely meant by a misspelled one, which has been reported."""
     return any(suggest(entry.key.text, keys_of("recipe"))[:1] == [key] for entry in root if entry.key.text not in KEYS["recipe"])

@@ -1,4 +1,4 @@
-"""Blocks of a recipe that hold one another: none holds itself, and none comes to more nodes than can be written out."""
+"""The check that no block of a recipe contains itself, or expands to too many nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from composer.language.recipe.defined_block import is_defined
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 MAX_NODES = 6_000
-"""Nodes that one block may come to."""
+"""Nodes to which one block may expand."""
 
 
 def check_recursion(definitions: Sequence[Definition]) -> list[Diagnostic]:
@@ -55,7 +55,7 @@ def _cycle(path: Sequence[type[Part]], uses: Mapping[type[Part], Mapping[type[Pa
 
 
 def _too_large(order: Iterable[type[Part]], of: Mapping[type[Part], Definition]) -> Iterator[Diagnostic]:
-    """Yield the blocks that come to more nodes than can be written out, each after those that it holds."""
+    """Yield the blocks that expand to too many nodes, each after those that it contains."""
     sizes: dict[type[Part], int] = {}
     for part in order:
         definition = of[part]

@@ -1,4 +1,4 @@
-"""Data to YAML that reads like a recipe: one line for what fits on one, `read` gives the same data back."""
+"""The writer of recipes: data as YAML, on one line what fits on one; `read` returns the same data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from composer.language.recipe.keys import MULTILINE
 from composer.language.yaml.nodes import YamlList, YamlMapping, YamlNode, YamlScalar
 
 MAX_COLUMNS = 120
-"""Columns of a line that holds a whole mapping or list."""
+"""Columns of a line with a mapping or a list in flow style."""
 _SPECIAL = re.compile(r"^[\s,\[\]{}#&*!|>'\"%@`]|^[-?:](\s|$)|:(\s|$)|\s#|[\t\n\r]|\s$|^$|^(---|\.\.\.)")
 _IN_FLOW = re.compile(r"[,\[\]{}]|^[-?]")
 

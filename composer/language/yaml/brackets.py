@@ -41,7 +41,7 @@ def _whole_value(text: str) -> str:
 
 
 def brackets(context: ErrorContext) -> Diagnostic | None:
-    """Diagnose a bracket without its partner, or something that does not belong between two."""
+    """Diagnose an unmatched bracket, or a mistake between two brackets."""
     opened = context.stop.bracket
     if not opened:
         if context.character in {"]", "}"}:
@@ -73,7 +73,7 @@ QUOTED_OR_COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|(?:^|(?<=\s)
 
 
 def _closes(context: ErrorContext, opened: Span) -> bool:
-    """Return whether a bracket has a partner somewhere below."""
+    """Return whether a bracket is closed somewhere below."""
     lines = opened.source.lines[opened.line - 1 :]
     text = QUOTED_OR_COMMENT.sub("", "\n".join([lines[0][opened.column - 1 :], *lines[1:]]))
     depth = 0

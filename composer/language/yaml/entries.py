@@ -1,4 +1,4 @@
-"""What stands in a list or a mapping, once its end has come: each key once, each with a value, none of it cut in pieces."""
+"""The items of a list and the entries of a mapping: each key once, each with a value, none of them split at a comma."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _after(nodes: Sequence[YamlNode | None], place: int) -> int:
 
 
 def _wrong(key: YamlNode, value: YamlNode | None, kept: dict[str, YamlScalar]) -> Diagnostic | None:
-    """Return why a key cannot stand with its value."""
+    """Return what is wrong with a key or its value."""
     if not isinstance(key, YamlScalar):
         return Diagnostic("key-not-text", "a key is a string, not a list or a mapping", key.span)
     if is_empty(key):

@@ -1,4 +1,4 @@
-"""YAML's own errors in a person's words, at the place where the mistake was made rather than where reading stopped."""
+"""The errors of the YAML parser in plain words, at the place of the mistake rather than where parsing stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from composer.language.yaml.error_context import ErrorContext, ParseStop
 
 
 def explain(error: Exception, source: Source, stop: ParseStop) -> Diagnostic:
-    """Diagnose what a person did wrong where the parser gave up; the first rule that knows the case decides."""
+    """Diagnose the mistake at which the parser stopped; the first rule that applies decides."""
     if not isinstance(error, yaml.MarkedYAMLError):  # the Python parser, at a number that it cannot make a character of
         return _no_character(source, stop)
     context = ErrorContext(source, error, stop)
@@ -55,7 +55,7 @@ def refused_property(word: str, place: Span) -> Diagnostic:
 
 
 def quotes(context: ErrorContext) -> Diagnostic | None:
-    """Diagnose a quote that is never closed, or an escape that means nothing."""
+    """Diagnose a quote that is never closed, or an unknown escape sequence."""
     if "quoted scalar" not in context.during:
         return None
     if "end of stream" in context.problem or "document" in context.problem:
@@ -109,7 +109,7 @@ def colon(context: ErrorContext) -> Diagnostic | None:
 
 
 def missing_colon(context: ErrorContext) -> Diagnostic | None:
-    """Diagnose a line among keys that is none."""
+    """Diagnose a line among keys that is not a key."""
     return _colon_missing(context, context.start) if "expected ':'" in context.problem else None
 
 
@@ -120,7 +120,7 @@ def _colon_missing(context: ErrorContext, start: Span) -> Diagnostic:
 
 
 def listing(context: ErrorContext) -> Diagnostic | None:
-    """Diagnose a list behind its key, or a line among items that is none."""
+    """Diagnose a list on the line of its key, or a line among items that is not an item."""
     if "sequence entries" in context.problem:
         return context.diagnose(
             "misplaced-list", "a list must begin on a line of its own", "write the items below the key, or in `[ ]`"
@@ -133,7 +133,7 @@ def listing(context: ErrorContext) -> Diagnostic | None:
 
 
 def indentation(context: ErrorContext) -> Diagnostic | None:
-    """Diagnose a line that is aligned with nothing, or words behind a complete value."""
+    """Diagnose a line that is aligned with no other, or text after a complete value."""
     if "block mapping" not in context.during:
         return None
     if context.character == ":":

@@ -16,11 +16,11 @@ from composer.language.yaml.flow_style import is_cut
 from composer.language.yaml.nodes import Document, YamlList, YamlMapping, YamlNode, YamlScalar
 
 MAX_DEPTH = 64
-"""Lists and mappings inside one another."""
+"""Nested lists and mappings."""
 MAX_NODES = 50_000
 """Keys, values, lists and mappings of one recipe."""
 MAX_DIAGNOSTICS = 50
-"""Diagnostics of one reading; beyond them the text is no recipe."""
+"""Diagnostics of one text, after which reading stops."""
 
 
 def read(source: Source) -> Document:
@@ -49,12 +49,12 @@ def read(source: Source) -> Document:
 
 
 class _Refused(Exception):
-    """The text is of no size or shape to go on reading; the diagnostic has been noted."""
+    """The text cannot be read any further, which has been reported."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A list or a mapping whose end has not come yet."""
+    """A list or a mapping that is still being read."""
 
     listing: bool
     flow: bool
@@ -65,7 +65,7 @@ class _Open:
 
 
 class _Builder:
-    """Builds nodes from events on a stack of its own, so that no nesting is too deep for Python's."""
+    """Builds nodes from events on a stack of its own, so that nesting cannot overflow Python's."""
 
     def __init__(self, source: Source, diagnostics: list[Diagnostic]) -> None:
         self.source = source
@@ -120,7 +120,7 @@ class _Builder:
             self.put(YamlMapping(tuple(entries(done.nodes, self.note, flow=done.flow)), span))
 
     def put(self, node: YamlNode | None) -> None:
-        """Hand a finished node to the list or mapping that it stands in."""
+        """Add a finished node to the list or mapping around it."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             place = self.last.span if self.last else Span(self.source, 1, 1, 1, 1)

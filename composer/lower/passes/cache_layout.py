@@ -11,7 +11,7 @@ from blocks.masks.plans import Plan, kept
 from composer.graph.dims import Dim
 from composer.graph.task_signature import growing
 from composer.graph.type_patterns import pattern
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, along
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedProgram, TypedRepeat, TypedScan, has_axis
 from composer.language.expressions.ast import RefPath
 from composer.lower.passes.fixed_nodes import FixedNode, Reach, reach
 from composer.lower.passes.flatten import flatten
@@ -104,13 +104,13 @@ class _CachedNodes:
         held = {name: slot for name, slot in names.items() if slot.axis is not None}
         whole = [name for name in names if name not in held and self._is_fixed(block, name, path)]
         held |= {name: replace(names[name], whole=True) for name in whole}
-        if along(block, self.axis) and self.axis not in block.part.mixed_axes(block.sizes):
+        if has_axis(block, self.axis) and self.axis not in block.part.mixed_axes(block.sizes):
             held |= {name: CacheSlot(None, True) for name in type(block.part).carry}
         if held or block.part.renewed_by:
             yield CachedNode(path, (), held)
         for name in type(block.part).model_fields:
             part = getattr(block.part, name)
-            if isinstance(part, Part) and not is_node(type(part)) and type(part).carry and along(block, self.axis):
+            if isinstance(part, Part) and not is_node(type(part)) and type(part).carry and has_axis(block, self.axis):
                 yield CachedNode(path, (name,), {state: CacheSlot(None, True) for state in type(part).carry})
         for name, slot in block.slots.items():
             match slot:

@@ -88,7 +88,7 @@ class Choices:
         return self.parsed.get((node, library), lambda: GraphParser(BaseParser(self.report.diagnostics), library).content(node))
 
     def _no_block(self, scope: Scope, span: Span, message: str = "", set_here: Span | None = None) -> NoReturn:
-        """Raise for what is written where a block is wanted."""
+        """Report what is written where a block is expected, and raise."""
         if set_here is None:
             self.report.error("slot-form", scope.graph, span, "a block is expected here", hint="name one, or write {type: …}")
         else:

@@ -36,7 +36,7 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Broken:
-    """A name whose value has a mistake, reported where it is written: what reads the name says nothing more."""
+    """A name whose value has a mistake, reported where it is written, so that uses of the name report nothing."""
 
     span: Span
 
@@ -60,7 +60,7 @@ class Scope:
     values: Mapping[str, Binding]
     outer: Scope | None = None
     inside: str = ""
-    """The node that is being written, which cannot mean itself."""
+    """The node that is being expanded, which cannot name itself."""
     library: Library | None = None
     """The blocks that may be named here, where they are not those of the recipe."""
 

@@ -82,7 +82,7 @@ def from_(ref: Ref, inputs: dict[str, int]) -> Hashable:
 
 
 def _alone(node: TypedNode) -> bool:
-    """Return whether a node is like no other: a state and what becomes of it belong together, and a loss is the model's."""
+    """Return whether a node is equal to no other: a state belongs with its update, and a loss is the model's."""
     if not isinstance(node, TypedBlock):
         return False
     return is_renewal(node) or isinstance(node.part, Loss) or bool(node.part.renewed_by)

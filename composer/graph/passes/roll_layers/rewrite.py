@@ -17,7 +17,7 @@ from composer.graph.typed import TypedGraph, TypedGroup, TypedNode, TypedRepeat
 from composer.graph.types import Type
 
 LAYERS = "layers"
-"""What a repeat is called whose passes have no name."""
+"""The name of a repeat whose passes have no common name."""
 
 
 class StackRewriter:
@@ -100,7 +100,7 @@ class _Layers:
         """Where every node is now."""
 
     def _first(self, value: SeriesValue) -> bool:
-        """Return whether a value is what a node gives first."""
+        """Return whether a value is the first output of a node."""
         place, port, number = value
         return number is None and port in ("", next(iter(self.nodes[place].outputs), ""))
 

@@ -17,7 +17,7 @@ from composer.memo import Interned
 
 @dataclass(frozen=True, slots=True)
 class RolledProgram:
-    """A model as it is drawn."""
+    """A model as readers are shown it."""
 
     program: TypedProgram
     parameters: tuple[NamedParameter, ...]

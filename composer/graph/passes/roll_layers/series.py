@@ -1,4 +1,4 @@
-"""Where in a sequence of nodes the same comes again and again, each time reading what the time before gave."""
+"""Runs of equal passes in a sequence of nodes, in which each pass reads what the one before returned."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from composer.graph.passes.roll_layers.node_kinds import Port
 from composer.memo import lazy
 
 MIN_SAVED_BOXES = 4
-"""Boxes that a fold must save to be worth its frame."""
+"""Boxes that folding a run must save."""
 MAX_PHASES = 3
 """Beginnings of a period that are tried: those where least flows on."""
 
 SeriesValue: TypeAlias = tuple[int, str, int | None]
-"""What a node of a pass gives: which node of the pass, its port, and the pass where it is a repeat itself."""
+"""A value of a node of a pass: which node of the pass, its port, and the pass where it is a repeat itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class LayerRun:
     carried: tuple[SeriesValue, ...]
     """What a pass reads of the one before."""
     saved: int
-    """Boxes that are drawn less where it is folded."""
+    """How many boxes folding it saves."""
 
     @property
     def end(self) -> int:
