@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from composer.diagnostics import Declaration, Diagnostic, Label, Span
-from composer.diff.compare import paired
+from composer.diff.find_changes import paired
 from composer.diff.pairing import Pairing
 from composer.graph.anatomy import regions
 from composer.graph.ir import Ref, Wire

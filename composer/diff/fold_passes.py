@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from composer.cost.units import ranges
-from composer.diff.difference import Nodes
+from composer.diff.changes import Nodes
 from composer.diff.flat_graph import INPUT, FlatModel, FlatSource
 from composer.graph.describe import phrases
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from composer.diff.difference import PortChange
+from composer.diff.changes import PortChange
 from composer.diff.flat_graph import HELD, SLOT, FlatModel, FlatNode, FlatSource, Read, ports
 from composer.diff.fold_passes import NodeNames
 from composer.diff.pairing import Pairing

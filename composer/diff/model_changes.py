@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from composer.diff.difference import Change, FieldChange, LearnedChange, Stated, Tied
+from composer.diff.changes import Change, FieldChange, LearnedChange, Stated, Tied
 from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatValues
 from composer.diff.fold_passes import NodeNames
 from composer.diff.pairing import Pairing

@@ -9,11 +9,11 @@ from typing import Any
 
 from composer.cost.costs import Costs
 from composer.cost.units import in_bytes, in_flops, short
-from composer.diff.difference import (
+from composer.diff.changes import (
     Added,
     Altered,
     Change,
-    Difference,
+    DifferenceData,
     LearnedChange,
     Nodes,
     Removed,
@@ -40,7 +40,7 @@ SHOWN = 4
 """Parameters of one change that are named."""
 
 
-def render(difference: Difference) -> str:
+def render(difference: DifferenceData) -> str:
     """Return the verdict, the changes, and what they do to the costs."""
     lines = [verdict(difference)]
     found = [(SIGNS[type(change)], *told(change)) for change in difference.changes]
@@ -59,7 +59,7 @@ def render(difference: Difference) -> str:
     return "\n".join(lines)
 
 
-def verdict(difference: Difference) -> str:
+def verdict(difference: DifferenceData) -> str:
     """Return the first line: whether the two are the same model."""
     head = f"{difference.before} → {difference.after}"
     if difference.equal:
@@ -79,7 +79,7 @@ def _growth(before: int, after: int) -> str:
     return f"{percent:+.2g} %" if percent > -99.5 else f"{percent:.0f} %"
 
 
-def figures(difference: Difference) -> Iterator[tuple[str, str]]:
+def figures(difference: DifferenceData) -> Iterator[tuple[str, str]]:
     """Yield the costs that differ; FLOPs at the lengths of the first model."""
     at = ", ".join(f"{axis} {length:,}" for axis, length in difference.costs_before.lengths.items())
     for what, before, after, unit in _costs_of(difference):
@@ -88,14 +88,14 @@ def figures(difference: Difference) -> Iterator[tuple[str, str]]:
             yield what, f"{unit(before)} → {unit(after)} ({', '.join(filter(None, notes))})"
 
 
-def unchanged(difference: Difference) -> Iterator[tuple[str, str]]:
+def unchanged(difference: DifferenceData) -> Iterator[tuple[str, str]]:
     """Yield the costs that are the same in both."""
     for what, before, after, unit in _costs_of(difference):
         if before == after != 0:
             yield what, unit(before)
 
 
-def _costs_of(difference: Difference) -> Iterator[tuple[str, int, int, Callable[[int], str]]]:
+def _costs_of(difference: DifferenceData) -> Iterator[tuple[str, int, int, Callable[[int], str]]]:
     """Yield each cost in either model; how much is trained only where that is not all."""
     one, other = difference.costs_before, difference.costs_after
     yield "parameters", one.parameters, other.parameters, "{:,}".format
@@ -116,7 +116,7 @@ def _flops(one: Costs, other: Costs) -> tuple[int, int]:
     return one.flops.masked, other.flops.masked
 
 
-def notes(difference: Difference) -> Iterator[str]:
+def notes(difference: DifferenceData) -> Iterator[str]:
     """Yield what is no change by itself: params, from which changes follow, and names."""
     if difference.params:
         yield "params: " + ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
@@ -167,7 +167,7 @@ def _listed(texts: tuple[str, ...]) -> str:
 # -- for programs
 
 
-def as_json(difference: Difference) -> dict[str, Any]:
+def as_json(difference: DifferenceData) -> dict[str, Any]:
     """Return the change as JSON's own types with every path, so that a drawing can mark the nodes."""
     return {
         "before": difference.before,

@@ -10,7 +10,7 @@ import pytest
 
 import composer
 from composer.diagnostics import full
-from composer.diff.difference import Added, Altered, Change, LearnedChange, Removed, Replaced, Stated, Tied
+from composer.diff.changes import Added, Altered, Change, LearnedChange, Removed, Replaced, Stated, Tied
 from composer.diff.edge_changes import changed_edges
 from composer.diff.render import WORDS
 from tests.conformance.cases import TINY, ZOO

@@ -14,10 +14,11 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.diff.compare import paired
-from composer.diff.difference import Difference, Nodes
+from composer.diff.changes import Nodes
+from composer.diff.difference import Difference
 from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
+from composer.diff.find_changes import paired
 from composer.draw.build.levels import Level
 from composer.draw.figure import NotDrawn
 from composer.draw.paths import is_output, plain
@@ -198,7 +199,7 @@ def touches(wire: WirePath, badge: Badge) -> bool:
 
 def test_marks_do_not_rest_on_color() -> None:
     """Kinds of changes differ in their sign, and rings of different colors in their dashes."""
-    from composer.diff.figure.comparison import SIGNS
+    from composer.diff.figure.layout import SIGNS
     from composer.draw.style.themes import CHANGES
 
     assert len(set(SIGNS.values())) == len(SIGNS) == len(CHANGES)

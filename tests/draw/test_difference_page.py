@@ -15,8 +15,9 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.diff.difference import Difference, Nodes
-from composer.diff.figure.comparison import bare
+from composer.diff.changes import Nodes
+from composer.diff.difference import Difference
+from composer.diff.figure.layout import marked_drawings
 from composer.diff.figure.sides import SIDES
 from composer.diff.render import told
 from composer.draw.build.levels import LEVELS
@@ -75,7 +76,7 @@ def test_page_is_one_small_file() -> None:
     assert set(data["views"]) == set(LEVELS)
     for level in LEVELS:
         view = data["views"][level]
-        assert view["picture"] == bare(difference(), level).svg()
+        assert view["picture"] == marked_drawings(difference(), level).svg()
         assert view["copied"] == difference().draw(level).svg()
 
 

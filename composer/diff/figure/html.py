@@ -7,17 +7,19 @@ from html import escape
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from composer.diff.compare import paired
-from composer.diff.difference import Change, Difference
-from composer.diff.figure.comparison import SIGNS, Bare, Comparison, bare, draw
+from composer.diff.changes import Change, DifferenceData
+from composer.diff.figure.layout import SIGNS, MarkedDrawings, annotated_scene, marked_drawings
 from composer.diff.figure.places import HAPPENED, FoundPlaces, path_of
 from composer.diff.figure.sides import SIDES
+from composer.diff.find_changes import paired
 from composer.diff.pairing import Pairing
 from composer.diff.render import figures, notes, told, unchanged, verdict
-from composer.draw.build.levels import LEVELS
+from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, file_of, source
+from composer.draw.export.formats import ThemeName
 from composer.draw.export.html import Pictures, View, closing, document, openable, page_file
 from composer.draw.export.node_facts import facts, implied
+from composer.draw.export.svg import svg
 from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette
@@ -26,20 +28,19 @@ from composer.draw.style.themes import CHANGES, change_rules
 T = TypeVar("T")
 
 
-def html(comparison: Comparison) -> str:
-    """Return the page; the comparison's own level is what it shows first."""
-    difference = comparison.difference
-    pages = {level: bare(difference, level) for level in LEVELS}
+def html(difference: DifferenceData, level: Level, theme: ThemeName) -> str:
+    """Return the page; `level` is the one that it shows first."""
+    pages = {each: marked_drawings(difference, each) for each in LEVELS}
     pairing = paired(*difference.models)
-    shown = (View(level, (), page, more=marked(page, pairing)) for level, page in pages.items())
+    shown = (View(each, (), page, more=marked(page, pairing)) for each, page in pages.items())
     views = {view.key: view for view in shown}
-    for level, deeper in pairwise(LEVELS):
+    for each, deeper in pairwise(LEVELS):
         inside = {box.about.path for box in views[deeper].figure.scene.boxes}
-        inner = openable(views[level].figure.scene, {path for one in inside for path in above(one)})
-        views[level].opens = {path: deeper for path in inner if path not in inside}
+        inner = openable(views[each].figure.scene, {path for one in inside for path in above(one)})
+        views[each].opens = {path: deeper for path in inner if path not in inside}
     for view in views.values():
         view.closes |= closing(view, views)
-        view.copied = draw(difference, view.level).svg()
+        view.copied = svg(annotated_scene(difference, view.level))
     told_of = {
         "sides": SIDES,
         "models": [difference.before, difference.after],
@@ -48,8 +49,8 @@ def html(comparison: Comparison) -> str:
     }
     unwritten = by_side(implied(one.model) for one in pages["full"].pictures)
     return document(
-        comparison.scene.name,
-        Pictures(list(views.values()), comparison.level, comparison.theme, unwritten),
+        pages[level].scene.name,
+        Pictures(list(views.values()), level, theme, unwritten),
         {side: one.model for side, one in zip(SIDES, pages["full"].pictures, strict=True)},
         told_of,
         changed=changed(difference, pages["full"]),
@@ -75,7 +76,7 @@ def change(one: Change) -> dict[str, str]:
     return {"happened": happened, "sign": SIGNS[happened], "where": where, "what": what}
 
 
-def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
+def marked(page: MarkedDrawings, pairing: Pairing) -> dict[str, Any]:
     """Return the marks of a picture: each change by its number, with the paths and the wires that show it; and
     which things are one.
     """
@@ -92,7 +93,7 @@ def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
     }
 
 
-def places(found: FoundPlaces, page: Bare) -> Iterator[str]:
+def places(found: FoundPlaces, page: MarkedDrawings) -> Iterator[str]:
     """Yield the paths of what shows a change; with a border, of all that is in it."""
     for side, spots, picture in zip(SIDES, found.spots, page.pictures, strict=True):
         for spot in spots or ():
@@ -109,7 +110,7 @@ def blocks(scene: Scene) -> tuple[Box | MergeCircle, ...]:
     return (*scene.boxes, *scene.merges)
 
 
-def wires(found: FoundPlaces, page: Bare) -> Iterator[int]:
+def wires(found: FoundPlaces, page: MarkedDrawings) -> Iterator[int]:
     """Yield the wires that show a change, by their numbers in the picture of both."""
     first = 0
     for spots, picture in zip(found.spots, page.pictures, strict=True):
@@ -118,7 +119,7 @@ def wires(found: FoundPlaces, page: Bare) -> Iterator[int]:
         first += len(drawn)
 
 
-def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
+def partners(pairing: Pairing, page: MarkedDrawings) -> Iterator[tuple[str, str]]:
     """Yield what is drawn of the same node on both sides; of what is in a block, or holds several, that which
     has the same name.
     """
@@ -137,7 +138,7 @@ def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
 # -- what stands beside the picture
 
 
-def panel(difference: Difference) -> str:
+def panel(difference: DifferenceData) -> str:
     """Return the verdict, the costs, and where the list of changes goes."""
     costs = [*figures(difference), *((what, f"{text}, unchanged") for what, text in unchanged(difference))]
     rows = "".join(f"<tr><th>{escape(what)}<td>{escape(text)}" for what, text in costs)
@@ -148,7 +149,7 @@ def panel(difference: Difference) -> str:
     )
 
 
-def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
+def changed(difference: DifferenceData, page: MarkedDrawings) -> dict[File, set[int]]:
     """Return the lines where something is written that differs."""
     found: dict[File, set[int]] = {}
     for number, picture in enumerate(page.pictures):

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from composer.diff.compare import paired
-from composer.diff.difference import (
+from composer.diff.changes import (
     Added,
     Altered,
     Change,
-    Difference,
+    DifferenceData,
     LearnedChange,
     Nodes,
     PortChange,
@@ -22,6 +21,7 @@ from composer.diff.difference import (
     Stated,
     Tied,
 )
+from composer.diff.find_changes import paired
 from composer.diff.flat_graph import FlatModel
 from composer.draw.figure import Figure
 from composer.draw.paths import lies_in, plain
@@ -198,7 +198,7 @@ def path_of(spot: Spot) -> str:
     return spot.about.path
 
 
-def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[FoundPlaces]:
+def places(difference: DifferenceData, pictures: Sequence[Figure]) -> Iterator[FoundPlaces]:
     """Yield every change with its places."""
     pairing = paired(*difference.models)
     flat = pairing.before, pairing.after

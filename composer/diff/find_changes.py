@@ -1,4 +1,4 @@
-"""Two typed programs to what differs between them."""
+"""The changes between two models: the graphs are paired node by node, and what differs in the pairs is collected."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from composer.cost.costs import costs
-from composer.cost.lengths import axes, lengths_of
 from composer.diff import model_changes as whole
-from composer.diff.difference import Added, Altered, Change, Difference, FieldChange, Removed, Replaced, Rewired
+from composer.diff.changes import Added, Altered, Change, FieldChange, Removed, Replaced, Rewired
 from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
 from composer.diff.flatten import flatten
 from composer.diff.fold_passes import NodeNames, folded
@@ -22,23 +20,21 @@ from composer.graph.typed import TypedProgram
 NOTHING = NormalValue(None, None)
 
 
-def compare(before: TypedProgram, after: TypedProgram) -> Difference:
-    """Return all that differs between two models; empty exactly where they are one model, whatever its parts are called."""
-    ours, theirs = flatten(before), flatten(after)
-    pairing, changes = _best(ours, theirs)
-    same_axes = list(zip(axes(before), axes(after), strict=False))
-    lengths = lengths_of(before, {mine: 1 for mine, other in same_axes if other == "batch"})
-    there = {other: lengths[mine] for mine, other in same_axes}
-    return Difference(
-        before.name,
-        after.name,
-        tuple(changes),
-        costs(before, lengths),
-        costs(after, there),
-        (before, after),
-        tuple(_renamed(pairing)),
-        tuple(_params(before, after)),
-    )
+@dataclass(frozen=True, slots=True)
+class FoundChanges:
+    """What is found where the graphs of two models are compared."""
+
+    changes: tuple[Change, ...]
+    renamed: tuple[tuple[str, str], ...]
+    """Nodes that are the same and have other paths."""
+    params: tuple[FieldChange, ...]
+    """Params of both recipes with other values."""
+
+
+def find_changes(before: TypedProgram, after: TypedProgram) -> FoundChanges:
+    """Return what differs between the graphs of two models."""
+    pairing, changes = _best(flatten(before), flatten(after))
+    return FoundChanges(tuple(changes), tuple(_renamed(pairing)), tuple(_params(before, after)))
 
 
 def paired(before: TypedProgram, after: TypedProgram) -> Pairing:
