@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from composer.diff import model_changes as whole
-from composer.diff.changes import Added, Altered, Change, FieldChange, Removed, Replaced, Rewired
+from composer.diff.changes import Added, Altered, Change, FieldChange, PortChange, Removed, Replaced, Rewired
 from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
 from composer.diff.flatten import flatten
-from composer.diff.fold_passes import NodeNames, folded
+from composer.diff.fold_passes import Group, NamesOfBoth, NodeNames, folded, paths_of
 from composer.diff.input_changes import Reads
 from composer.diff.matching import by_structure, pairings
 from composer.diff.normal_forms import NormalForm, NormalValue, PartForm, shown
@@ -33,21 +33,24 @@ class FoundChanges:
 
 def find_changes(before: TypedProgram, after: TypedProgram) -> FoundChanges:
     """Return what differs between the graphs of two models."""
-    pairing, changes = _best(flatten(before), flatten(after))
-    return FoundChanges(tuple(changes), tuple(_renamed(pairing)), tuple(_params(before, after)))
+    ours, theirs = flatten(before), flatten(after)
+    names = NodeNames(ours), NodeNames(theirs)
+    pairing, changes = _best(ours, theirs, names)
+    return FoundChanges(tuple(changes), tuple(_renamed(pairing, names)), tuple(_params(before, after)))
 
 
 def paired(before: TypedProgram, after: TypedProgram) -> Pairing:
     """Pair the blocks of two models."""
-    return _best(flatten(before), flatten(after))[0]
+    ours, theirs = flatten(before), flatten(after)
+    return _best(ours, theirs, (NodeNames(ours), NodeNames(theirs)))[0]
 
 
-def _best(ours: FlatModel, theirs: FlatModel) -> tuple[Pairing, list[Change]]:
+def _best(ours: FlatModel, theirs: FlatModel, names: NamesOfBoth) -> tuple[Pairing, list[Change]]:
     """Return the pairing that leaves the fewest changes; the first of them."""
     equal = by_structure(ours, theirs)
-    found = [(equal, list(_changes(equal)))] if equal is not None else []
+    found = [(equal, list(_changes(equal, names)))] if equal is not None else []
     if not found or found[0][1]:
-        found += [(pairing, list(_changes(pairing))) for pairing in pairings(ours, theirs)]
+        found += [(pairing, list(_changes(pairing, names))) for pairing in pairings(ours, theirs)]
     return min(found, key=lambda one: len(one[1]))
 
 
@@ -58,55 +61,67 @@ def _params(before: TypedProgram, after: TypedProgram) -> Iterator[FieldChange]:
             yield FieldChange(name, shown(value), shown(other))
 
 
-def _renamed(pairing: Pairing) -> Iterator[tuple[str, str]]:
-    names = NodeNames(pairing.before), NodeNames(pairing.after)
+def _renamed(pairing: Pairing, names: NamesOfBoth) -> Iterator[tuple[str, str]]:
     pairs = (
         (pairing.before.nodes[one].path, pairing.after.nodes[other].path)
         for one, other in sorted(pairing.there.items())
         if pairing.before.nodes[one].kind != INPUT
     )
     found = ((one, other) for one, other in pairs if one != other)
-    for _, ours, theirs in folded((("", one, other) for one, other in found), *names):
+    for group in folded((("", one, other) for one, other in found), names):
+        ours, theirs = paths_of(group)
         yield names[0].called(ours), names[1].called(theirs)
 
 
 @dataclass(frozen=True, slots=True)
-class _What:
-    """What is found at a node: a kind of change and what is told of it beside its nodes."""
+class _Finding:
+    """What is found at a node."""
 
     kind: Callable[..., Change]
-    payload: tuple[Hashable, ...] = ()
-    alike: Hashable = None
-    """What else must be equal for findings to be told as one."""
+    alike: Hashable
+    """What must be equal for findings to be reported as one."""
+    fields: tuple[FieldChange, ...] = ()
+    port: PortChange | None = field(default=None, compare=False)
 
 
-def _changes(pairing: Pairing) -> Iterator[Change]:
+def _changes(pairing: Pairing, names: NamesOfBoth) -> Iterator[Change]:
     """Yield everything that differs, once a pairing says which nodes are the same."""
-    names, reads = (NodeNames(pairing.before), NodeNames(pairing.after)), Reads(pairing)
-    yield from whole.stated(pairing, reads.same)
-    for what, ours, theirs in folded(_found(pairing, reads, names), *names):
-        sides = [side.nodes(paths) for side, paths in zip(names, (ours, theirs), strict=True) if paths]
-        yield what.kind(*sides, *what.payload)
-    yield from whole.learned(pairing)
+    reads = Reads(pairing)
+    yield from whole.stated(pairing, reads.same, names)
+    for group in folded(_found(pairing, reads, names), names):
+        sides = [side.nodes(paths) for side, paths in zip(names, paths_of(group), strict=True) if paths]
+        finding = group[0][0]
+        yield finding.kind(*sides, *filter(None, (finding.fields, _ports(group, names))))
+    yield from whole.learned(pairing, names[0])
 
 
-def _found(pairing: Pairing, reads: Reads, names: tuple[NodeNames, NodeNames]) -> Iterator[tuple[_What, str, str]]:
+def _found(pairing: Pairing, reads: Reads, names: NamesOfBoth) -> Iterator[tuple[_Finding, str, str]]:
     """Yield everything that differs in nodes, one by one, with its path in either model."""
     for fields, one, other in whole.inputs(pairing):
-        yield _What(Altered, (fields,)), one, other
+        yield _Finding(Altered, fields, fields), one, other
     for path in _alone(pairing.before, pairing.there):
-        yield _What(Removed, alike=(pairing.before.places[path].kind, names[0].detail(path))), path, ""
+        yield _Finding(Removed, (pairing.before.places[path].kind, names[0].detail(path))), path, ""
     for index, partner in sorted(pairing.there.items()):
         mine, its = pairing.before.nodes[index], pairing.after.nodes[partner]
         if mine.kind != its.kind:
-            alike = mine.kind, names[0].detail(mine.path), its.kind, names[1].detail(its.path)
-            yield _What(Replaced, alike=alike), mine.path, its.path
+            kinds = (mine.kind, names[0].detail(mine.path)), (its.kind, names[1].detail(its.path))
+            yield _Finding(Replaced, kinds), mine.path, its.path
         elif changed := tuple(_fields(mine, its, reads, names)):
-            yield _What(Altered, (changed,)), mine.path, its.path
-    for port, one, other in reads.changes(names):
-        yield _What(Rewired, ((port,),)), one, other
+            yield _Finding(Altered, changed, changed), mine.path, its.path
+    for port, alike, one, other in reads.changes(names):
+        yield _Finding(Rewired, alike, port=port), one, other
     for path in _alone(pairing.after, pairing.back):
-        yield _What(Added, alike=(pairing.after.places[path].kind, names[1].detail(path))), "", path
+        yield _Finding(Added, (pairing.after.places[path].kind, names[1].detail(path))), "", path
+
+
+def _ports(group: Group[_Finding], names: NamesOfBoth) -> tuple[PortChange, ...]:
+    """Return the change of a port at all nodes of a group; what is read is named as the nodes are."""
+    changes = [(finding.port, ours, theirs) for finding, ours, theirs in group if finding.port is not None]
+    if not changes:
+        return ()
+    before = zip(*([(ours, text) for text in port.before] for port, ours, _ in changes), strict=True)
+    after = zip(*([(theirs, text) for text in port.after] for port, _, theirs in changes), strict=True)
+    return (PortChange(changes[0][0].port, tuple(map(names[0].read, before)), tuple(map(names[1].read, after))),)
 
 
 def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
@@ -125,7 +140,7 @@ def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
 # -- fields
 
 
-def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: tuple[NodeNames, NodeNames]) -> Iterator[FieldChange]:
+def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: NamesOfBoth) -> Iterator[FieldChange]:
     def image(port: str) -> Any:
         """Return what a port of a mask reads, in terms of the second model."""
         return reads.there(one.edges[port]) or ("only in the first model", one.edges[port])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from composer.diff.changes import PortChange
 from composer.diff.flat_graph import HELD, SLOT, FlatModel, FlatNode, FlatSource, Read, ports
-from composer.diff.fold_passes import NodeNames
+from composer.diff.fold_passes import NamesOfBoth
 from composer.diff.pairing import Pairing
 
 Unequal = tuple[str, tuple[Read, ...], tuple[Read, ...]]
@@ -33,8 +33,9 @@ class Reads:
         theirs = _upstream(self.pairing.after, other, self.pairing.back)
         return ours is not None and theirs is not None and (ours, theirs) != (one, other) and self.there(ours) == theirs
 
-    def changes(self, names: tuple[NodeNames, NodeNames]) -> Iterator[tuple[PortChange, str, str]]:
-        """Yield the nodes that read something else; a group all of whose readers of a value read another one stands for them."""
+    def changes(self, names: NamesOfBoth) -> Iterator[tuple[PortChange, Hashable, str, str]]:
+        """Yield the nodes that read something else; a group all of whose readers of a value read another one stands for them.
+        With each change comes what is equal where the same changes in another layer."""
         moved: dict[tuple[FlatSource, FlatSource], dict[int, str]] = {}
         for index, other in sorted(self.pairing.there.items()):
             one, two = self.pairing.before.nodes[index], self.pairing.after.nodes[other]
@@ -42,14 +43,13 @@ class Reads:
                 if len(ours) == len(theirs) == 1:
                     moved.setdefault((ours[0].source, theirs[0].source), {})[index] = port
                 else:
-                    before = tuple(names[0].source(read.source, one.path) for read in ours)
-                    after = tuple(names[1].source(read.source, two.path) for read in theirs)
-                    yield PortChange(port, before, after), one.path, two.path
+                    sources = [read.source for read in ours], [read.source for read in theirs]
+                    yield *_port_change(names, port, sources, (one.path, two.path)), one.path, two.path
         readers = self.pairing.before.readers
         for (source, target), places in moved.items():
             everyone = {index for index, read in readers[source.node] if read.source == source} if source != HELD else set()
             for (path, its), port in self._holders(source, target, places, everyone - places.keys()).items():
-                yield PortChange(port, (names[0].source(source, path),), (names[1].source(target, its),)), path, its
+                yield *_port_change(names, port, ([source], [target]), (path, its)), path, its
 
     def _holders(
         self, source: FlatSource, target: FlatSource, places: Mapping[int, str], staying: set[int]
@@ -107,6 +107,19 @@ class Reads:
                     left.append(read)
             mine = left
         return tuple(mine), tuple(rest)
+
+
+def _port_change(
+    names: NamesOfBoth,
+    port: str,
+    sources: tuple[Sequence[FlatSource], Sequence[FlatSource]],
+    readers: tuple[str, str],
+) -> tuple[PortChange, Hashable]:
+    """Return the change of a port, and what is equal where the same changes in another layer."""
+    sides = list(zip(names, sources, readers, strict=True))
+    texts = (tuple(side.source(one, reader) for one in several) for side, several, reader in sides)
+    places = (tuple(side.place(one, reader) for one in several) for side, several, reader in sides)
+    return PortChange(port, *texts), (port, *places)
 
 
 def _holds(model: FlatModel, path: str, nodes: set[int]) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from composer.diff.changes import Change, FieldChange, LearnedChange, Stated, Tied
 from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatValues
-from composer.diff.fold_passes import NodeNames
+from composer.diff.fold_passes import NamesOfBoth, NodeNames
 from composer.diff.pairing import Pairing
 from composer.graph.dims import Dim, Symbolic, symbol
 from composer.language.expressions.evaluator import evaluate
@@ -15,7 +15,7 @@ from composer.language.expressions.evaluator import evaluate
 Same = Callable[[FlatSource, FlatSource], bool]
 
 
-def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
+def stated(pairing: Pairing, same: Same, names: NamesOfBoth) -> Iterator[Change]:
     """Yield the changes of the task and the outputs; an output whose value only went through added or removed
     nodes is the same.
     """
@@ -23,19 +23,18 @@ def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
     if ours.task != theirs.task:
         yield Stated("task", ours.task or "none", theirs.task or "none")
     before, after = pairing.before, pairing.after
-    yield from _returned("output", before.outputs, after.outputs, pairing, same)
+    yield from _returned("output", before.outputs, after.outputs, names, same)
     common = (
         [name for name in before.outputs if name in after.outputs],
         [name for name in after.outputs if name in before.outputs],
     )
     if common[0] != common[1]:
         yield Stated("order of the outputs", ", ".join(common[0]), ", ".join(common[1]))
-    yield from _returned("loss", before.losses, after.losses, pairing, same)
+    yield from _returned("loss", before.losses, after.losses, names, same)
 
 
-def _returned(what: str, before: FlatValues, after: FlatValues, pairing: Pairing, same: Same) -> Iterator[Change]:
+def _returned(what: str, before: FlatValues, after: FlatValues, names: NamesOfBoth, same: Same) -> Iterator[Change]:
     """Yield the changes of what the model gives under a name."""
-    names = NodeNames(pairing.before), NodeNames(pairing.after)
     left = [name for name in before if name not in after]
     right = [name for name in after if name not in before]
     for name in left[:]:
@@ -108,16 +107,15 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
 # -- what is learned
 
 
-def learned(pairing: Pairing) -> Iterator[Change]:
+def learned(pairing: Pairing, names: NodeNames) -> Iterator[Change]:
     """Yield what starts otherwise, is trained otherwise, or is shared otherwise, among the parameters that both models have."""
     pairs = list(_parameters(pairing))
-    names = NodeNames(pairing.before)
     for what, text in (("starts", _start), ("trained", lambda one: "true" if one.trainable else "false")):
-        found: dict[tuple[str, str], list[str]] = {}
+        found: dict[tuple[str, str], list[tuple[str, FlatParameter]]] = {}
         for path, one, other in pairs:
             if _unlike(what, one, other):
-                found.setdefault((text(one), text(other)), []).append(_starred(names, path, one))
-        yield from (LearnedChange(what, *values, tuple(dict.fromkeys(full))) for values, full in found.items())
+                found.setdefault((text(one), text(other)), []).append((path, one))
+        yield from (LearnedChange(what, *values, _listed(names, several)) for values, several in found.items())
     yield from _ties(pairing, pairs, names)
 
 
@@ -144,18 +142,26 @@ def _starred(names: NodeNames, path: str, one: FlatParameter) -> str:
     return f"{names.pattern(path)}.{one.name}"
 
 
+def _listed(names: NodeNames, several: Iterable[tuple[str, FlatParameter]]) -> tuple[str, ...]:
+    """Return the names of parameters of some nodes; those of all passes, and of all layers in a row, as one."""
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for path, one in several:
+        alike.setdefault((names.rolled[path][0], one.name), []).append((path, _starred(names, path, one)))
+    return tuple(dict.fromkeys(text for said in alike.values() for text in names.each(said)))
+
+
 def _ties(pairing: Pairing, pairs: list[tuple[str, FlatParameter, FlatParameter]], names: NodeNames) -> Iterator[Change]:
     """Yield the tensors with several names in one model: each name with the first of them that both models have."""
     first: dict[str, tuple[str, FlatParameter]] = {}
     other_first: dict[str, tuple[str, FlatParameter]] = {}
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], list[tuple[str, FlatParameter]]] = {}
     for path, one, other in pairs:
         mine, its = first.setdefault(one.owner, (path, one)), other_first.setdefault(other.owner, (path, one))
         if (mine[0], mine[1].name) != (its[0], its[1].name):
             own = path, one.name
             seen = ["" if (home, each.name) == own else _seen(names, path, home, each) for home, each in (mine, its)]
-            found.setdefault((seen[0], seen[1]), []).append(_starred(names, path, one))
-    yield from (Tied(*values, tuple(dict.fromkeys(full))) for values, full in found.items())
+            found.setdefault((seen[0], seen[1]), []).append((path, one))
+    yield from (Tied(*values, _listed(names, several)) for values, several in found.items())
 
 
 def _seen(names: NodeNames, path: str, home: str, one: FlatParameter) -> str:

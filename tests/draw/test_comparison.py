@@ -14,7 +14,7 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.diff.changes import Nodes
+from composer.diff.changes import Nodes, Stated
 from composer.diff.difference import Difference
 from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
@@ -206,6 +206,24 @@ def test_marks_do_not_rest_on_color() -> None:
     ringed = [dashes for happened, (_, dashes) in CHANGES.items() if happened != "rewired"]
     assert len(set(ringed)) == len(ringed)
     assert len({hue for hue, _ in CHANGES.values()}) == len(CHANGES)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "marked"),
+    [
+        ("{first: up, z: curve}", {"before:outputs/y", "after:outputs/first"}),
+        ("{y: up, rest: curve}", {"before:outputs/z", "after:outputs/rest"}),
+        ("{y: up, z: x}", {"before:outputs/z", "after:outputs/z"}),
+    ],
+)
+def test_an_output_that_changed_is_marked_where_it_is_drawn(outputs: str, marked: set[str]) -> None:
+    """Its name, or what gives it."""
+    inputs = 'recipe: small\ninputs: {x: "float[batch, time, 16]"}\n'
+    text = inputs + "graph: {curve: silu, up: {type: linear, out: 16}}\noutputs: {y: up, z: curve}"
+    before, after = composer.load(text), composer.load(text.replace("{y: up, z: curve}", outputs))
+    (change,) = before.diff(after).changes
+    assert isinstance(change, Stated)
+    assert {ring.path for ring in before.diff(after).draw().scene.rings if ring.path} == marked
 
 
 def test_equal_models_are_drawn_without_marks() -> None:

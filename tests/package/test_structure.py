@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 MAX_FILES = 20
 """Modules in a folder, the package's own file not counted."""
 REMAINING = {("composer.lower", "composer.recipe")}
-"""Packages in which files still import one another in a circle: the writer of classes that contain classes. A circle that has been
-broken is taken out here, and none is added."""
+"""Packages in which files still import one another in a circle: the writer of classes that contain classes. A circle that has
+been broken is taken out here, and none is added."""
 
 
 def modules() -> dict[str, Path]:

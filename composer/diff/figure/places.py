@@ -24,7 +24,7 @@ from composer.diff.changes import (
 from composer.diff.find_changes import paired
 from composer.diff.flat_graph import FlatModel
 from composer.draw.figure import Figure
-from composer.draw.paths import lies_in, plain
+from composer.draw.paths import belongs, lies_in, output_path, plain
 from composer.draw.scene import Box, Frame, Happened, MergeCircle, Reference, Scene, WirePath
 from composer.graph.passes.roll_layers.rolled_names import RolledNames
 from composer.memo import lazy
@@ -64,6 +64,25 @@ class Side:
     def at(self, path: str) -> str:
         """Return what the drawing calls a node of the model."""
         return plain(self.names.called(path))
+
+    def drawn(self, nodes: Nodes) -> Nodes:
+        """Return nodes by their paths in the drawing."""
+        return replace(nodes, paths=tuple(map(self.at, nodes.paths)))
+
+    def passes_or_nodes(self, nodes: Nodes) -> Nodes:
+        """Return nodes by their paths in the drawing; layers that are some of the passes of a repeat there, as passes."""
+        paths = {self.names.called(path) for path in nodes.paths}
+        passes = dict.fromkeys(holder[1] if (holder := re.match(r"(.+\.\d+)(?:\.|$)", path)) else "" for path in paths)
+        repeats = {one.rpartition(".")[0] for one in passes}
+        others = [path for path in self.called if belongs(path, repeats) and not belongs(path, paths)]
+        if all(passes) and others and not any(belongs(path, passes) for path in others):
+            return replace(nodes, kind="pass", paths=tuple(map(plain, passes)))
+        return self.drawn(nodes)
+
+    @lazy
+    def called(self) -> tuple[str, ...]:
+        """The paths of the blocks in the drawing, with the passes."""
+        return tuple(self.names.called(node.path) for node in self.model.nodes)
 
     @lazy
     def things(self) -> tuple[DrawnThing, ...]:
@@ -143,13 +162,15 @@ class Side:
         kind, _, name = what.removeprefix("name of the ").partition(" ")
         if kind not in ("output", "loss"):
             return []
-        ends = {"output": "outputs", "loss": "losses"}
-        return self._own(f"{ends[kind]}.{name or value}") or (self.nodes(self.at(named(value))) if value != "none" else [])
+        path = output_path(name or value) if kind == "output" else f"losses.{name or value}"
+        return self._own(path) or (self.nodes(self.at(named(value))) if value != "none" else [])
 
 
 def named(source: str) -> str:
-    """Return a source as it is told, `layers.(*-1).ffn.add`, as the path of what is drawn."""
-    return re.sub(r"\.(\*|\(\*-1\)|\d+)(?=\.|$)", "", source)
+    """Return the path without passes of a source or a parameter as changes name it: `layers.ffn.add` for `layers.(*-1).ffn.add`;
+    the first for `h0.norm … h11.norm`, since all of them are drawn as one."""
+    first = re.split(" … | / ", source)[0]
+    return re.sub(r"\.(\*|\(\*-1\)|\d+)(?=\.|$)", "", first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +250,17 @@ def places(difference: DifferenceData, pictures: Sequence[Figure]) -> Iterator[F
                 yield FoundPlaces(change, tuple(ours.stated(what, value)), tuple(theirs.stated(what, its)))
 
 
-def as_drawn(change: Change, *sides: Side) -> Change:
+def as_drawn(change: Change, ours: Side, theirs: Side) -> Change:
     """Return a change whose nodes have the paths of the drawings."""
-    found = dict(zip(("before", "after"), sides, strict=True))
-    nodes = {name: getattr(change, name, None) for name in found}
-    moved = {
-        name: replace(one, paths=tuple(map(found[name].at, one.paths))) for name, one in nodes.items() if isinstance(one, Nodes)
-    }
-    return replace(change, **moved)  # type: ignore[arg-type]  # of changes that have nodes
+    match change:
+        case Added(after=nodes):
+            return Added(theirs.passes_or_nodes(nodes))
+        case Removed(before=nodes):
+            return Removed(ours.passes_or_nodes(nodes))
+        case Replaced() | Altered() | Rewired():
+            return replace(change, before=ours.drawn(change.before), after=theirs.drawn(change.after))
+        case Tied() | LearnedChange() | Stated():
+            return change
 
 
 def _plain(nodes: Nodes) -> list[str]:
@@ -260,7 +284,7 @@ def _reads(side: Side, nodes: Nodes, ports: Sequence[PortChange], when: str) -> 
 
 def _owner(parameter: str, partners: dict[str, list[str]], side: Side) -> str:
     """Return the node that a parameter belongs to, `layers.*.attn.body.out.weight` to `layers.attn.body`."""
-    path = side.at(parameter.replace(".*", ""))
+    path = side.at(named(parameter))
     while path not in partners:
         path = path.rpartition(".")[0]
     return path
