@@ -11,23 +11,24 @@ from composer.graph.typed import TypedProgram
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Where a change is found in one of the models: a node, or the same one in several passes of a repeat."""
+    """Where a change is in one of the models: a node, or the same one in several passes of a repeat or in several layers."""
 
     name: str
-    """`layers.*.attn.norm` for all passes, `layers.(2-4).attn.norm` for some."""
+    """`layers.*.attn.norm` for all passes, `layers.(2-4).attn.norm` for some; `h0.norm … h11.norm`, the first and the last, for
+    layers in a row that are written one by one."""
     kind: str
-    """Its block; `graph`, `repeat` or `pass` for what holds several, `input` for an input of the model."""
+    """The type of the block; `graph`, `repeat` or `pass` for what holds several nodes, `input` for an input of the model."""
     detail: str
-    """What is set in it, in a few words."""
+    """The values of its fields, in a few words."""
     paths: tuple[str, ...]
-    """Every node that is meant, by its path."""
+    """The paths of all these nodes."""
     line: int
-    """Where the first of them is written."""
+    """The line of the recipe in which the first of them is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field with its two values, as they would be written."""
+    """A field with its values in both models, as a recipe would write them."""
 
     name: str
     before: str
@@ -36,7 +37,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class PortChange:
-    """A port with what it reads in either model."""
+    """A port with what it reads in each of the models."""
 
     port: str
     before: tuple[str, ...]
@@ -59,7 +60,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """Nodes of another block in the same place."""
+    """Nodes in whose place the second model has another block."""
 
     before: Nodes
     after: Nodes
@@ -67,7 +68,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """Nodes with other values of their fields."""
+    """Nodes whose fields have other values."""
 
     before: Nodes
     after: Nodes
@@ -76,7 +77,7 @@ class Altered:
 
 @dataclass(frozen=True, slots=True)
 class Rewired:
-    """Nodes that read something else, other than through what was added or removed between."""
+    """Nodes that read something else. A value that only passes through added or removed nodes on its way is the same value."""
 
     before: Nodes
     after: Nodes
@@ -85,29 +86,29 @@ class Rewired:
 
 @dataclass(frozen=True, slots=True)
 class Tied:
-    """Parameters that are one tensor in one model only."""
+    """Parameters that are tied in one model only, or to another tensor."""
 
     before: str
-    """The name of the tensor; nothing where the parameters are not tied."""
+    """The name of the tensor; empty if the parameters are not tied."""
     after: str
     parameters: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedChange:
-    """Parameters that start otherwise, or are trained in one model only."""
+    """Parameters that are initialized in another way, or are trained in one model only."""
 
     what: str
     """`starts` or `trained`."""
     before: str
     after: str
     parameters: tuple[str, ...]
-    """By their names in the first model."""
+    """Their names in the first model, with stars and ranges as in the names of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a recipe says of the model as a whole: its task, an output."""
+    """A property of the model as a whole: its task, an output, a loss."""
 
     what: str
     before: str
@@ -115,6 +116,19 @@ class Stated:
 
 
 Change: TypeAlias = Added | Removed | Replaced | Altered | Rewired | Tied | LearnedChange | Stated
+
+
+def nodes_of(change: Change) -> tuple[Nodes | None, Nodes | None]:
+    """Return the nodes of a change in the first and in the second model."""
+    match change:
+        case Added():
+            return None, change.after
+        case Removed():
+            return change.before, None
+        case Replaced() | Altered() | Rewired():
+            return change.before, change.after
+        case Tied() | LearnedChange() | Stated():
+            return None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +141,15 @@ class DifferenceData:
     changes: tuple[Change, ...]
     costs_before: Costs
     costs_after: Costs
-    """At the same lengths as those of the first."""
+    """At the lengths of the first."""
     models: tuple[TypedProgram, TypedProgram] = field(repr=False, compare=False)
-    """The two, which are drawn."""
+    """Both models, for the figure."""
     renamed: tuple[tuple[str, str], ...] = ()
-    """Nodes that are the same and have other paths, which is no change of the model but one of the names of its parameters."""
+    """Nodes that are the same under other paths. This is no change of the model, but parameters are saved under these names."""
     params: tuple[FieldChange, ...] = ()
-    """Params of both recipes with other values; what follows from them stands among the changes."""
+    """Params of both recipes with other values; their effects are among the changes."""
 
     @property
     def equal(self) -> bool:
-        """Whether the two are one model."""
+        """Whether both are the same model."""
         return not self.changes

@@ -39,17 +39,17 @@ class Difference(DifferenceData):
 
 
 def compare(before: TypedProgram, after: TypedProgram) -> Difference:
-    """Return all that differs between two models; it is empty exactly if they are one model, whatever its nodes are called."""
+    """Return all that differs between two models; there are no changes exactly if they are the same model, whatever the names."""
     found = find_changes(before, after)
     same_axes = list(zip(axes(before), axes(after), strict=False))
     lengths = lengths_of(before, {mine: 1 for mine, other in same_axes if other == "batch"})
-    there = {other: lengths[mine] for mine, other in same_axes}
+    lengths_after = {other: lengths[mine] for mine, other in same_axes}
     return Difference(
         before.name,
         after.name,
         found.changes,
         costs(before, lengths),
-        costs(after, there),
+        costs(after, lengths_after),
         (before, after),
         found.renamed,
         found.params,

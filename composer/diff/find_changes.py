@@ -1,4 +1,4 @@
-"""The changes between two models: the graphs are paired node by node, and what differs in the pairs is collected."""
+"""The changes between two models: their nodes are paired, and what differs in the pairs is collected."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from composer.diff import model_changes as whole
+from composer.diff import model_changes
 from composer.diff.changes import Added, Altered, Change, FieldChange, PortChange, Removed, Replaced, Rewired
 from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
 from composer.diff.flatten import flatten
@@ -22,7 +22,7 @@ NOTHING = NormalValue(None, None)
 
 @dataclass(frozen=True, slots=True)
 class FoundChanges:
-    """What is found where the graphs of two models are compared."""
+    """The result of comparing the graphs of two models."""
 
     changes: tuple[Change, ...]
     renamed: tuple[tuple[str, str], ...]
@@ -46,7 +46,7 @@ def paired(before: TypedProgram, after: TypedProgram) -> Pairing:
 
 
 def _best(ours: FlatModel, theirs: FlatModel, names: NamesOfBoth) -> tuple[Pairing, list[Change]]:
-    """Return the pairing that leaves the fewest changes; the first of them."""
+    """Return the first pairing with the fewest changes."""
     equal = by_structure(ours, theirs)
     found = [(equal, list(_changes(equal, names)))] if equal is not None else []
     if not found or found[0][1]:
@@ -64,7 +64,7 @@ def _params(before: TypedProgram, after: TypedProgram) -> Iterator[FieldChange]:
 def _renamed(pairing: Pairing, names: NamesOfBoth) -> Iterator[tuple[str, str]]:
     pairs = (
         (pairing.before.nodes[one].path, pairing.after.nodes[other].path)
-        for one, other in sorted(pairing.there.items())
+        for one, other in sorted(pairing.forward.items())
         if pairing.before.nodes[one].kind != INPUT
     )
     found = ((one, other) for one, other in pairs if one != other)
@@ -75,7 +75,7 @@ def _renamed(pairing: Pairing, names: NamesOfBoth) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What is found at a node."""
+    """A change at one node, before equal ones are folded."""
 
     kind: Callable[..., Change]
     alike: Hashable
@@ -85,23 +85,23 @@ class _Finding:
 
 
 def _changes(pairing: Pairing, names: NamesOfBoth) -> Iterator[Change]:
-    """Yield everything that differs, once a pairing says which nodes are the same."""
+    """Yield the changes for a given pairing."""
     reads = Reads(pairing)
-    yield from whole.stated(pairing, reads.same, names)
+    yield from model_changes.stated(pairing, reads.same, names)
     for group in folded(_found(pairing, reads, names), names):
         sides = [side.nodes(paths) for side, paths in zip(names, paths_of(group), strict=True) if paths]
         finding = group[0][0]
         yield finding.kind(*sides, *filter(None, (finding.fields, _ports(group, names))))
-    yield from whole.learned(pairing, names[0])
+    yield from model_changes.learned(pairing, names[0])
 
 
 def _found(pairing: Pairing, reads: Reads, names: NamesOfBoth) -> Iterator[tuple[_Finding, str, str]]:
-    """Yield everything that differs in nodes, one by one, with its path in either model."""
-    for fields, one, other in whole.inputs(pairing):
+    """Yield the changes node by node, with the path in each of the models."""
+    for fields, one, other in model_changes.inputs(pairing):
         yield _Finding(Altered, fields, fields), one, other
-    for path in _alone(pairing.before, pairing.there):
+    for path in _alone(pairing.before, pairing.forward):
         yield _Finding(Removed, (pairing.before.places[path].kind, names[0].detail(path))), path, ""
-    for index, partner in sorted(pairing.there.items()):
+    for index, partner in sorted(pairing.forward.items()):
         mine, its = pairing.before.nodes[index], pairing.after.nodes[partner]
         if mine.kind != its.kind:
             kinds = (mine.kind, names[0].detail(mine.path)), (its.kind, names[1].detail(its.path))
@@ -110,12 +110,12 @@ def _found(pairing: Pairing, reads: Reads, names: NamesOfBoth) -> Iterator[tuple
             yield _Finding(Altered, changed, changed), mine.path, its.path
     for port, alike, one, other in reads.changes(names):
         yield _Finding(Rewired, alike, port=port), one, other
-    for path in _alone(pairing.after, pairing.back):
+    for path in _alone(pairing.after, pairing.backward):
         yield _Finding(Added, (pairing.after.places[path].kind, names[1].detail(path))), "", path
 
 
 def _ports(group: Group[_Finding], names: NamesOfBoth) -> tuple[PortChange, ...]:
-    """Return the change of a port at all nodes of a group; what is read is named as the nodes are."""
+    """Return the change of a port for a group of findings; what the nodes read is folded as their names are."""
     changes = [(finding.port, ours, theirs) for finding, ours, theirs in group if finding.port is not None]
     if not changes:
         return ()
@@ -125,7 +125,7 @@ def _ports(group: Group[_Finding], names: NamesOfBoth) -> tuple[PortChange, ...]
 
 
 def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
-    """Yield what a model has alone: the outermost places in which no node has a partner."""
+    """Yield what only this model has: the outermost places in which no node has a partner."""
     covered = 0
     alone = [0]
     for index in range(len(model.nodes)):
@@ -142,23 +142,23 @@ def _alone(model: FlatModel, paired: Mapping[int, int]) -> Iterator[str]:
 
 def _fields(one: FlatNode, two: FlatNode, reads: Reads, names: NamesOfBoth) -> Iterator[FieldChange]:
     def image(port: str) -> Any:
-        """Return what a port of a mask reads, in terms of the second model."""
-        return reads.there(one.edges[port]) or ("only in the first model", one.edges[port])
+        """Return what a port of a mask reads, as a value of the second model."""
+        return reads.image(one.edges[port]) or ("only in the first model", one.edges[port])
 
     for name in dict.fromkeys([*one.fields, *two.fields]):
         ours, theirs = one.fields.get(name, NOTHING), two.fields.get(name, NOTHING)
-        if isinstance(ours, NormalValue) and isinstance(theirs, NormalValue) and ours.follows and theirs.follows:
+        if isinstance(ours, NormalValue) and isinstance(theirs, NormalValue) and ours.derived and theirs.derived:
             continue
-        if _meant(ours, image) != _meant(theirs, two.edges.__getitem__):
+        if _key(ours, image) != _key(theirs, two.edges.__getitem__):
             texts = [_text(form, node, side) for form, node, side in zip((ours, theirs), (one, two), names, strict=True)]
             yield from _fine(name, ours, theirs, texts)
     if not one.commutes:
-        ways = ((str(mine.way), str(its.way)) for mine, its in zip(one.reads, two.reads, strict=False))
+        ways = ((str(mine.expansion), str(its.expansion)) for mine, its in zip(one.reads, two.reads, strict=False))
         yield from (FieldChange("axes", mine, its) for mine, its in ways if mine != its)
 
 
-def _meant(form: NormalForm, source: Callable[[str], Any]) -> Any:
-    return (type(form.meant) is bool, form.meant) if isinstance(form, NormalValue) else form.key(source)
+def _key(form: NormalForm, source: Callable[[str], Any]) -> Any:
+    return (type(form.canonical) is bool, form.canonical) if isinstance(form, NormalValue) else form.key(source)
 
 
 def _text(form: NormalForm, node: FlatNode, names: NodeNames) -> str:
@@ -166,11 +166,11 @@ def _text(form: NormalForm, node: FlatNode, names: NodeNames) -> str:
 
 
 def _fine(name: str, one: NormalForm, other: NormalForm, texts: Sequence[str]) -> Iterator[FieldChange]:
-    """Yield a change of a field; of two parts of one kind, only what differs in them."""
+    """Yield the change of a field; if both values are parts of one type, the changes of the fields in them."""
     if not (isinstance(one, PartForm) and isinstance(other, PartForm) and one.kind == other.kind):
         yield FieldChange(name, texts[0], texts[1])
         return
     for key in dict.fromkeys([*one.fields, *other.fields]):
         ours, theirs = one.fields.get(key, NOTHING), other.fields.get(key, NOTHING)
-        if _meant(ours, str) != _meant(theirs, str):
+        if _key(ours, str) != _key(theirs, str):
             yield from _fine(f"{name}.{key}", ours, theirs, [ours.shown({}), theirs.shown({})])

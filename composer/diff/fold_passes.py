@@ -1,5 +1,5 @@
-"""Changes node by node to changes for a reader: what is the same in every pass of a repeat, or in every one of several
-layers that are written one by one, is reported once."""
+"""Folding of passes: the same change in several passes of a repeat, or in several layers that are written one by one, is reported
+as one, under a name that stands for all of its nodes."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class NodeNames:
         return Nodes(self.called(paths), place.kind, self.detail(paths[0]), tuple(paths), line)
 
     def detail(self, path: str) -> str:
-        """Return what is set in a node, or how much a group holds."""
+        """Return the values of the fields of a node, or how much a group contains."""
         place = self.model.places[path]
         node = self.model.nodes[place.end - 1]
         if node.path == path:
@@ -124,8 +124,8 @@ class NodeNames:
         return self._seen(source, reader, self.written)
 
     def place(self, source: FlatSource, reader: str) -> str:
-        """Return a text that is equal for what the nodes of layers read at the same place seen from each, written one by one
-        or not."""
+        """Return a key of what a node reads, seen from that node: equal for the nodes of two layers if both read the same node of
+        their own layer."""
         return self._seen(source, reader, self.rolled)
 
     def _seen(self, source: FlatSource, reader: str, known: Mapping[str, PassedPath]) -> str:
@@ -135,19 +135,19 @@ class NodeNames:
         pattern, own = known[node.path]
         around, passes = known[reader]
         steps, others = pattern.split("."), around.split(".")
-        shared, told = True, list[str]()
+        shared, shown = True, list[str]()
         numbers = iter(zip(own, (*passes, *(-1 for _ in own)), strict=False))
         for place, step in enumerate(steps):
             shared = shared and others[place : place + 1] == [step]
             if step != EVERY:
-                told.append(step)
+                shown.append(step)
                 continue
             number, mine = next(numbers)
             apart = mine - number
-            told.append(EVERY if shared and not apart else f"({EVERY}-{apart})" if shared and apart == 1 else str(number))
+            shown.append(EVERY if shared and not apart else f"({EVERY}-{apart})" if shared and apart == 1 else str(number))
             shared = shared and not apart
         port = list(node.block.outputs)[source.port] if node.block is not None and source.port else ""
-        return ".".join(told) + (f".{port}" if port else "")
+        return ".".join(shown) + (f".{port}" if port else "")
 
 
 NamesOfBoth: TypeAlias = tuple[NodeNames, NodeNames]
@@ -179,6 +179,8 @@ def _passed(path: str) -> PassedPath:
 
 
 def _range(texts: Sequence[str]) -> Sequence[str]:
+    if len({*texts}) == 1:
+        return texts[:1]
     return [f"{texts[0]} … {texts[-1]}"] if len(texts) >= MIN_RANGE else texts
 
 

@@ -97,6 +97,14 @@ def test_what_every_layer_reads_is_told_once() -> None:
     assert (port.before, port.after) == (("h0.norm … h11.norm",), ("h0.up … h11.up",))
 
 
+def test_what_every_layer_reads_from_outside_is_named_once() -> None:
+    """An input of the model is the same one for all."""
+    (change,) = written(group).diff(written(lambda number: group(number, "x"))).changes
+    assert isinstance(change, Rewired)
+    (port,) = change.ports
+    assert (port.before, port.after) == (("h0.norm … h11.norm",), ("x",))
+
+
 def test_layers_may_hold_repeats() -> None:
     """Their passes are stars, below each layer's own name."""
     up, down = written(stack).diff(written(lambda number: stack(number, "true"))).changes

@@ -126,7 +126,9 @@ def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
     found = difference(pair)
     rings = {ring.path for ring in page.rings if ring.path}
     pairing = paired(*found.models)
-    partners = {plain(pairing.before.nodes[one].path): plain(pairing.after.nodes[two].path) for one, two in pairing.there.items()}
+    partners = {
+        plain(pairing.before.nodes[one].path): plain(pairing.after.nodes[two].path) for one, two in pairing.forward.items()
+    }
     learned = {plain(name.replace(".*", "")) for one in found.changes for name in getattr(one, "parameters", ())}
     for number, side in enumerate(SIDES):
         meant = {plain(path) for one in found.changes for path in paths_of(one, number)}

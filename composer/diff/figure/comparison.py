@@ -19,20 +19,20 @@ from composer.draw.scene import Scene
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A drawing of two models, and how it is to look."""
+    """A drawing of two models, and its style."""
 
     scene: Scene
     difference: DifferenceData
-    """What it shows."""
+    """The difference that it shows."""
     level: Level
     theme: ThemeName = "light"
     width: str = ""
     highlight: ClassVar[tuple[str, ...]] = ()
-    """Nothing: what is the same in both fades as it is."""
+    """Always empty: what is the same in both models is faint anyway."""
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """What it can be saved as."""
+        """The formats that it can be saved in."""
         return figure_formats()
 
     def svg(self) -> str:

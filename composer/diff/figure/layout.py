@@ -9,9 +9,9 @@ from itertools import chain, pairwise
 from composer.diff.changes import DifferenceData
 from composer.diff.figure.geometry import along, area_of, around, content, shifted
 from composer.diff.figure.notes import APART, INDENT, LINE, NOTE, Note, high, in_columns, note, spread
-from composer.diff.figure.places import Count, DrawnThing, FoundPlaces, Spot, path_of, places
+from composer.diff.figure.places import DrawnThing, FoundPlaces, PassCount, Spot, path_of, places
 from composer.diff.figure.sides import SIDES, sided
-from composer.diff.render import figures, told, unchanged, verdict
+from composer.diff.render import caption, changed_costs, summary_line, unchanged_costs
 from composer.draw.build.levels import Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import Figure
@@ -32,7 +32,7 @@ LEGEND: dict[Happened, str] = {
 }
 LETTERS = Typography()
 GAP = 44.0
-"""Between a drawing and the notes."""
+"""The gap between a drawing and the notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def marked_drawings(difference: DifferenceData, level: Level) -> MarkedDrawings:
 def annotated_scene(difference: DifferenceData, level: Level) -> Scene:
     """Return the scene of both models with what differs marked, and notes on the changes between the drawings."""
     page = _Page(difference, level)
-    return page.scene([note(*told(one.change)) for one in page.found])
+    return page.scene([note(*caption(one.change)) for one in page.found])
 
 
 class _Page:
@@ -77,19 +77,19 @@ class _Page:
         self.rings: list[Ring] = []
         self.badges: list[Badge] = []
         self.ringed: set[str] = set()
-        """Paths of what is marked as a whole."""
-        self.order = sorted(range(len(found)), key=lambda number: self.height(found[number]))  # as they stand on the page
+        """The paths of the elements with a ring."""
+        self.order = sorted(range(len(found)), key=lambda number: self.height(found[number]))  # from top to bottom
         self.found = [found[number] for number in self.order]
 
     def height(self, found: FoundPlaces) -> float:
-        """Return how far above the foot of its drawing a change is, downwards."""
+        """Return the height of a change on the page, negative, from the foot of its drawing."""
         for area, spots in zip(self.areas, found.spots, strict=True):
             if spots:
                 return area_of(spots[0]).top - area.bottom
-        return -1e6  # of the model as a whole
+        return -1e6  # a change of the model as a whole
 
     def scene(self, notes: Sequence[Note]) -> Scene:
-        """Place everything; the notes, where there are any, between the drawings."""
+        """Return the scene, with the notes between the drawings."""
         wide = [area.right - area.left for area in self.areas]
         heads = [self.column_head(picture, width) for picture, width in zip(self.pictures, wide, strict=True)]
         tallest = max(area.bottom - area.top for area in self.areas)
@@ -131,7 +131,7 @@ class _Page:
         )
 
     def faint(self) -> Iterator[str]:
-        """Yield the paths of what is the same in both."""
+        """Yield the paths of what is the same in both models."""
         whole = tuple(f"{path}." for path in self.ringed)
         things: tuple[DrawnThing, ...] = (*self.pieces.boxes, *self.pieces.merges, *self.pieces.references, *self.pieces.frames)
         for one in things:
@@ -139,17 +139,17 @@ class _Page:
                 yield one.about.path
 
     def fades(self, dot: Dot, faint: frozenset[str]) -> bool:
-        """Return whether all wires fade that meet at a fork."""
+        """Return whether all wires that meet at a fork are faint."""
         meeting = (one for one in self.pieces.wires if any(on(dot, a, b) for a, b in pairwise(one.points)))
         return bool(faint) and all(one.style != "rewired" and {one.source, one.target} <= faint for one in meeting)
 
     # -- the head
 
     def head(self, room: float) -> tuple[list[Text], float]:
-        """Return the verdict, what it does to the costs, and what the marks mean; and where that ends."""
-        title, _, counted = verdict(self.difference).partition(": ")
-        changed = [f"{what} {text}" for what, text in figures(self.difference)]
-        same = [f"{what} unchanged ({text})" for what, text in unchanged(self.difference) if not self.difference.equal]
+        """Return the title, the costs and the legend, and the height at which they end."""
+        title, _, counted = summary_line(self.difference).partition(": ")
+        changed = [f"{what} {text}" for what, text in changed_costs(self.difference)]
+        same = [f"{what} unchanged ({text})" for what, text in unchanged_costs(self.difference) if not self.difference.equal]
         facts = lines_of([counted.partition(", ")[0], *changed, *same], room, LETTERS)
         said = [Text(MARGIN, 34, title, "heading", "start")]
         said += [Text(MARGIN, 54 + 15 * number, line, "facts", "start") for number, line in enumerate(facts)]
@@ -180,7 +180,7 @@ class _Page:
     # -- marks
 
     def mark(self, side: int, move: Point, title: Text, paper: Area) -> None:
-        """Draw the rings and badges of one drawing."""
+        """Add the rings and badges of one drawing."""
         prefix, pieces = SIDES[side], self.pieces
         blocks: tuple[Box | MergeCircle, ...] = (*pieces.boxes, *pieces.merges)
         solid = {one.about.path: one.area for one in blocks}
@@ -199,7 +199,7 @@ class _Page:
             if spots == ():
                 self.badges.append(Badge(one.happened, prefix, Text(beside, title.y - 1, text, "badge")))
                 beside += 36
-            told_at: set[str] = set()
+            nodes_with_badge: set[str] = set()
             for spot in spots or ():
                 path = path_of(spot)
                 if isinstance(spot, WirePath):
@@ -207,9 +207,9 @@ class _Page:
                 elif path not in rings or (one.weight(spot, side) > rings[path][0].weight(spot, side)):
                     rings[path] = one, spot
                 node = one.node(spot, side) or path
-                if node in told_at:  # another part of it, such as an expert
+                if node in nodes_with_badge:  # by another part of it, such as an expert
                     continue
-                told_at.add(node)
+                nodes_with_badge.add(node)
                 others = [area for name, area in solid.items() if name != prefix + path]
                 badge = self.free(one.happened, prefix + path, text, along(spot, move), taken, others)
                 self.badges.append(badge)
@@ -219,11 +219,11 @@ class _Page:
             others = [other for name, other in solid.items() if name != prefix + path]
             near = any(area.grown(6).meets(other) and not isinstance(spot, Frame) for other in others)
             self.rings.append(Ring(one.ring(spot, side), prefix + path, area.grown(1.8 if near else 3.5)))
-            if not isinstance(spot, Count):
+            if not isinstance(spot, PassCount):
                 self.ringed.add(prefix + path)
 
     def texts(self) -> Iterator[Text]:
-        """Yield every text that is placed so far."""
+        """Yield all texts placed so far."""
         yield from self.pieces.texts
         for box in self.pieces.boxes:
             yield from box.texts
@@ -234,7 +234,7 @@ class _Page:
     def free(
         self, happened: Happened, path: str, text: str, spots: Sequence[Point], taken: Sequence[Area], solid: Sequence[Area]
     ) -> Badge:
-        """Return a badge at the first of some places where it hides nothing."""
+        """Return a badge at the first position where it covers nothing."""
         pills = [one.pill.area.grown(9) for one in self.pieces.frames if one.pill]
         badges = (Badge(happened, path, Text(x, y + 3.6, text, "badge")) for x, y in chain(spots, around(spots[0])))
         blocked = [area.grown(1) for area in (*taken, *pills, *solid)]
@@ -242,7 +242,7 @@ class _Page:
         return next((one for one in badges if not any(one.area.meets(area) for area in blocked)), first)
 
     def rewire(self, wire: WirePath, prefix: str) -> None:
-        """Make a wire stand out."""
+        """Give a wire the style of a changed edge."""
         ends = prefix + wire.source, prefix + wire.target, wire.port
         self.pieces.wires = [
             replace(one, style="rewired") if (one.source, one.target, one.port) == ends else one for one in self.pieces.wires
@@ -251,7 +251,7 @@ class _Page:
     # -- notes
 
     def note(self, notes: Sequence[Note], column: Sequence[int], x: float, top: float, foot: float) -> None:
-        """Write a column of notes, each as near to the height of what it is about as the others let it."""
+        """Add a column of notes, each as near to the height of its change as the others allow."""
         heights = [high(notes[number]) for number in column]
         tops = spread(heights, [foot + self.height(self.found[number]) for number in column], top, foot)
         for number, start in zip(column, tops, strict=True):
@@ -263,5 +263,5 @@ class _Page:
 
 
 def on(dot: Dot, a: Point, b: Point) -> bool:
-    """Return whether a fork lies on a piece of a wire."""
+    """Return whether a fork lies on a segment of a wire."""
     return min(a[0], b[0]) - 1 < dot.x < max(a[0], b[0]) + 1 and min(a[1], b[1]) - 1 < dot.y < max(a[1], b[1]) + 1
