@@ -312,7 +312,7 @@ class Recipe:
             >>> gpt2.diff(composer.load("gpt2", {"n_layers": 6})).equal
             False
         """
-        from composer.diff.compare import compare
+        from composer.diff.difference import compare
 
         return compare(self.program, other.program)
 

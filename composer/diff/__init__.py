@@ -1,1 +1,1 @@
-"""Two models side by side: which nodes are the same, and what differs."""
+"""Comparison of two models: which nodes are the same, and what differs."""

@@ -1,4 +1,4 @@
-"""Two flows of nodes laid side by side, so that like stands beside like and none overtakes another."""
+"""Sequence alignment: pair the remaining nodes of two models in topological order, so that the pairs have most in common."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from blocks.core import Block
 from composer.diff.flat_graph import INPUT, FlatModel, FlatNode
 from composer.diff.pairing import Pairing
 
-CELLS = 16_000_000
-"""Pairs that are weighed against one another; beyond it, nodes at the same path are the same."""
+MAX_PAIRS = 16_000_000
+"""Pairs of nodes that are scored; in larger models, nodes at the same path are paired."""
 KIND, FIELDS, FAMILY, NAME, PATH, HOLDER = 6.0, 2.0, 3.0, 2.0, 4.0, 1.0
-"""What two nodes gain by having each in common."""
-NEVER = -100.0
-ENOUGH = 6.0
-"""What they must gain to be one that was changed."""
+"""The score of what two nodes have in common: the type, the fields, the family of the block, the last step of the path, the whole
+path, the type of the group around."""
+FORBIDDEN = -100.0
+MIN_GAIN = 6.0
+"""The lowest score of two nodes that are taken for a changed one."""
 
 
 def align(pairing: Pairing, order: Sequence[int], other: Sequence[int]) -> None:
-    """Join what is left of two models, in the order of their flows, so that all together have most in common."""
+    """Pair the nodes that have no partner yet, without crossings, so that the sum of the scores is the highest."""
     ours, theirs = pairing.before, pairing.after
-    left = [index for index in order if index not in pairing.there and ours.nodes[index].kind != INPUT]
-    right = [index for index in other if index not in pairing.back and theirs.nodes[index].kind != INPUT]
+    left = [index for index in order if index not in pairing.forward and ours.nodes[index].kind != INPUT]
+    right = [index for index in other if index not in pairing.backward and theirs.nodes[index].kind != INPUT]
     if not left or not right:
         return
-    if len(left) * len(right) > CELLS:
+    if len(left) * len(right) > MAX_PAIRS:
         places = {_identity(theirs.nodes[index]): index for index in right}
         for index in left:
             if (found := places.pop(_identity(ours.nodes[index]), None)) is not None:
@@ -37,37 +38,38 @@ def align(pairing: Pairing, order: Sequence[int], other: Sequence[int]) -> None:
 
 
 def _identity(node: FlatNode) -> tuple[str, str, bool]:
-    return node.path, node.kind, node.fed is None
+    return node.path, node.kind, node.slot_feed is None
 
 
 def _gains(ours: FlatModel, left: Sequence[int], theirs: FlatModel, right: Sequence[int]) -> Any:
-    """Return what each pair gains by being one node."""
+    """Return the score of each pair."""
     import numpy as np
 
-    (rows, kinds), (columns, others) = (_sorts(model, nodes) for model, nodes in ((ours, left), (theirs, right)))
-    table: Any = np.array([[_alike(one, other) for other in others] for one in kinds])
+    (rows, kinds), (columns, others) = (_distinct(model, nodes) for model, nodes in ((ours, left), (theirs, right)))
+    table: Any = np.array([[_block_gain(one, other) for other in others] for one in kinds])
     gains = table[np.ix_(rows, columns)]
-    for worth, name in ((NAME, _last_name), (PATH, _whole_path), (HOLDER, _holder)):
+    for gain, name in ((NAME, _last_name), (PATH, _whole_path), (HOLDER, _holder)):
         numbers: dict[str, int] = {}
         a, b = (
             np.array([numbers.setdefault(name(model, index), len(numbers)) for index in nodes])
             for model, nodes in ((ours, left), (theirs, right))
         )
-        gains = gains + worth * (a[:, None] == b[None, :])
-    return np.where(gains >= ENOUGH, gains, 0.0)
+        gains = gains + gain * (a[:, None] == b[None, :])
+    return np.where(gains >= MIN_GAIN, gains, 0.0)
 
 
-def _sorts(model: FlatModel, nodes: Sequence[int]) -> tuple[list[int], list[FlatNode]]:
-    """Return the sort of each node, and a node of each sort: those of one block with the same fields are weighed once."""
+def _distinct(model: FlatModel, nodes: Sequence[int]) -> tuple[list[int], list[FlatNode]]:
+    """Return a number for each node that is equal in passes of a repeat, and one node for each number, so that these are scored
+    once."""
     known: dict[int, int] = {}
     numbers = [known.setdefault(id(model.nodes[index].fields), len(known)) for index in nodes]
     firsts = {number: model.nodes[index] for number, index in reversed(list(zip(numbers, nodes, strict=True)))}
     return numbers, [firsts[number] for number in range(len(known))]
 
 
-def _alike(one: FlatNode, other: FlatNode) -> float:
-    if (one.fed is None) != (other.fed is None):
-        return NEVER
+def _block_gain(one: FlatNode, other: FlatNode) -> float:
+    if (one.slot_feed is None) != (other.slot_feed is None):
+        return FORBIDDEN
     if one.kind == other.kind:
         keys = [{name: form.key(bool) for name, form in node.fields.items()} for node in (one, other)]
         same = sum(keys[1].get(name, KIND) == key for name, key in keys[0].items())
@@ -77,7 +79,7 @@ def _alike(one: FlatNode, other: FlatNode) -> float:
 
 
 def _family(node: FlatNode) -> type:
-    """Return the direct subclass of `Part` that a block belongs to, such as the norms."""
+    """Return the family of a block, the direct subclass of `Part`, such as the norms."""
     if node.block is None:
         return Block
     line = type(node.block.part).__mro__
@@ -93,7 +95,7 @@ def _whole_path(model: FlatModel, index: int) -> str:
 
 
 def _holder(model: FlatModel, index: int) -> str:
-    """Return the kind of the group around a node."""
+    """Return the type of the group around a node."""
     above = model.places.get(model.nodes[index].path.rpartition(".")[0])
     return above.kind if above is not None else ""
 

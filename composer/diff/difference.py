@@ -1,153 +1,26 @@
-"""What differs between two models, as data."""
+"""The difference of two models, as `Recipe.diff` returns it: what differs, and how to print and draw it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
-from composer.cost.costs import Costs
+from composer.cost.costs import costs
+from composer.cost.lengths import axes, lengths_of
+from composer.diff.changes import DifferenceData
+from composer.diff.figure.comparison import Comparison, draw
+from composer.diff.find_changes import find_changes
+from composer.diff.render import as_json, render
+from composer.draw.build.levels import Level
+from composer.draw.export.formats import ThemeName
 from composer.graph.typed import TypedProgram
 
-if TYPE_CHECKING:
-    from composer.diff.figure.comparison import Comparison
-    from composer.draw.build.levels import Level
-    from composer.draw.export.formats import ThemeName
-
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
-    """Where a change is found in one of the models: a node, or the same one in several passes of a repeat."""
-
-    name: str
-    """`layers.*.attn.norm` for all passes, `layers.(2-4).attn.norm` for some."""
-    kind: str
-    """Its block; `graph`, `repeat` or `pass` for what holds several, `input` for an input of the model."""
-    detail: str
-    """What is set in it, in a few words."""
-    paths: tuple[str, ...]
-    """Every node that is meant, by its path."""
-    line: int
-    """Where the first of them is written."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    """A field with its two values, as they would be written."""
-
-    name: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class PortChange:
-    """A port with what it reads in either model."""
-
-    port: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """Nodes that only the second model has."""
-
-    after: Nodes
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """Nodes that only the first model has."""
-
-    before: Nodes
-
-
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """Nodes of another block in the same place."""
-
-    before: Nodes
-    after: Nodes
-
-
-@dataclass(frozen=True, slots=True)
-class Altered:
-    """Nodes with other values of their fields."""
-
-    before: Nodes
-    after: Nodes
-    fields: tuple[FieldChange, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rewired:
-    """Nodes that read something else, other than through what was added or removed between."""
-
-    before: Nodes
-    after: Nodes
-    ports: tuple[PortChange, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Tied:
-    """Parameters that are one tensor in one model only."""
-
-    before: str
-    """The name of the tensor; nothing where the parameters are not tied."""
-    after: str
-    parameters: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedChange:
-    """Parameters that start otherwise, or are trained in one model only."""
-
-    what: str
-    """`starts` or `trained`."""
-    before: str
-    after: str
-    parameters: tuple[str, ...]
-    """By their names in the first model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """What a recipe says of the model as a whole: its task, an output."""
-
-    what: str
-    before: str
-    after: str
-
-
-Change: TypeAlias = Added | Removed | Replaced | Altered | Rewired | Tied | LearnedChange | Stated
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """All that differs between two models; nothing is in it where they are the same model."""
-
-    before: str
-    """The name of the first model."""
-    after: str
-    changes: tuple[Change, ...]
-    costs_before: Costs
-    costs_after: Costs
-    """At the same lengths as those of the first."""
-    models: tuple[TypedProgram, TypedProgram] = field(repr=False, compare=False)
-    """The two, which are drawn."""
-    renamed: tuple[tuple[str, str], ...] = ()
-    """Nodes that are the same and have other paths, which is no change of the model but one of the names of its parameters."""
-    params: tuple[FieldChange, ...] = ()
-    """Params of both recipes with other values; what follows from them stands among the changes."""
-
-    @property
-    def equal(self) -> bool:
-        """Whether the two are one model."""
-        return not self.changes
+class Difference(DifferenceData):
+    """All that differs between two models; it has no changes if they are the same model."""
 
     def __str__(self) -> str:
-        from composer.diff.render import render
-
         return render(self)
 
     def draw(self, level: Level = "block", *, theme: ThemeName = "light", width: str = "") -> Comparison:
@@ -158,12 +31,26 @@ class Difference:
             theme: The colors, as for `Recipe.draw`.
             width: The width of the picture with its unit, `"240pt"`; the drawing's own by default.
         """
-        from composer.diff.figure.comparison import draw
-
         return draw(self, level, theme=theme, width=width)
 
     def to_json(self) -> dict[str, Any]:
         """Return the difference as dicts, lists, strings and numbers."""
-        from composer.diff.render import as_json
-
         return as_json(self)
+
+
+def compare(before: TypedProgram, after: TypedProgram) -> Difference:
+    """Return all that differs between two models; there are no changes exactly if they are the same model, whatever the names."""
+    found = find_changes(before, after)
+    same_axes = list(zip(axes(before), axes(after), strict=False))
+    lengths = lengths_of(before, {mine: 1 for mine, other in same_axes if other == "batch"})
+    lengths_after = {other: lengths[mine] for mine, other in same_axes}
+    return Difference(
+        before.name,
+        after.name,
+        found.changes,
+        costs(before, lengths),
+        costs(after, lengths_after),
+        (before, after),
+        found.renamed,
+        found.params,
+    )

@@ -1,4 +1,4 @@
-"""Which edges of a recipe changed against another version of it, each with the places on both sides."""
+"""Which edges of a recipe differ from those of an earlier version, with the lines in both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from composer.diagnostics import Declaration, Diagnostic, Label, Span
-from composer.diff.compare import paired
+from composer.diff.find_changes import paired
 from composer.diff.pairing import Pairing
 from composer.graph.anatomy import regions
 from composer.graph.ir import Ref, Wire
@@ -15,28 +15,28 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedNode, TypedProgram
 from composer.graph.visit import Visit, every_pass, walk
 
 CODE = "edge-changed"
-GIVEN = "input"
+INPUT = "input"
 Read = tuple[str, ...]
-"""What a port reads: paths, from the outermost graph on."""
+"""The paths, from the outermost graph on, of what a port reads."""
 
 
 def changed_edges(before: TypedProgram, after: TypedProgram) -> list[Diagnostic]:
     """Return a warning for each node that both versions have and that reads something else now."""
-    there = _places(paired(before, after))
+    partners = _places(paired(before, after))
     ours, theirs = _spots(before.root), _spots(after.root)
     found: dict[tuple[Span, str], Diagnostic] = {}
     for path, spot in ours.items():
-        other = theirs.get(there.get(path, ""))
+        other = theirs.get(partners.get(path, ""))
         if other is not None:
-            for diagnostic in _changed(spot, other, there):
+            for diagnostic in _changed(spot, other, partners):
                 found.setdefault((diagnostic.span, diagnostic.message), diagnostic)
     return list(found.values())
 
 
 def _places(pairing: Pairing) -> dict[str, str]:
-    """Return the path in the second version of everything that both have: of a group, where most of its nodes went."""
+    """Return the path in the second version of everything that both have; for a group, of the one that has most of its nodes."""
     votes: dict[str, Counter[str]] = {}
-    for one, other in pairing.there.items():
+    for one, other in pairing.forward.items():
         ours, theirs = pairing.before.nodes[one].path, pairing.after.nodes[other].path
         while ours and theirs:
             votes.setdefault(ours, Counter())[theirs] += 1
@@ -46,27 +46,27 @@ def _places(pairing: Pairing) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A graph as a part of the model."""
+    """A graph with its place in the model."""
 
     prefix: str = ""
     shown: str = ""
     """The prefix with a star for each pass."""
     captured: Mapping[str, Read] = field(default_factory=dict)
-    """Inputs that were read from a graph around it, by what they are there."""
+    """For each input that is captured from a graph around, the paths there."""
     span: Span | None = None
-    """Where the node is written that holds it."""
+    """The span of the node that contains it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
-    """A node with the graph that it stands in."""
+class _Placed:
+    """A node with the graph that contains it."""
 
     node: TypedNode
     graph: TypedGraph
     region: _Region
 
     def edges(self) -> Iterator[tuple[str, Wire, Read]]:
-        """Yield its ports, the first one called `in`, with what each reads; what is read inside of it is told there."""
+        """Yield its ports, the first one as `in`, with what each reads; edges inside are those of the nodes there."""
         first = next(iter(regions(self.node)), None)
         wires = self.node.node.wires if isinstance(self.node, TypedBlock) else first.wires if first is not None else ()
         captured = {item.name for item in first.graph.graph.inputs if item.captured} if first is not None else set()
@@ -74,7 +74,7 @@ class _Spot:
             yield "in" if not place else wire.port, wire, _read(wire.refs, self.graph, self.region)
 
     def place(self, span: Span) -> Span:
-        """Return a place in the author's own text: of a node that a block expands to, the block's."""
+        """Return the span in the recipe itself; of a node that a block expands to, that of the block."""
         return self.region.span if isinstance(span.source, Declaration) and self.region.span is not None else span
 
 
@@ -84,7 +84,7 @@ def _read(refs: tuple[Ref, ...], graph: TypedGraph, region: _Region) -> Read:
         node = graph.by_name.get(ref.node)
         if node is None:
             handed = [item.name for item in graph.graph.inputs if not item.captured]
-            own = GIVEN if region.prefix and handed[:1] == [ref.node] else ref.node
+            own = INPUT if region.prefix and handed[:1] == [ref.node] else ref.node
             found.extend(region.captured.get(ref.node, (f"{region.prefix}{own}",)))
             continue
         last = not isinstance(node, TypedRepeat) or ref.index in (None, len(node.passes) - 1)
@@ -93,17 +93,17 @@ def _read(refs: tuple[Ref, ...], graph: TypedGraph, region: _Region) -> Read:
     return tuple(found)
 
 
-def _spots(root: TypedGraph) -> dict[str, _Spot]:
+def _spots(root: TypedGraph) -> dict[str, _Placed]:
     """Return every node at any depth, by its path."""
-    found: dict[str, _Spot] = {}
+    found: dict[str, _Placed] = {}
     for visit in walk(root, every_pass):
         if visit.graph is not None:
-            found[visit.path] = _Spot(visit.node, visit.graph, _region(visit, found))
+            found[visit.path] = _Placed(visit.node, visit.graph, _region(visit, found))
     return found
 
 
-def _region(visit: Visit, found: Mapping[str, _Spot]) -> _Region:
-    """Return the graph that a node stands in, as a part of the model."""
+def _region(visit: Visit, found: Mapping[str, _Placed]) -> _Region:
+    """Return the graph that contains a node."""
     holder = visit.holder
     if holder is None or visit.region is None:
         return _Region()
@@ -121,20 +121,20 @@ def _captured(wires: tuple[Wire, ...], inside: TypedGraph, graph: TypedGraph, re
     return {wire.port: _read(wire.refs, graph, region) for wire in wires if wire.port in names}
 
 
-def _changed(one: _Spot, other: _Spot, there: Mapping[str, str]) -> Iterator[Diagnostic]:
+def _changed(one: _Placed, other: _Placed, partners: Mapping[str, str]) -> Iterator[Diagnostic]:
     ours = {port: (wire, read) for port, wire, read in one.edges()}
     for port, wire, read in other.edges():
         old, before = ours.get(port, (None, ()))
-        if tuple(_image(path, there) for path in before) == read:
+        if tuple(_image(path, partners) for path in before) == read:
             continue
         name = f"{other.region.shown}{other.node.name}"
         at = "" if port == "in" else f" at {port}"
-        was = f"read {_told(before, one.region, old)}" if old is not None else "read nothing"
+        was = f"read {_shown(before, one.region, old)}" if old is not None else "read nothing"
         span = other.place(wire.spans[0] if wire.spans and not wire.implied else wire.span)
         place = one.place(old.span if old is not None else one.node.node.name_span)
         yield Diagnostic(
             CODE,
-            f"`{name}` reads {_told(read, other.region, wire)}{at}, and {was} before",
+            f"`{name}` reads {_shown(read, other.region, wire)}{at}, and {was} before",
             span,
             "warning",
             labels=(Label(place, was),),
@@ -142,18 +142,18 @@ def _changed(one: _Spot, other: _Spot, there: Mapping[str, str]) -> Iterator[Dia
         )
 
 
-def _image(path: str, there: Mapping[str, str]) -> str:
+def _image(path: str, partners: Mapping[str, str]) -> str:
     """Return the path in the second version, as far down as both have it."""
     steps, rest = path, ""
     while steps:
-        if steps in there:
-            return there[steps] + rest
+        if steps in partners:
+            return partners[steps] + rest
         steps, _, step = steps.rpartition(".")
         rest = f".{step}{rest}"
     return path
 
 
-def _told(read: Read, region: _Region, wire: Wire | None) -> str:
-    """Return what is read, seen from the graph that reads it."""
+def _shown(read: Read, region: _Region, wire: Wire | None) -> str:
+    """Return what is read, by paths below the graph that reads it."""
     names = [f"`{path.removeprefix(region.prefix)}`" for path in read]
     return (", ".join(names) or "nothing") + " (implied)" * (wire is not None and wire.implied)

@@ -1,4 +1,4 @@
-"""Structural signs of nodes: what a node is, what it is computed from, and what is computed from it, each as one number."""
+"""Structural fingerprints: numbers for what a node is, what it is computed from, and what is computed from it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from composer.diff.flat_graph import HELD, FlatModel, FlatNode, FlatSource, Read
+from composer.diff.flat_graph import SLOT_FEED, FlatModel, FlatNode, FlatSource, Read
 from composer.memo import Numbering
 
-GIVEN = "given"
-"""What is read where a slot is fed by its holder."""
+SLOT_INPUT = "given"
+"""What a part in a slot reads from the block that has the slot."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
-    """For each node of one model three numbers; equal numbers mean equal structure, in the other model too."""
+class Fingerprints:
+    """Three fingerprints of each node of a model; equal ones mean equal structure, across both models."""
 
     up: Sequence[int]
     """The node and all that it is computed from."""
@@ -25,23 +25,25 @@ class Signs:
 
 
 Label = Callable[[FlatNode], Any]
-"""What a node is by itself."""
+"""What a node is, apart from its edges."""
 
 
-def whole(node: FlatNode) -> Any:
-    """Return a node's block with its fields and what is said of its parameters."""
+def whole_label(node: FlatNode) -> Any:
+    """Return the type of a node with its fields, and how its parameters start, are trained and tied."""
     fields = tuple((name, form.key(lambda port: "")) for name, form in sorted(node.fields.items()))
-    learned = tuple((one.name, one.trainable, one.start if one.ruled else None, one.owner != one.full) for one in node.learned)
-    return node.kind, node.fed is not None, fields, learned
+    learned = tuple(
+        (one.name, one.trainable, one.start if one.set_by_recipe else None, one.owner != one.full) for one in node.learned
+    )
+    return node.kind, node.slot_feed is not None, fields, learned
 
 
-def kind(node: FlatNode) -> Any:
-    """Return a node's block alone, and whether it fills a slot."""
-    return node.kind, node.fed is not None
+def kind_label(node: FlatNode) -> Any:
+    """Return the type of a node, and whether it fills a slot."""
+    return node.kind, node.slot_feed is not None
 
 
-def signs(model: FlatModel, label: Label, numbering: Numbering[Any], inputs: Mapping[int, int]) -> Signs:
-    """Return the signs of every node, by what it is labeled; `inputs` says which input of the other model each one is."""
+def fingerprints(model: FlatModel, label: Label, numbering: Numbering[Any], inputs: Mapping[int, int]) -> Fingerprints:
+    """Return the fingerprints of every node by its label; `inputs` has a number for each input, the same in both models."""
     own_label = {index: ("input", inputs[index]) for index in model.inputs}
     labels = [numbering.of(("label", own_label.get(index) or label(node))) for index, node in enumerate(model.nodes)]
     up: list[int] = []
@@ -59,22 +61,24 @@ def signs(model: FlatModel, label: Label, numbering: Numbering[Any], inputs: Map
             numbering.of((_port(model.nodes[who], one), one.source.port, down[who])) for who, one in model.readers[index]
         )
         down[index] = numbering.of(("down", labels[index], tuple(read), tuple(returned.get(index, ()))))
-    return Signs(up, down, list(zip(up, down, strict=True)))
+    return Fingerprints(up, down, list(zip(up, down, strict=True)))
 
 
 def _reads(node: FlatNode, up: Sequence[int], numbering: Numbering[Any]) -> tuple[Any, ...]:
-    found = [(_port(node, read), *_from(node, read.source, up), read.way) for read in node.reads]
+    found = [(_port(node, read), *_from(node, read.source, up), read.expansion) for read in node.reads]
     return tuple(sorted(found, key=numbering.of) if node.commutes else found)
 
 
 def _from(node: FlatNode, source: FlatSource, up: Sequence[int]) -> tuple[Any, ...]:
-    if source != HELD:
+    if source != SLOT_FEED:
         return up[source.node], source.port
-    return (GIVEN,) if node.fed is None or node.fed == HELD else (GIVEN, up[node.fed.node], node.fed.port)
+    if node.slot_feed is None or node.slot_feed == SLOT_FEED:
+        return (SLOT_INPUT,)
+    return SLOT_INPUT, up[node.slot_feed.node], node.slot_feed.port
 
 
 def _port(node: FlatNode, read: Read) -> str:
-    """Return the port of a read, and its place among several where the order means something."""
+    """Return the port of a read, with its index if the port reads several values in order."""
     if read.port in node.edges:
         return f"mask {read.port.partition('_')[0]}"
     several = [one for one in node.reads if one.port == read.port]

@@ -1,4 +1,4 @@
-"""A model as one flat graph of blocks: borders dissolved, repeats unrolled, every node still at its path."""
+"""A model as one flat graph of blocks: groups dissolved, repeats unrolled; each node keeps its path."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from composer.graph.typed import TypedBlock, TypedProgram
 
 INPUT = "input"
 STEP = "each step"
-"""What each step of a scan begins with is a node of this kind."""
-RENEWAL, STATE = "next", "state"
-"""What a state becomes is a node of this kind, and reads its state at this port."""
+"""The type of the node that stands for what each step of a scan begins with."""
+NEXT_STATE, STATE = "next", "state"
+"""The type of the node that computes the next value of a state, and the port at which it reads the state."""
 SLOT = "slot "
-"""The port by which a block reads what fills one of its slots begins with this."""
+"""How the names of ports begin by which a block reads what fills its slots."""
 
 
 class FlatSource(NamedTuple):
     """One output of one node."""
 
     node: int
-    """The node's place among the flat graph's; `HELD.node` is what fills a slot being fed by its holder."""
+    """The index of the node in the flat graph; −1 for what a part in a slot reads from the block that has the slot."""
     port: int
-    """Which of its outputs."""
+    """The index of the output."""
 
 
-HELD = FlatSource(-1, 0)
+SLOT_FEED = FlatSource(-1, 0)
 FlatValues: TypeAlias = Mapping[str, tuple[FlatSource, ...]]
-"""What is there under a name; several for a range of passes."""
+"""Values by name; several under one name for a range of passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,45 +41,45 @@ class Read:
 
     port: str
     source: FlatSource
-    way: tuple[int | None, ...] = ()
-    """For a block that broadcasts: where the axes of the value stand among those of the result, where that is not one by one."""
+    expansion: tuple[int | None, ...] = ()
+    """For a block that broadcasts: the axes of the result that the axes of the value are; empty if all are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlatParameter:
-    """A parameter of a node, as the whole model has it."""
+    """A parameter of a node, with its name in the whole model."""
 
     name: str
-    """Below the node."""
+    """The name below the node."""
     full: str
     owner: str
-    """The name that owns the tensor; the full one where it is not tied."""
+    """The parameter that it is tied to; itself if it is not tied."""
     trainable: bool
     start: Init
-    ruled: bool
-    """Whether the recipe says how it starts, and not the block."""
+    set_by_recipe: bool
+    """Whether the recipe says how it starts, under `init`; otherwise the block does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlatNode:
-    """A block with what it reads, wherever that stands; an input of the model reads nothing."""
+    """A block with all that it reads, from any graph; or an input of the model, which reads nothing."""
 
     path: str
     kind: str
     fields: Mapping[str, NormalForm]
     reads: tuple[Read, ...]
     edges: Mapping[str, FlatSource]
-    """What the masks among the fields read, by the port that carries it."""
+    """What the masks among the fields read, by port."""
     learned: tuple[FlatParameter, ...]
     block: TypedBlock | None
     commutes: bool = False
-    """Whether the order of what it reads means nothing."""
-    fed: FlatSource | None = None
-    """For what stands in a slot of another block: what that block is fed."""
+    """Whether the order of what it reads does not matter."""
+    slot_feed: FlatSource | None = None
+    """For a part in a slot: what the block reads that has the slot."""
 
     @property
     def primary(self) -> FlatSource | None:
-        """The stream that flows through it."""
+        """The first value that it reads, except for what fills its slots."""
         return next((read.source for read in self.reads if not read.port.startswith(SLOT)), None)
 
 
@@ -89,31 +89,31 @@ class Place:
 
     kind: str
     span: Span | None
-    """Where its name is written; for a node that a block expands to, the block's."""
+    """The span of its name; for a node that a block expands to, that of the block's."""
     start: int
     end: int
-    """The flat nodes below it, its own among them."""
+    """The range of the flat nodes in it; of a block, with its own."""
     number: int | None = None
-    """Which pass it is."""
+    """The number of the pass; none for what is no pass."""
     passes: int = 0
-    """How many a repeat has."""
+    """How many passes a repeat has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlatModel:
-    """Every block of a model, each after what it reads."""
+    """All blocks of a model in topological order."""
 
     program: TypedProgram
     nodes: tuple[FlatNode, ...]
     inputs: tuple[int, ...]
-    """The places of the model's inputs among the nodes, in the order of a call."""
+    """The indices of the inputs among the nodes, in the order of a call."""
     outputs: FlatValues
     losses: FlatValues
-    """Nodes that give the recipe's own losses, by the names of these."""
+    """The recipe's own losses, by name."""
     places: Mapping[str, Place]
-    """Everything that has a path; the inputs first, then in the order in which it computes."""
+    """Everything that has a path: first the inputs, then the nodes in topological order, each before what is in it."""
     readers: Sequence[Sequence[tuple[int, Read]]]
-    """For each node, who reads it."""
+    """For each node, the nodes that read it."""
 
 
 def commutes(block: TypedBlock) -> bool:
@@ -122,11 +122,11 @@ def commutes(block: TypedBlock) -> bool:
 
 
 def readers(nodes: Sequence[FlatNode]) -> list[list[tuple[int, Read]]]:
-    """Return the readers of each node."""
+    """Return, for each node, the indices of the nodes that read it, with the port."""
     found: list[list[tuple[int, Read]]] = [[] for _ in nodes]
     for index, node in enumerate(nodes):
         for read in (*node.reads, *(Read(port, source) for port, source in node.edges.items())):
-            if read.source != HELD:
+            if read.source != SLOT_FEED:
                 found[read.source.node].append((index, read))
     return found
 

@@ -9,10 +9,10 @@ from typing import assert_never
 from blocks.core import Init
 from composer.diagnostics import Declaration, Diagnostic, RecipeError, Span
 from composer.diff.flat_graph import (
-    HELD,
     INPUT,
-    RENEWAL,
+    NEXT_STATE,
     SLOT,
+    SLOT_FEED,
     STATE,
     STEP,
     FlatModel,
@@ -36,24 +36,24 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.visit import Fold, Inside
 from composer.memo import Memo
 
-MOST = 100_000
-"""Blocks of a model that is compared, every pass counted."""
+MAX_BLOCKS = 100_000
+"""The most blocks, every pass counted, of a model that can be compared."""
 
 
 def flatten(typed: TypedProgram) -> FlatModel:
     """Return the flat graph of a model.
 
     Raises:
-        RecipeError: where it has more than `MOST` blocks.
+        RecipeError: The model has more than `MAX_BLOCKS` blocks.
     """
-    if (count := size(typed.root)) > MOST:
-        message = f"{typed.name} has {count:,} blocks; models of at most {MOST:,} are compared"
+    if (count := size(typed.root)) > MAX_BLOCKS:
+        message = f"{typed.name} has {count:,} blocks; models of at most {MAX_BLOCKS:,} are compared"
         raise RecipeError([Diagnostic("too-many-nodes", message, typed.program.recipe.name_scalar.span)])
     return _Flattener(typed).model()
 
 
 def size(graph: TypedGraph) -> int:
-    """Return the number of blocks in a graph, every pass counted; equal graphs are looked at once."""
+    """Return the number of blocks in a graph, every pass counted. Equal graphs are visited once."""
     return Fold(TYPED, _size, lambda graph, found: sum(found), lambda graph: graph.nodes).graph(graph)
 
 
@@ -62,18 +62,18 @@ def _size(node: TypedNode, inside: Inside[TypedGraph, int, int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class FlatSpot:
-    """Where a node stands."""
+class Location:
+    """The place of a node in the model."""
 
     path: str
     home: str
-    """The same in the `state_dict`, where passes that share their weights are one."""
+    """The path in the `state_dict`, where passes that share their weights are one."""
     span: Span | None
 
-    def below(self, name: str) -> FlatSpot:
-        """Return the place of a node or of what fills a slot, right below."""
+    def below(self, name: str) -> Location:
+        """Return the place of a node in a graph, or of a part in a slot, one level below."""
         above = self.path and f"{self.path}."
-        return FlatSpot(above + name, (self.home and f"{self.home}.") + name, self.span)
+        return Location(above + name, (self.home and f"{self.home}.") + name, self.span)
 
 
 @dataclass(slots=True)
@@ -84,11 +84,11 @@ class _Flattener:
     forms: Memo[TypedBlock, Mapping[str, NormalForm]] = field(default_factory=Memo)
     learned: dict[str, list[FlatParameter]] = field(default_factory=dict)
     top: Mapping[str, list[FlatValues]] = field(default_factory=dict)
-    """What the nodes of the outermost graph return."""
+    """The outputs of the nodes of the outermost graph."""
     positions: dict[str, FlatSource] = field(default_factory=dict)
     """The nodes that give axes their positions, by axis."""
-    fed: list[FlatSource] = field(default_factory=list)
-    """What the blocks are fed in whose slots stands what is being flattened, outermost first."""
+    feeds: list[FlatSource] = field(default_factory=list)
+    """What the blocks read whose slots contain the node that is being flattened, outermost first."""
 
     def model(self) -> FlatModel:
         self._parameters()
@@ -99,12 +99,12 @@ class _Flattener:
             self.places[name] = Place(INPUT, spans[name], len(self.nodes), len(self.nodes) + 1)
             self.nodes.append(FlatNode(name, INPUT, {}, (), {}, (), None))
         count = len(self.nodes)
-        outputs = self.graph(self.program.root, given, FlatSpot("", "", None))
+        outputs = self.graph(self.program.root, given, Location("", "", None))
         losses = {name: self.resolved(Ref(node), given, self.top) for name, node in self.program.program.losses.items()}
         return FlatModel(self.program, tuple(self.nodes), tuple(range(count)), outputs, losses, self.places, readers(self.nodes))
 
     def _parameters(self) -> None:
-        """Add each parameter under its node's path, with what the recipe says of it."""
+        """Collect the parameters of each node, by its path in the `state_dict`."""
         table = parameters(self.program)
         starts: dict[str, tuple[Init, bool]] = {}
         for entry in table:
@@ -112,15 +112,15 @@ class _Flattener:
                 rule = start_of(self.program.program, entry.name)
                 starts[entry.name] = rule or entry.parameter.init, rule is not None
         for entry in table:
-            start, ruled = starts[entry.owner]
+            start, set_by_recipe = starts[entry.owner]
             path = entry.name.removesuffix(f".{entry.parameter.name}")
-            one = FlatParameter(entry.parameter.name, entry.name, entry.owner, entry.trainable, start, ruled)
+            one = FlatParameter(entry.parameter.name, entry.name, entry.owner, entry.trainable, start, set_by_recipe)
             self.learned.setdefault(path, []).append(one)
 
     # -- graphs
 
-    def graph(self, graph: TypedGraph, given: FlatValues, around: FlatSpot) -> FlatValues:
-        """Add the nodes of a graph; return what it returns."""
+    def graph(self, graph: TypedGraph, given: FlatValues, around: Location) -> FlatValues:
+        """Add the nodes of a graph, and return its outputs."""
         inside: dict[str, list[FlatValues]] = {}
         for node in graph.nodes:
             inside[node.name] = self.node(node, given, inside, around.below(node.name))
@@ -135,21 +135,21 @@ class _Flattener:
                 (self.positions[axis],) = self.resolved(ref, given, self.top)
 
     def resolved(self, ref: Ref, given: FlatValues, inside: Mapping[str, list[FlatValues]]) -> tuple[FlatSource, ...]:
-        """Return the values that a reference in a graph names."""
+        """Return the values that a reference in a graph stands for."""
         if ref.node not in inside:
             return given[ref.node]
         outputs = inside[ref.node][-1 if ref.index is None else ref.index]
         return outputs[ref.port] if ref.port else next(iter(outputs.values()))
 
-    def node(self, node: TypedNode, given: FlatValues, inside: dict[str, list[FlatValues]], spot: FlatSpot) -> list[FlatValues]:
-        """Return what a node returns, pass by pass; one pass for all but a repeat."""
+    def node(self, node: TypedNode, given: FlatValues, inside: dict[str, list[FlatValues]], spot: Location) -> list[FlatValues]:
+        """Add a node, and return its outputs for each pass; only a repeat has more than one."""
         read = self._wired(node.node.wires, given, inside) if not isinstance(node, TypedRepeat) else {}
         if node.node.dropped:
             through = next(iter(read.values()))
             return [dict.fromkeys(node.outputs, through)]
         start, path = len(self.nodes), spot.path
         span = spot.span if isinstance(node.node.name_span.source, Declaration) else node.node.name_span
-        spot = FlatSpot(path, spot.home, span)
+        spot = Location(path, spot.home, span)
         self.places[path] = Place("", span, start, start)  # a node stands before what is in it
         passes = 0
         match node:
@@ -168,7 +168,7 @@ class _Flattener:
                     self.places[f"{path}.{index}"] = Place("pass", span, first, first, index)
                     read = self._wired(one.wires, given, inside)
                     home = f"{spot.home}.{node.prefix(index)}".removesuffix(".")
-                    returned.append(self.graph(graph, read, FlatSpot(f"{path}.{index}", home, span)))
+                    returned.append(self.graph(graph, read, Location(f"{path}.{index}", home, span)))
                     self.places[f"{path}.{index}"] = Place("pass", span, first, len(self.nodes), index)
             case _:
                 assert_never(node)
@@ -178,8 +178,8 @@ class _Flattener:
     def _wired(self, wires: Iterable[Wire], given: FlatValues, inside: Mapping[str, list[FlatValues]]) -> FlatValues:
         return {wire.port: tuple(s for ref in wire.refs for s in self.resolved(ref, given, inside)) for wire in wires}
 
-    def scan(self, scan: TypedScan, read: FlatValues, spot: FlatSpot) -> FlatValues:
-        """Return a scan as what each step begins with, the nodes of one step, and what comes of them."""
+    def scan(self, scan: TypedScan, read: FlatValues, spot: Location) -> FlatValues:
+        """Add a scan: a node for what each step begins with, the nodes of one step, and a node for the outputs."""
         begin, walked = len(self.nodes), [*scan.steps, *scan.carried]
         ports = {port: f"step {scan.steps[port]}" if port in scan.steps else "start" for port in walked}
         reads = tuple(Read(ports[port], read[port][0]) for port in walked)
@@ -193,15 +193,15 @@ class _Flattener:
 
     # -- blocks
 
-    def block(self, block: TypedBlock, read: FlatValues, spot: FlatSpot) -> FlatValues:
-        """Flatten one block, after what fills its slots."""
+    def block(self, block: TypedBlock, read: FlatValues, spot: Location) -> FlatValues:
+        """Add a block, after the parts in its slots."""
         slots: list[Read] = []
         for name, filled in block.slots.items():
             if filled is not None:
-                first = next((sources[0] for sources in read.values()), HELD)
-                self.fed.append(self.fed[-1] if first == HELD and self.fed else first)
-                (outputs,) = self.node(filled, {INPUT: (HELD,)}, {}, spot.below(name))
-                self.fed.pop()
+                first = next((sources[0] for sources in read.values()), SLOT_FEED)
+                self.feeds.append(self.feeds[-1] if first == SLOT_FEED and self.feeds else first)
+                (outputs,) = self.node(filled, {INPUT: (SLOT_FEED,)}, {}, spot.below(name))
+                self.feeds.pop()
                 slots.append(Read(f"{SLOT}{name}", next(iter(outputs.values()))[0]))
         fields = self.forms.get(block, lambda: forms(block))
         masked = {port for form in fields.values() for port in form.ports()}
@@ -215,14 +215,14 @@ class _Flattener:
         edges = {port: sources[0] for port, sources in read.items() if port in masked}
         node = FlatNode(
             spot.path,
-            RENEWAL if is_renewal(block) else block.part.kind,
+            NEXT_STATE if is_renewal(block) else block.part.kind,
             fields,
             (*reads, *slots),
             edges,
             tuple(self.learned.get(spot.home, ())),
             block,
             commutes(block),
-            self.fed[-1] if self.fed else None,
+            self.feeds[-1] if self.feeds else None,
         )
         self.nodes.append(node)
         return {port: (FlatSource(len(self.nodes) - 1, index),) for index, port in enumerate(block.outputs)}

@@ -1,57 +1,67 @@
-"""What is found node by node as changes for a reader: the same in every pass of a repeat is told once."""
+"""Folding of passes: the same change in several passes of a repeat, or in several layers that are written one by one, is reported
+as one, under a name that stands for all of its nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from composer.cost.units import ranges
-from composer.diff.difference import Nodes
+from composer.diff.changes import Nodes
 from composer.diff.flat_graph import INPUT, FlatModel, FlatSource
 from composer.graph.describe import phrases
+from composer.graph.passes.roll_layers.roll_layers import roll_layers
 
 EVERY = "*"
-NAMED = 4
-"""Nodes that are written one by one and named in one change."""
+MAX_NAMES = 4
+"""Names that one change lists."""
+MIN_RANGE = 3
+"""Layers in a row, written one by one, of which only the first and the last are named."""
+PassedPath: TypeAlias = tuple[str, tuple[int, ...]]
+"""A path with a star for each pass, and the numbers of the passes."""
 T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(slots=True)
 class NodeNames:
-    """How the nodes of a model are called where passes are folded."""
+    """The names of a model's nodes, of single ones and of several that are reported as one."""
 
     model: FlatModel
-    known: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    written: dict[str, PassedPath] = field(default_factory=dict)
+    """For each path, its steps and passes as the recipe has them."""
+    rolled: dict[str, PassedPath] = field(default_factory=dict)
+    """The same where layers that are written one by one are the passes of a repeat. It decides what is reported as one,
+    and is shown nowhere, since its names are not the recipe's."""
     count: Counter[str] = field(default_factory=Counter)
-    """How many nodes a pattern stands for."""
+    """For each path with stars, how many nodes it stands for."""
 
     def __post_init__(self) -> None:
-        self.known[""] = "", ()
+        self.written[""] = self.rolled[""] = "", ()
+        _, names = roll_layers(self.model.program)
         for path, place in self.model.places.items():
             above, _, step = path.rpartition(".")
-            pattern, passes = self.known.get(above, ("", ()))
-            name = EVERY if place.number is not None else step
-            inner = passes if place.number is None else (*passes, place.number)
-            self.known[path] = f"{pattern}.{name}" if pattern else name, inner
-            self.count[self.known[path][0]] += 1
+            pattern, passes = self.written.get(above, ("", ()))  # of a loss, `losses` is no node
+            own = (EVERY, (*passes, place.number)) if place.number is not None else (step, passes)
+            self.written[path] = f"{pattern}.{own[0]}".removeprefix("."), own[1]
+            self.rolled[path] = _passed(names.called(path))
+            self.count[self.pattern(path)] += 1
 
     def pattern(self, path: str) -> str:
         """Return a path with a star for each pass."""
-        return self.known[path][0]
+        return self.written[path][0]
 
     def passes(self, path: str) -> tuple[int, ...]:
         """Return the passes that a path leads through."""
-        return self.known[path][1]
+        return self.written[path][1]
 
     def called(self, paths: Sequence[str]) -> str:
-        """Return the name of some nodes; where they are written one by one, the names of the first."""
+        """Return the name of some nodes; of layers that are written one by one, the names of the first and the last."""
         alike: dict[str, list[str]] = {}
         for path in paths:
             alike.setdefault(self.pattern(path), []).append(path)
-        shown = [self._called(pattern, several) for pattern, several in alike.items()]
-        return " / ".join(shown if len(shown) <= NAMED else [*shown[: NAMED - 1], "…"])
+        return _listed(self._ranges([(several, self._called(pattern, several)) for pattern, several in alike.items()]))
 
     def _called(self, pattern: str, paths: Sequence[str]) -> str:
         if len(paths) == 1:
@@ -63,6 +73,35 @@ class NodeNames:
         steps = iter(several)
         return ".".join(next(steps) if step == EVERY else step for step in pattern.split("."))
 
+    def each(self, said: Sequence[tuple[str, str]]) -> list[str]:
+        """Return what is said of some nodes, each given with its path: once where it is the same in passes of a repeat, and
+        by the first and the last of layers that are written one by one."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for path, text in said:
+            alike.setdefault((self.pattern(path), text), []).append(path)
+        return list(dict.fromkeys(self._ranges([(paths, text) for (_, text), paths in alike.items()])))
+
+    def read(self, said: Sequence[tuple[str, str]]) -> str:
+        """Return what some nodes read, each given with its path, as one text."""
+        return _listed(self.each(said))
+
+    def _ranges(self, named: Sequence[tuple[Sequence[str], str]]) -> list[str]:
+        """Return the texts that belong to some nodes; of those of layers in a row, `h0 … h11`."""
+        rows: list[list[tuple[Sequence[str], str]]] = []
+        for paths, text in named:
+            if rows and self._follow(rows[-1][-1][0], paths):
+                rows[-1].append((paths, text))
+            else:
+                rows.append([(paths, text)])
+        return [text for row in rows for text in _range([text for _, text in row])]
+
+    def _follow(self, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Return whether nodes are those of the layer after another one, in the same passes of what repeats in it."""
+        (pattern, first), (next_pattern, second) = self.rolled[one[0]], self.rolled[other[0]]
+        steps = sorted(b - a for a, b in zip(first, second, strict=False))
+        in_a_row = pattern == next_pattern and steps[-1:] == [1] and not any(steps[:-1])
+        return in_a_row and {*map(self.passes, one)} == {*map(self.passes, other)}
+
     def nodes(self, paths: Sequence[str]) -> Nodes:
         """Return the nodes at some paths."""
         place = self.model.places[paths[0]]
@@ -70,7 +109,7 @@ class NodeNames:
         return Nodes(self.called(paths), place.kind, self.detail(paths[0]), tuple(paths), line)
 
     def detail(self, path: str) -> str:
-        """Return what is set in a node, or how much a group holds."""
+        """Return the values of the fields of a node, or how much a group contains."""
         place = self.model.places[path]
         node = self.model.nodes[place.end - 1]
         if node.path == path:
@@ -82,35 +121,68 @@ class NodeNames:
 
     def source(self, source: FlatSource, reader: str) -> str:
         """Return what a node reads, seen from that node: in a repeat, `*` is the same pass and `*-1` the one before."""
+        return self._seen(source, reader, self.written)
+
+    def place(self, source: FlatSource, reader: str) -> str:
+        """Return a key of what a node reads, seen from that node: equal for the nodes of two layers if both read the same node of
+        their own layer."""
+        return self._seen(source, reader, self.rolled)
+
+    def _seen(self, source: FlatSource, reader: str, known: Mapping[str, PassedPath]) -> str:
         if source.node < 0:
             return "its holder"
         node = self.model.nodes[source.node]
-        pattern, own = self.known[node.path]
-        around, passes = self.known[reader]
+        pattern, own = known[node.path]
+        around, passes = known[reader]
         steps, others = pattern.split("."), around.split(".")
-        shared, told = True, list[str]()
+        shared, shown = True, list[str]()
         numbers = iter(zip(own, (*passes, *(-1 for _ in own)), strict=False))
         for place, step in enumerate(steps):
             shared = shared and others[place : place + 1] == [step]
             if step != EVERY:
-                told.append(step)
+                shown.append(step)
                 continue
             number, mine = next(numbers)
             apart = mine - number
-            told.append(EVERY if shared and not apart else f"({EVERY}-{apart})" if shared and apart == 1 else str(number))
+            shown.append(EVERY if shared and not apart else f"({EVERY}-{apart})" if shared and apart == 1 else str(number))
             shared = shared and not apart
         port = list(node.block.outputs)[source.port] if node.block is not None and source.port else ""
-        return ".".join(told) + (f".{port}" if port else "")
+        return ".".join(shown) + (f".{port}" if port else "")
 
 
-def folded(found: Iterable[tuple[T, str, str]], before: NodeNames, after: NodeNames) -> list[tuple[T, list[str], list[str]]]:
-    """Group equal findings at nodes of one pattern: what is found, and the paths on both sides."""
-    together: dict[Hashable, tuple[T, dict[str, None], dict[str, None]]] = {}
+NamesOfBoth: TypeAlias = tuple[NodeNames, NodeNames]
+Group: TypeAlias = list[tuple[T, str, str]]
+"""Equal findings, each with its path in either model."""
+
+
+def folded(found: Iterable[tuple[T, str, str]], names: NamesOfBoth) -> list[Group[T]]:
+    """Group equal findings at the same node of several passes or layers."""
+    together: dict[Hashable, Group[T]] = {}
     for what, ours, theirs in found:
-        patterns = before.pattern(ours) if ours else "", after.pattern(theirs) if theirs else ""
+        patterns = names[0].rolled[ours][0], names[1].rolled[theirs][0]
         starred = [pattern for pattern in patterns if EVERY in pattern.split(".")]
-        # Where one side has a repeat and the other has written its layers out, that side says which nodes are alike.
-        entry = together.setdefault((what, *(starred[:1] or patterns)), (what, {}, {}))
-        entry[1].update({ours: None} if ours else {})
-        entry[2].update({theirs: None} if theirs else {})
-    return [(what, list(ours), list(theirs)) for what, ours, theirs in together.values()]
+        # Where one side has a repeat and the other has unequal layers, that side says which nodes are alike.
+        together.setdefault((what, *(starred[:1] or patterns)), []).append((what, ours, theirs))
+    return list(together.values())
+
+
+def paths_of(group: Group[T]) -> tuple[list[str], list[str]]:
+    """Return the paths of a group in either model, each once."""
+    ours, theirs = (dict.fromkeys(paths) for paths in zip(*((one, other) for _, one, other in group), strict=True))
+    return [*filter(None, ours)], [*filter(None, theirs)]
+
+
+def _passed(path: str) -> PassedPath:
+    steps = path.split(".")
+    pattern = ".".join(EVERY if step.isdecimal() else step for step in steps)
+    return pattern, tuple(int(step) for step in steps if step.isdecimal())
+
+
+def _range(texts: Sequence[str]) -> Sequence[str]:
+    if len({*texts}) == 1:
+        return texts[:1]
+    return [f"{texts[0]} … {texts[-1]}"] if len(texts) >= MIN_RANGE else texts
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " / ".join(names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"])

@@ -1,4 +1,4 @@
-"""Masks in a normal form: expressions that let the same queries see the same keys are equal."""
+"""The normal form of masks: expressions by which the same queries see the same keys are equal."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from blocks.core import fields as fields_of
 from blocks.masks.mask import Mask
 from composer.graph.describe import mask
 
-TABLE = 10
-"""Predicates of one mask whose every combination is looked at."""
+MAX_PREDICATES = 10
+"""The most predicates of a mask that is compared by its truth table."""
 Predicate: TypeAlias = tuple[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class MaskForm:
-    """A mask, compared as a function of its predicates."""
+    """A mask, compared as a Boolean function of its predicates."""
 
     mask: Mask
 
     def ports(self) -> Iterator[str]:
-        """Yield the ports that carry its edges."""
+        """Yield the ports of its edges."""
         for one in _predicates(self.mask):
             yield from (value for value in _arguments(one) if isinstance(value, NodeRef))
 
@@ -35,7 +35,7 @@ class MaskForm:
         """
         found = {id(one): _named(one, source) for one in _predicates(self.mask)}
         names = sorted(set(found.values()), key=repr)
-        if len(names) > TABLE:
+        if len(names) > MAX_PREDICATES:
             return _sorted(self.mask, found)
         rows = [dict(zip(names, row, strict=True)) for row in product((False, True), repeat=len(names))]
         table = [self.mask.holds(partial(_seen, found, row)) for row in rows]
@@ -44,7 +44,7 @@ class MaskForm:
         return tuple(matter), tuple(sorted({tuple(row[name] for name in matter) for row in kept}))
 
     def shown(self, edges: Mapping[str, str]) -> str:
-        """Return it as it would be written, its edges under the names of what they read."""
+        """Return it as a recipe would write it, with what its edges read by name."""
         return mask(self.mask, edges)
 
 
@@ -61,7 +61,7 @@ def _arguments(mask: Mask) -> list[Any]:
 
 
 def _named(mask: Mask, source: Callable[[str], Any]) -> Predicate:
-    """Return a predicate as it is compared."""
+    """Return the key of a predicate."""
     mask = mask.equivalent()
     return mask.kind, tuple(("edge", source(value)) if isinstance(value, NodeRef) else value for value in _arguments(mask))
 
@@ -71,12 +71,12 @@ def _seen(names: Mapping[int, Predicate], row: Mapping[Predicate, bool], mask: M
 
 
 def _matters(table: list[bool], bit: int) -> bool:
-    """Return whether the table depends on the predicate that counts `2^bit` rows."""
+    """Return whether the truth table depends on the predicate at a bit of the row's number."""
     return any(table[row] != table[row ^ (1 << bit)] for row in range(len(table)))
 
 
 def _sorted(mask: Mask, names: dict[int, Predicate]) -> Any:
-    """Return the operands in one order and without repetition, for masks of very many predicates."""
+    """Return a key of a mask with too many predicates for a truth table: its operands sorted, without repetition."""
     if operands := mask.operands():
         return type(mask).__name__, tuple(sorted({_sorted(one, names) for one in operands}, key=repr))
     return None if mask.hides_nothing else names[id(mask)]

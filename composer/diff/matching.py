@@ -1,4 +1,4 @@
-"""Which node of one model is which of the other: by structure first, then by names and places, last by what is likest."""
+"""Graph matching: which node of one model is which of the other, by fingerprints, then by alignment, then by neighbors."""
 
 from __future__ import annotations
 
@@ -6,56 +6,57 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from composer.diff.align import align
-from composer.diff.fingerprints import Signs, kind, signs, whole
-from composer.diff.flat_graph import HELD, INPUT, SLOT, FlatModel, FlatNode
+from composer.diff.fingerprints import Fingerprints, fingerprints, kind_label, whole_label
+from composer.diff.flat_graph import INPUT, SLOT, SLOT_FEED, FlatModel, FlatNode
 from composer.diff.pairing import Pairing
 from composer.memo import Numbering
 
-CLOSE = 4
-"""How much two nodes that stand in the same surroundings must have in common to be one that was changed."""
+MIN_LIKENESS = 4
+"""The lowest score of two nodes with common neighbors that are taken for a changed one."""
 
 
 def by_structure(before: FlatModel, after: FlatModel) -> Pairing | None:
-    """Return the pairing of two models of equal structure, whatever things are called; none where the structures differ."""
+    """Return the pairing of two models of equal structure, whatever the names; none if the structures differ."""
     numbering: Numbering[Any] = Numbering()
-    by_kind = [signs(model, kind, numbering, {index: index for index in model.inputs}) for model in (before, after)]
+    by_kind = [fingerprints(model, kind_label, numbering, {index: index for index in model.inputs}) for model in (before, after)]
     if sorted(by_kind[0].both) != sorted(by_kind[1].both):
         return None
     pairing = Pairing(before, after)
-    by_all = [signs(model, whole, numbering, {index: index for index in model.inputs}) for model in (before, after)]
-    orders = flow(before, by_all[0]), flow(after, by_all[1])
+    by_all = [fingerprints(model, whole_label, numbering, {index: index for index in model.inputs}) for model in (before, after)]
+    orders = topological_order(before, by_all[0]), topological_order(after, by_all[1])
     for ours, theirs in (by_all, by_kind):
         _join_equal(pairing, (ours.both, theirs.both), orders)
     return pairing
 
 
-WAYS: Sequence[Sequence[str]] = (
+STRATEGIES: Sequence[Sequence[str]] = (
     ("whole both", "whole up", "whole down", "kind both", "kind up", "kind down"),
     ("whole both", "kind both", "kind up", "whole down", "kind down"),
     ("whole both", "kind both"),
 )
-"""What is held to be the same node, first things first: changed blocks in equal surroundings, longer models, moved nodes."""
+"""By which fingerprints nodes are paired, in order. The first finds changed blocks between equal ones, the second added layers,
+the third moved nodes."""
 
 
 def pairings(before: FlatModel, after: FlatModel) -> Iterator[Pairing]:
-    """Yield pairings of two models that differ, each found in a way of its own."""
+    """Yield a pairing of two models for each strategy."""
     numbering: Numbering[Any] = Numbering()
     start = Pairing(before, after)
-    _inputs(start)
+    _pair_inputs(start)
     known: dict[str, tuple[Sequence[Hashable], Sequence[Hashable]]] = {}
-    for name, label in (("whole", whole), ("kind", kind)):
-        ours = signs(before, label, numbering, {index: index for index in before.inputs})
-        theirs = signs(after, label, numbering, {index: start.back.get(index, -1 - index) for index in after.inputs})
+    for name, label in (("whole", whole_label), ("kind", kind_label)):
+        ours = fingerprints(before, label, numbering, {index: index for index in before.inputs})
+        theirs = fingerprints(after, label, numbering, {index: start.backward.get(index, -1 - index) for index in after.inputs})
         known |= {f"{name} {which}": (getattr(ours, which), getattr(theirs, which)) for which in ("both", "up", "down")}
-        orders = flow(before, ours), flow(after, theirs)
-    for way in WAYS:
-        pairing = Pairing(before, after, dict(start.there), dict(start.back))
-        for sign in way:
-            _join_equal(pairing, known[sign], orders, (_path(before), _path(after)))
+        orders = topological_order(before, ours), topological_order(after, theirs)
+    for strategy in STRATEGIES:
+        pairing = Pairing(before, after, dict(start.forward), dict(start.backward))
+        for name in strategy:
+            _join_equal(pairing, known[name], orders, (_path(before), _path(after)))
         align(pairing, *orders)
         while _join_neighbors(pairing):
             pass
-        _part_from_strangers(pairing)
+        _separate_fillers(pairing)
         yield pairing
 
 
@@ -63,23 +64,23 @@ def _path(model: FlatModel) -> Callable[[int], str]:
     return lambda index: model.nodes[index].path
 
 
-def _inputs(pairing: Pairing) -> None:
-    """Pair inputs of the same name, then of the same place."""
+def _pair_inputs(pairing: Pairing) -> None:
+    """Pair inputs of the same name, then those at the same place."""
     ours, theirs = pairing.before, pairing.after
     named = {theirs.nodes[index].path: index for index in theirs.inputs}
     for index in ours.inputs:
         if (other := named.get(ours.nodes[index].path)) is not None:
             pairing.join(index, other)
     for index, other in zip(ours.inputs, theirs.inputs, strict=False):
-        if index not in pairing.there and other not in pairing.back:
+        if index not in pairing.forward and other not in pairing.backward:
             pairing.join(index, other)
 
 
-def flow(model: FlatModel, known: Signs) -> list[int]:
-    """Return the nodes from the inputs to the outputs in an order that depends on nothing but the structure."""
+def topological_order(model: FlatModel, known: Fingerprints) -> list[int]:
+    """Return the nodes in a topological order that depends on the structure alone."""
     order: list[int] = list(model.inputs)
     seen = set(order)
-    ends = [index for index, read in enumerate(model.readers) if not read and index not in seen]  # losses, what states become
+    ends = [index for index, read in enumerate(model.readers) if not read and index not in seen]  # losses, next states
     for end in [*(sources[0].node for sources in model.outputs.values()), *sorted(ends, key=lambda end: known.both[end])]:
         waiting = [(end, False)]
         while waiting:
@@ -93,10 +94,10 @@ def flow(model: FlatModel, known: Signs) -> list[int]:
     return order
 
 
-def _below(model: FlatModel, index: int, known: Signs) -> list[int]:
-    """Return what a node reads, in the order of its ports."""
+def _below(model: FlatModel, index: int, known: Fingerprints) -> list[int]:
+    """Return the nodes that a node reads, in the order of its ports."""
     node = model.nodes[index]
-    read = [one.source.node for one in node.reads if one.source != HELD]
+    read = [one.source.node for one in node.reads if one.source != SLOT_FEED]
     read = sorted(read, key=lambda below: known.both[below]) if node.commutes else read
     return [*read, *sorted((source.node for source in node.edges.values()), key=lambda below: known.both[below])]
 
@@ -107,10 +108,10 @@ def _join_equal(
     orders: tuple[Sequence[int], Sequence[int]],
     paths: tuple[Callable[[int], str], Callable[[int], str]] | None = None,
 ) -> None:
-    """Join nodes of one sign: first those of one path, then in order."""
-    left, right = _by_sign(known[0], orders[0], pairing.there), _by_sign(known[1], orders[1], pairing.back)
-    for sign, ones in left.items():
-        others = right.get(sign, [])
+    """Pair nodes of equal fingerprints: first those at the same path, then in order."""
+    left, right = _by_fingerprint(known[0], orders[0], pairing.forward), _by_fingerprint(known[1], orders[1], pairing.backward)
+    for fingerprint, ones in left.items():
+        others = right.get(fingerprint, [])
         called = {paths[1](other): other for other in others} if paths else {}
         named = {one: called[paths[0](one)] for one in ones if paths[0](one) in called} if paths else {}
         taken = set(named.values())
@@ -119,7 +120,7 @@ def _join_equal(
             pairing.join(one, other)
 
 
-def _by_sign(known: Sequence[Hashable], order: Iterable[int], taken: dict[int, int]) -> dict[Hashable, list[int]]:
+def _by_fingerprint(known: Sequence[Hashable], order: Iterable[int], taken: dict[int, int]) -> dict[Hashable, list[int]]:
     found: dict[Hashable, list[int]] = {}
     for index in order:
         if index not in taken:
@@ -128,15 +129,15 @@ def _by_sign(known: Sequence[Hashable], order: Iterable[int], taken: dict[int, i
 
 
 def _join_neighbors(pairing: Pairing) -> bool:
-    """Join what is left between nodes that are joined, so that as much as possible is in common; return whether there was any."""
+    """Pair nodes whose neighbors are paired, by a matching of the highest weight; return whether there was a pair."""
     import networkx as nx
 
     between: nx.Graph[tuple[str, int]] = nx.Graph()
     theirs = pairing.after.readers
-    right = set(pairing.right)
-    for one in pairing.left:
+    right = set(pairing.unpaired_after)
+    for one in pairing.unpaired_before:
         near = _around(pairing.before, one)
-        images = {(way, pairing.there[index]) for way, index in near if index in pairing.there}
+        images = {(way, pairing.forward[index]) for way, index in near if index in pairing.forward}
         # From the surroundings to the candidates: what reads or is read by the same.
         for way, index in images:
             found = [r for r, _ in theirs[index]] if way == "reads" else _sources(pairing.after, index)
@@ -144,7 +145,7 @@ def _join_neighbors(pairing: Pairing) -> bool:
                 if other in right:
                     common = len(images & _around(pairing.after, other))
                     weight = 2 * common + _likeness(pairing, one, other)
-                    if weight >= CLOSE and _may_be_one(pairing.before.nodes[one], pairing.after.nodes[other]):
+                    if weight >= MIN_LIKENESS and _may_be_one(pairing.before.nodes[one], pairing.after.nodes[other]):
                         between.add_edge(("before", one), ("after", other), weight=weight)
     for together in list(nx.connected_components(between)):  # one by one, since the time grows with the cube
         for chosen in nx.max_weight_matching(between.subgraph(together)):
@@ -153,21 +154,21 @@ def _join_neighbors(pairing: Pairing) -> bool:
     return bool(between)
 
 
-def _part_from_strangers(pairing: Pairing) -> None:
-    """Separate what fills slots of different blocks."""
-    for one, other in list(pairing.there.items()):
+def _separate_fillers(pairing: Pairing) -> None:
+    """Separate pairs of parts that fill slots of blocks that are no pair."""
+    for one, other in list(pairing.forward.items()):
         ours, theirs = _holders(pairing.before, one), _holders(pairing.after, other)
-        if {pairing.there.get(who) for who in ours} != theirs:
-            del pairing.there[one], pairing.back[other]
+        if {pairing.forward.get(who) for who in ours} != theirs:
+            del pairing.forward[one], pairing.backward[other]
 
 
 def _holders(model: FlatModel, index: int) -> set[int]:
-    """Return the block a slot of which a node fills, if it fills one."""
+    """Return the block whose slot a node fills, if it fills one."""
     return {who for who, read in model.readers[index] if read.port.startswith(SLOT)}
 
 
 def _may_be_one(one: FlatNode, other: FlatNode) -> bool:
-    return one.kind != INPUT and (one.fed is None) == (other.fed is None)
+    return one.kind != INPUT and (one.slot_feed is None) == (other.slot_feed is None)
 
 
 def _around(model: FlatModel, index: int) -> set[tuple[str, int]]:
@@ -175,7 +176,7 @@ def _around(model: FlatModel, index: int) -> set[tuple[str, int]]:
 
 
 def _sources(model: FlatModel, index: int) -> list[int]:
-    return [read.source.node for read in model.nodes[index].reads if read.source != HELD]
+    return [read.source.node for read in model.nodes[index].reads if read.source != SLOT_FEED]
 
 
 def _likeness(pairing: Pairing, one: int, other: int) -> int:

@@ -1,13 +1,13 @@
-"""What differs between two models as wholes: inputs, outputs, the task, and what is learned."""
+"""Changes of the model as a whole: inputs, outputs, losses, the task, and how parameters start, are trained and tied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from composer.diff.difference import Change, FieldChange, LearnedChange, Stated, Tied
+from composer.diff.changes import Change, FieldChange, LearnedChange, Stated, Tied
 from composer.diff.flat_graph import FlatModel, FlatParameter, FlatSource, FlatValues
-from composer.diff.fold_passes import NodeNames
+from composer.diff.fold_passes import NamesOfBoth, NodeNames
 from composer.diff.pairing import Pairing
 from composer.graph.dims import Dim, Symbolic, symbol
 from composer.language.expressions.evaluator import evaluate
@@ -15,27 +15,24 @@ from composer.language.expressions.evaluator import evaluate
 Same = Callable[[FlatSource, FlatSource], bool]
 
 
-def stated(pairing: Pairing, same: Same) -> Iterator[Change]:
-    """Yield the changes of the task and the outputs; an output whose value only went through added or removed
-    nodes is the same.
-    """
+def stated(pairing: Pairing, same: Same, names: NamesOfBoth) -> Iterator[Change]:
+    """Yield the changes of the task, the outputs and the losses; `same` decides whether two values are the same."""
     ours, theirs = (model.program.program.recipe for model in (pairing.before, pairing.after))
     if ours.task != theirs.task:
         yield Stated("task", ours.task or "none", theirs.task or "none")
     before, after = pairing.before, pairing.after
-    yield from _returned("output", before.outputs, after.outputs, pairing, same)
+    yield from _returned("output", before.outputs, after.outputs, names, same)
     common = (
         [name for name in before.outputs if name in after.outputs],
         [name for name in after.outputs if name in before.outputs],
     )
     if common[0] != common[1]:
         yield Stated("order of the outputs", ", ".join(common[0]), ", ".join(common[1]))
-    yield from _returned("loss", before.losses, after.losses, pairing, same)
+    yield from _returned("loss", before.losses, after.losses, names, same)
 
 
-def _returned(what: str, before: FlatValues, after: FlatValues, pairing: Pairing, same: Same) -> Iterator[Change]:
-    """Yield the changes of what the model gives under a name."""
-    names = NodeNames(pairing.before), NodeNames(pairing.after)
+def _returned(what: str, before: FlatValues, after: FlatValues, names: NamesOfBoth, same: Same) -> Iterator[Change]:
+    """Yield the changes of the outputs, or of the losses."""
     left = [name for name in before if name not in after]
     right = [name for name in after if name not in before]
     for name in left[:]:
@@ -52,9 +49,9 @@ def _returned(what: str, before: FlatValues, after: FlatValues, pairing: Pairing
 
 
 def inputs(pairing: Pairing) -> Iterator[tuple[tuple[FieldChange, ...], str, str]]:
-    """Yield what differs in inputs that both models have: their names, their order, their types but for the names of axes."""
+    """Yield the changes of inputs that both models have: names, types (whatever the axes are called), defaults and order."""
     before, after = pairing.before, pairing.after
-    pairs = [(index, pairing.there[index]) for index in before.inputs if index in pairing.there]
+    pairs = [(index, pairing.forward[index]) for index in before.inputs if index in pairing.forward]
     ours, theirs = dict[str, Symbolic](), dict[str, Symbolic]()
     ranks = {index: place for place, index in enumerate(sorted(other for _, other in pairs))}
     for place, (index, other) in enumerate(pairs):
@@ -81,7 +78,7 @@ def _declared(model: FlatModel, index: int) -> Mapping[str, str]:
 
 
 def _type(model: FlatModel, index: int, known: dict[str, Symbolic]) -> Any:
-    """Return a type with the axes numbered as they come up in the inputs."""
+    """Return a type with its axes numbered in the order in which the inputs name them."""
     type_ = model.program.inputs[model.nodes[index].path]
     return type_.dtype, tuple(numbered(size, known) for size in type_.sizes), type_.optional
 
@@ -105,35 +102,34 @@ def numbered(size: Dim, known: dict[str, Symbolic]) -> Dim:
     return total
 
 
-# -- what is learned
+# -- parameters
 
 
-def learned(pairing: Pairing) -> Iterator[Change]:
-    """Yield what starts otherwise, is trained otherwise, or is shared otherwise, among the parameters that both models have."""
+def learned(pairing: Pairing, names: NodeNames) -> Iterator[Change]:
+    """Yield the changes of parameters that both models have: how they start, whether they are trained, what they are tied to."""
     pairs = list(_parameters(pairing))
-    names = NodeNames(pairing.before)
     for what, text in (("starts", _start), ("trained", lambda one: "true" if one.trainable else "false")):
-        found: dict[tuple[str, str], list[str]] = {}
+        found: dict[tuple[str, str], list[tuple[str, FlatParameter]]] = {}
         for path, one, other in pairs:
             if _unlike(what, one, other):
-                found.setdefault((text(one), text(other)), []).append(_starred(names, path, one))
-        yield from (LearnedChange(what, *values, tuple(dict.fromkeys(full))) for values, full in found.items())
+                found.setdefault((text(one), text(other)), []).append((path, one))
+        yield from (LearnedChange(what, *values, _listed(names, several)) for values, several in found.items())
     yield from _ties(pairing, pairs, names)
 
 
 def _unlike(what: str, one: FlatParameter, other: FlatParameter) -> bool:
     if what == "trained":
         return one.trainable != other.trainable
-    return one.start != other.start and (one.ruled or other.ruled)
+    return one.start != other.start and (one.set_by_recipe or other.set_by_recipe)
 
 
 def _start(one: FlatParameter) -> str:
-    return f"{one.start.how} {one.start.value:.6g}" if one.ruled else "as the block says"
+    return f"{one.start.how} {one.start.value:.6g}" if one.set_by_recipe else "as the block says"
 
 
 def _parameters(pairing: Pairing) -> Iterator[tuple[str, FlatParameter, FlatParameter]]:
     """Yield every parameter of nodes that both models have, with its node's path in the first."""
-    for index, other in pairing.there.items():
+    for index, other in pairing.forward.items():
         theirs = {one.name: one for one in pairing.after.nodes[other].learned}
         for one in pairing.before.nodes[index].learned:
             if one.name in theirs:
@@ -144,21 +140,29 @@ def _starred(names: NodeNames, path: str, one: FlatParameter) -> str:
     return f"{names.pattern(path)}.{one.name}"
 
 
+def _listed(names: NodeNames, several: Iterable[tuple[str, FlatParameter]]) -> tuple[str, ...]:
+    """Return the names of parameters, each once for all passes of a repeat and for layers in a row."""
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for path, one in several:
+        alike.setdefault((names.rolled[path][0], one.name), []).append((path, _starred(names, path, one)))
+    return tuple(dict.fromkeys(text for said in alike.values() for text in names.each(said)))
+
+
 def _ties(pairing: Pairing, pairs: list[tuple[str, FlatParameter, FlatParameter]], names: NodeNames) -> Iterator[Change]:
-    """Yield the tensors with several names in one model: each name with the first of them that both models have."""
+    """Yield the changes of ties. A tied tensor goes by the first of its names that both models have."""
     first: dict[str, tuple[str, FlatParameter]] = {}
     other_first: dict[str, tuple[str, FlatParameter]] = {}
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], list[tuple[str, FlatParameter]]] = {}
     for path, one, other in pairs:
         mine, its = first.setdefault(one.owner, (path, one)), other_first.setdefault(other.owner, (path, one))
         if (mine[0], mine[1].name) != (its[0], its[1].name):
             own = path, one.name
             seen = ["" if (home, each.name) == own else _seen(names, path, home, each) for home, each in (mine, its)]
-            found.setdefault((seen[0], seen[1]), []).append(_starred(names, path, one))
-    yield from (Tied(*values, tuple(dict.fromkeys(full))) for values, full in found.items())
+            found.setdefault((seen[0], seen[1]), []).append((path, one))
+    yield from (Tied(*values, _listed(names, several)) for values, several in found.items())
 
 
 def _seen(names: NodeNames, path: str, home: str, one: FlatParameter) -> str:
-    """Return a tensor seen from a node, starred where it is that of the same pass."""
+    """Return the name of a tensor seen from a node, with stars if it belongs to the same pass."""
     same_pass = names.passes(home) and names.passes(home) == names.passes(path)
     return _starred(names, home, one) if same_pass else f"{home}.{one.name}"

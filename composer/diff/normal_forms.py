@@ -1,4 +1,4 @@
-"""Normal forms of what is written for a block: values that mean the same are equal."""
+"""Normal forms of the fields of blocks: values with the same meaning are equal."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ Plain: TypeAlias = "bool | int | float | str | tuple[Any, ...] | None"
 
 @dataclass(frozen=True, slots=True)
 class NormalValue:
-    """A number, a boolean, a string, or a list of them."""
+    """A number, a boolean, a string, or a list of these."""
 
-    meant: Plain
-    """What is compared."""
+    canonical: Plain
+    """The value that is compared."""
     written: Plain
-    """What is shown."""
-    follows: bool = False
-    """Whether nothing was written, and it was computed from the sizes of what flows in."""
+    """The value that is shown."""
+    derived: bool = False
+    """Whether the recipe leaves it out, so that it is computed from the sizes of the inputs."""
 
     def ports(self) -> Iterator[str]:
         yield from ()
 
     def key(self, source: Callable[[str], Any]) -> Any:
-        """Return a key that is equal where the values mean the same; nothing for one that follows from other things."""
-        return None if self.follows else (type(self.meant) is bool, self.meant)
+        """Return a key that is equal for values of the same meaning; none for a derived value, which changes only with others."""
+        return None if self.derived else (type(self.canonical) is bool, self.canonical)
 
     def shown(self, edges: Mapping[str, str]) -> str:
-        """Return it as it would be written."""
+        """Return it as a recipe would write it."""
         return shown(self.written)
 
 
 @dataclass(frozen=True, slots=True)
 class PartForm:
-    """A part that is no node, such as rotary positions."""
+    """A part that is not a node, such as rotary positions."""
 
     part: Part
     fields: Mapping[str, NormalForm]
 
     @property
     def kind(self) -> str:
-        """The name that recipes use."""
+        """Its name in recipes."""
         return self.part.kind
 
     def ports(self) -> Iterator[str]:
@@ -58,7 +58,7 @@ class PartForm:
             yield from form.ports()
 
     def key(self, source: Callable[[str], Any]) -> Any:
-        """Return a key that is equal where kind and fields are."""
+        """Return a key that is equal for equal types with equal fields."""
         return self.kind, tuple((name, form.key(source)) for name, form in self.fields.items())
 
     def shown(self, edges: Mapping[str, str]) -> str:
@@ -70,19 +70,19 @@ NormalForm: TypeAlias = NormalValue | PartForm | MaskForm
 
 
 def forms(block: TypedBlock) -> dict[str, NormalForm]:
-    """Return the fields of a block; slots that hold nodes are nodes of their own."""
+    """Return the normal forms of the fields of a block, except for slots, whose parts are nodes."""
     written = dict(block.node.fields)
     found: dict[str, NormalForm] = {}
     for name, field in fields(type(block.part)).items():
         value = getattr(block.part, name)
         if isinstance(written.get(name), SlotNode) or name == block.part.named_by:
             continue
-        follows = bool(field.derived) and name not in written
-        found |= _axis(block, name, field) or _forms(name, field, value, follows)
+        derived = bool(field.derived) and name not in written
+        found |= _axis(block, name, field) or _forms(name, field, value, derived)
     return found
 
 
-def _forms(name: str, field: Field, value: Any, follows: bool) -> dict[str, NormalForm]:
+def _forms(name: str, field: Field, value: Any, derived: bool) -> dict[str, NormalForm]:
     match value:
         case Mask():
             return {name: MaskForm(value)}
@@ -92,25 +92,25 @@ def _forms(name: str, field: Field, value: Any, follows: bool) -> dict[str, Norm
             inner = {key: getattr(value, key) for key in type(value).model_fields}
             return {name: PartForm(value, _below(type(value), inner))}
         case None if isinstance(field.form, SlotOf):
-            return {}  # an empty slot is a node less
+            return {}  # what fills a slot is a node of its own
     if isinstance(field.form, BooleanMap):
         flags = value if isinstance(value, dict) else dict.fromkeys(field.form.names, value)
         chosen = ", ".join(key for key, flag in flags.items() if flag)
         return {name: NormalValue(tuple(flags.values()), all(flags.values()) if len({*flags.values()}) == 1 else f"of {chosen}")}
     if isinstance(field.form, String) and isinstance(value, str) and "->" in value:
         return {name: NormalValue(alphabetic(value), value)}
-    return {name: NormalValue(value, value, follows)}
+    return {name: NormalValue(value, value, derived)}
 
 
 def _below(part: type[Part], values: Mapping[str, Any]) -> dict[str, NormalForm]:
     found: dict[str, NormalForm] = {}
     for name, field in fields(part).items():
-        found |= _forms(name, field, values[name], follows=False)
+        found |= _forms(name, field, values[name], derived=False)
     return found
 
 
 def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
-    """Return an axis by its place, since its name may be any."""
+    """Return an axis by its index, since its name does not matter."""
     value = getattr(block.part, name)
     named = isinstance(field.form, AxisName) or (isinstance(field.form, String) and "->" not in value)
     place = block.sizes.get("dim")
@@ -118,14 +118,14 @@ def _axis(block: TypedBlock, name: str, field: Field) -> dict[str, NormalForm]:
 
 
 def alphabetic(pattern: str) -> str:
-    """Return a pattern over axes with its names replaced in the order in which they come up."""
+    """Return a pattern over axes with its names replaced in the order of their first use."""
     names: dict[str, str] = {}
     text = re.sub(r"[A-Za-z_]\w*", lambda found: names.setdefault(found[0], f"a{len(names)}"), pattern)
     return re.sub(r"\s*(->|,|\(|\))\s*", r"\1", " ".join(text.split()))
 
 
 def shown(value: Any) -> str:
-    """Return a plain value as it would be written."""
+    """Return a plain value as a recipe would write it."""
     match value:
         case None:
             return "none"

@@ -1,4 +1,4 @@
-"""A pairing of the nodes of two models."""
+"""A pairing of the nodes of two models: the result of matching."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from composer.diff.flat_graph import FlatModel
 
 @dataclass(slots=True)
 class Pairing:
-    """Nodes of two models, each with at most one of the other."""
+    """Pairs of nodes of two models; each node has at most one partner."""
 
     before: FlatModel
     after: FlatModel
-    there: dict[int, int] = field(default_factory=dict)
-    """From the first model to the second."""
-    back: dict[int, int] = field(default_factory=dict)
+    forward: dict[int, int] = field(default_factory=dict)
+    """From nodes of the first model to their partners."""
+    backward: dict[int, int] = field(default_factory=dict)
 
     def join(self, one: int, other: int) -> None:
-        """Join two nodes as the same one."""
-        self.there[one], self.back[other] = other, one
+        """Make two nodes a pair."""
+        self.forward[one], self.backward[other] = other, one
 
     @property
-    def left(self) -> list[int]:
+    def unpaired_before(self) -> list[int]:
         """Nodes of the first model without partner."""
-        return [index for index in range(len(self.before.nodes)) if index not in self.there]
+        return [index for index in range(len(self.before.nodes)) if index not in self.forward]
 
     @property
-    def right(self) -> list[int]:
+    def unpaired_after(self) -> list[int]:
         """Nodes of the second model without partner."""
-        return [index for index in range(len(self.after.nodes)) if index not in self.back]
+        return [index for index in range(len(self.after.nodes)) if index not in self.backward]

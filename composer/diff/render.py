@@ -1,4 +1,4 @@
-"""A difference as text for a terminal, and as JSON."""
+"""A difference as text for a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from composer.cost.costs import Costs
 from composer.cost.units import in_bytes, in_flops, short
-from composer.diff.difference import (
+from composer.diff.changes import (
     Added,
     Altered,
     Change,
-    Difference,
+    DifferenceData,
     LearnedChange,
     Nodes,
     Removed,
@@ -35,15 +35,15 @@ WORDS = {
     LearnedChange: "learned",
     Stated: "stated",
 }
-"""What each change is called in JSON, whatever its class is called."""
-SHOWN = 4
-"""Parameters of one change that are named."""
+"""The names of the changes in JSON, which programs read; they do not depend on the names of the classes."""
+MAX_PARAMETERS = 4
+"""The most parameters that a change names."""
 
 
-def render(difference: Difference) -> str:
-    """Return the verdict, the changes, and what they do to the costs."""
-    lines = [verdict(difference)]
-    found = [(SIGNS[type(change)], *told(change)) for change in difference.changes]
+def render(difference: DifferenceData) -> str:
+    """Return the summary line, the changes, the costs that differ, and notes."""
+    lines = [summary_line(difference)]
+    found = [(SIGNS[type(change)], *caption(change)) for change in difference.changes]
     if found:
         name = min(max(len(names) for _, names, _ in found), WIDTH // 2)
         lines.append("")
@@ -51,7 +51,7 @@ def render(difference: Difference) -> str:
             first, *more = textwrap.wrap(words, max(WIDTH - name - 6, 30)) or [""]
             lines.append(f"{sign} {names:<{name}}  {first}".rstrip())
             lines.extend(f"{'':<{name + 4}}{rest}" for rest in more)
-    if costs := dict(figures(difference)):
+    if costs := dict(changed_costs(difference)):
         wide = max(map(len, costs))
         lines += ["", *(f"{what:<{wide}}  {text}" for what, text in costs.items())]
     if said := list(notes(difference)):
@@ -59,8 +59,8 @@ def render(difference: Difference) -> str:
     return "\n".join(lines)
 
 
-def verdict(difference: Difference) -> str:
-    """Return the first line: whether the two are the same model."""
+def summary_line(difference: DifferenceData) -> str:
+    """Return the first line: both names, and that they are the same model or how many changes there are."""
     head = f"{difference.before} → {difference.after}"
     if difference.equal:
         return f"{head}: the same model"
@@ -70,7 +70,7 @@ def verdict(difference: Difference) -> str:
 
 
 def _growth(before: int, after: int) -> str:
-    """Return `+0.5 %`, or `× 65` where it is more than doubled; nothing where it is the same."""
+    """Return `+0.5 %`, or `× 65` from a factor of 2 on; nothing if both are equal."""
     if before == after:
         return ""
     if not before or after >= 2 * before:
@@ -79,8 +79,8 @@ def _growth(before: int, after: int) -> str:
     return f"{percent:+.2g} %" if percent > -99.5 else f"{percent:.0f} %"
 
 
-def figures(difference: Difference) -> Iterator[tuple[str, str]]:
-    """Yield the costs that differ; FLOPs at the lengths of the first model."""
+def changed_costs(difference: DifferenceData) -> Iterator[tuple[str, str]]:
+    """Yield the costs that differ, at the lengths of the first model."""
     at = ", ".join(f"{axis} {length:,}" for axis, length in difference.costs_before.lengths.items())
     for what, before, after, unit in _costs_of(difference):
         if before != after:
@@ -88,15 +88,15 @@ def figures(difference: Difference) -> Iterator[tuple[str, str]]:
             yield what, f"{unit(before)} → {unit(after)} ({', '.join(filter(None, notes))})"
 
 
-def unchanged(difference: Difference) -> Iterator[tuple[str, str]]:
-    """Yield the costs that are the same in both."""
+def unchanged_costs(difference: DifferenceData) -> Iterator[tuple[str, str]]:
+    """Yield the costs that are the same in both models."""
     for what, before, after, unit in _costs_of(difference):
         if before == after != 0:
             yield what, unit(before)
 
 
-def _costs_of(difference: Difference) -> Iterator[tuple[str, int, int, Callable[[int], str]]]:
-    """Yield each cost in either model; how much is trained only where that is not all."""
+def _costs_of(difference: DifferenceData) -> Iterator[tuple[str, int, int, Callable[[int], str]]]:
+    """Yield each cost of both models; the trained parameters only if some are not trained."""
     one, other = difference.costs_before, difference.costs_after
     yield "parameters", one.parameters, other.parameters, "{:,}".format
     if (one.trainable, other.trainable) != (one.parameters, other.parameters):
@@ -110,27 +110,27 @@ def _per_token(one: Costs, other: Costs) -> bool:
 
 
 def _flops(one: Costs, other: Costs) -> tuple[int, int]:
-    """Return the FLOPs where masked pairs are skipped, so that a mask counts."""
+    """Return the masked FLOPs, so that a change of a mask shows."""
     if one.flops_per_token is not None and other.flops_per_token is not None:
         return one.flops_per_token.masked, other.flops_per_token.masked
     return one.flops.masked, other.flops.masked
 
 
-def notes(difference: Difference) -> Iterator[str]:
-    """Yield what is no change by itself: params, from which changes follow, and names."""
+def notes(difference: DifferenceData) -> Iterator[str]:
+    """Yield what is not a change itself: params, whose effects are the changes, and names of nodes."""
     if difference.params:
         yield "params: " + ", ".join(f"{param.name} {param.before} → {param.after}" for param in difference.params)
     if count := len(difference.renamed):
-        listed = ", ".join(f"{one} → {other}" for one, other in difference.renamed[:SHOWN])
-        more = f" and {count - SHOWN} more" if count > SHOWN else ""
+        listed = ", ".join(f"{one} → {other}" for one, other in difference.renamed[:MAX_PARAMETERS])
+        more = f" and {count - MAX_PARAMETERS} more" if count > MAX_PARAMETERS else ""
         yield f"called otherwise: {listed}{more}"
 
 
 # -- changes
 
 
-def told(change: Change) -> tuple[str, str]:
-    """Return where a change is, and what it is, in words."""
+def caption(change: Change) -> tuple[str, str]:
+    """Return the place of a change, and the change itself, in words."""
     match change:
         case Added(after=nodes) | Removed(before=nodes):
             return _times(nodes), f"{nodes.kind}: {nodes.detail}" if nodes.detail else nodes.kind
@@ -144,10 +144,13 @@ def told(change: Change) -> tuple[str, str]:
             )
         case Tied(before=before_, after=after_, parameters=parameters):
             first = f"shared with {before_}" if before_ else "not shared"
-            return _listed(parameters[:SHOWN]), f"{first} → {f'shared with {after_}' if after_ else 'not shared'}"
+            return _listed(parameters[:MAX_PARAMETERS]), f"{first} → {f'shared with {after_}' if after_ else 'not shared'}"
         case LearnedChange(what=what, before=before_, after=after_, parameters=parameters):
-            more = f" and {len(parameters) - SHOWN} more" if len(parameters) > SHOWN else ""
-            return "initial values" if what == "starts" else what, f"{before_} → {after_}: {_listed(parameters[:SHOWN])}{more}"
+            more = f" and {len(parameters) - MAX_PARAMETERS} more" if len(parameters) > MAX_PARAMETERS else ""
+            return (
+                "initial values" if what == "starts" else what,
+                f"{before_} → {after_}: {_listed(parameters[:MAX_PARAMETERS])}{more}",
+            )
         case Stated(what=what, before=before_, after=after_):
             return what, f"{before_} → {after_}"
 
@@ -167,8 +170,8 @@ def _listed(texts: tuple[str, ...]) -> str:
 # -- for programs
 
 
-def as_json(difference: Difference) -> dict[str, Any]:
-    """Return the change as JSON's own types with every path, so that a drawing can mark the nodes."""
+def as_json(difference: DifferenceData) -> dict[str, Any]:
+    """Return a difference as dicts, lists, strings and numbers, with the paths of all nodes."""
     return {
         "before": difference.before,
         "after": difference.after,

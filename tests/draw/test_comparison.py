@@ -14,10 +14,11 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.diff.compare import paired
-from composer.diff.difference import Difference, Nodes
+from composer.diff.changes import Nodes, Stated
+from composer.diff.difference import Difference
 from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
+from composer.diff.find_changes import paired
 from composer.draw.build.levels import Level
 from composer.draw.figure import NotDrawn
 from composer.draw.paths import is_output, plain
@@ -125,7 +126,9 @@ def test_only_what_changed_is_marked(pair: int, level: Level) -> None:
     found = difference(pair)
     rings = {ring.path for ring in page.rings if ring.path}
     pairing = paired(*found.models)
-    partners = {plain(pairing.before.nodes[one].path): plain(pairing.after.nodes[two].path) for one, two in pairing.there.items()}
+    partners = {
+        plain(pairing.before.nodes[one].path): plain(pairing.after.nodes[two].path) for one, two in pairing.forward.items()
+    }
     learned = {plain(name.replace(".*", "")) for one in found.changes for name in getattr(one, "parameters", ())}
     for number, side in enumerate(SIDES):
         meant = {plain(path) for one in found.changes for path in paths_of(one, number)}
@@ -198,13 +201,31 @@ def touches(wire: WirePath, badge: Badge) -> bool:
 
 def test_marks_do_not_rest_on_color() -> None:
     """Kinds of changes differ in their sign, and rings of different colors in their dashes."""
-    from composer.diff.figure.comparison import SIGNS
+    from composer.diff.figure.layout import SIGNS
     from composer.draw.style.themes import CHANGES
 
     assert len(set(SIGNS.values())) == len(SIGNS) == len(CHANGES)
     ringed = [dashes for happened, (_, dashes) in CHANGES.items() if happened != "rewired"]
     assert len(set(ringed)) == len(ringed)
     assert len({hue for hue, _ in CHANGES.values()}) == len(CHANGES)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "marked"),
+    [
+        ("{first: up, z: curve}", {"before:outputs/y", "after:outputs/first"}),
+        ("{y: up, rest: curve}", {"before:outputs/z", "after:outputs/rest"}),
+        ("{y: up, z: x}", {"before:outputs/z", "after:outputs/z"}),
+    ],
+)
+def test_an_output_that_changed_is_marked_where_it_is_drawn(outputs: str, marked: set[str]) -> None:
+    """Its name, or what gives it."""
+    inputs = 'recipe: small\ninputs: {x: "float[batch, time, 16]"}\n'
+    text = inputs + "graph: {curve: silu, up: {type: linear, out: 16}}\noutputs: {y: up, z: curve}"
+    before, after = composer.load(text), composer.load(text.replace("{y: up, z: curve}", outputs))
+    (change,) = before.diff(after).changes
+    assert isinstance(change, Stated)
+    assert {ring.path for ring in before.diff(after).draw().scene.rings if ring.path} == marked
 
 
 def test_equal_models_are_drawn_without_marks() -> None:

@@ -15,10 +15,11 @@ import pytest
 
 import composer
 from composer.cli import main
-from composer.diff.difference import Difference, Nodes
-from composer.diff.figure.comparison import bare
+from composer.diff.changes import Nodes
+from composer.diff.difference import Difference
+from composer.diff.figure.layout import marked_drawings
 from composer.diff.figure.sides import SIDES
-from composer.diff.render import told
+from composer.diff.render import caption
 from composer.draw.build.levels import LEVELS
 from composer.draw.paths import plain
 from composer.draw.style.palette import LIGHT
@@ -75,14 +76,14 @@ def test_page_is_one_small_file() -> None:
     assert set(data["views"]) == set(LEVELS)
     for level in LEVELS:
         view = data["views"][level]
-        assert view["picture"] == bare(difference(), level).svg()
+        assert view["picture"] == marked_drawings(difference(), level).svg()
         assert view["copied"] == difference().draw(level).svg()
 
 
 def test_changes_are_told_of_their_nodes() -> None:
     """Each once at every level, in the words of the text, at nodes of the change, parts of them, or what holds them."""
     data = data_of(html())
-    assert [(one["where"], one["what"]) for one in data["changes"]] == [told(one) for one in difference().changes]
+    assert [(one["where"], one["what"]) for one in data["changes"]] == [caption(one) for one in difference().changes]
     for view in data["views"].values():
         assert sorted(one["change"] for one in view["changes"]) == list(range(len(data["changes"])))
         for one in view["changes"]:

@@ -1,1 +1,1 @@
-"""A difference as a figure or a page: both drawings, marked, with notes."""
+"""A difference as a figure or a page: both drawings with marks and notes."""

@@ -1,16 +1,16 @@
-"""How much room things take up on a page, and where a sign may stand beside them."""
+"""The areas of elements on a page, and the candidate positions of badges beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
 
-from composer.diff.figure.places import Count, Spot
+from composer.diff.figure.places import PassCount, Spot
 from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, WirePath
 
 
 def content(scene: Scene) -> Area:
-    """Return what a drawing covers, but for its head."""
+    """Return the area of a drawing without its header."""
     blocks: tuple[Frame | Box | MergeCircle, ...] = (*scene.frames, *scene.boxes, *scene.merges)
     areas = [one.area.grown(8) for one in blocks]
     areas += [reference.text.area.grown(8) for reference in scene.references]
@@ -27,8 +27,8 @@ def content(scene: Scene) -> Area:
 
 
 def area_of(spot: Spot) -> Area:
-    """Return what a thing covers."""
-    if isinstance(spot, Count):
+    """Return the area of an element."""
+    if isinstance(spot, PassCount):
         assert spot.frame.pill is not None
         area = spot.frame.pill.area.grown(9)
         return Area(area.left, spot.frame.pill.y - 14.5, area.right, spot.frame.pill.y + 5.5)
@@ -41,12 +41,12 @@ def area_of(spot: Spot) -> Area:
 
 
 def shifted(area: Area, move: Point) -> Area:
-    """Return a rectangle somewhere else."""
+    """Return a moved area."""
     return Area(area.left + move[0], area.top + move[1], area.right + move[0], area.bottom + move[1])
 
 
 def along(spot: Spot, move: Point) -> list[Point]:
-    """Return where a badge may stand at a thing, the best places first."""
+    """Return the positions of a badge at an element, the best ones first."""
     if isinstance(spot, WirePath):
         points = [(x + move[0], y + move[1]) for x, y in spot.points]
         longest = sorted(pairwise(points), key=lambda ends: -abs(ends[0][0] - ends[1][0]) - abs(ends[0][1] - ends[1][1]))
@@ -58,7 +58,7 @@ def along(spot: Spot, move: Point) -> list[Point]:
     if isinstance(spot, Reference):
         middle = (area.left + area.right) / 2
         return [(middle, area.top - 10), (middle, area.bottom + 12), (area.left - 20, area.top + 5)]
-    if isinstance(spot, Count):
+    if isinstance(spot, PassCount):
         return [(area.left - 22 - 34 * step, (area.top + area.bottom) / 2) for step in range(4)]
     steps = [area.left + 12 + 34 * step for step in range(int((area.right - area.left) / 34) + 1)]
     above, below = area.top - 3, area.bottom + 3
@@ -67,7 +67,7 @@ def along(spot: Spot, move: Point) -> list[Point]:
 
 
 def around(place: Point) -> Iterator[Point]:
-    """Yield where a badge may stand if there is no room at the thing itself: ever farther from it."""
+    """Yield the positions of a badge around a point, the nearest ones first, for elements without room beside them."""
     for far in range(1, 25):
         steps = range(-far, far + 1)
         yield from sorted(

@@ -1,4 +1,4 @@
-"""Two models as one HTML page without a network: both drawings, the changes as a list, and both recipes."""
+"""Two models as one HTML page that works offline: both drawings, a list of the changes, and both recipes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from html import escape
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from composer.diff.compare import paired
-from composer.diff.difference import Change, Difference
-from composer.diff.figure.comparison import SIGNS, Bare, Comparison, bare, draw
+from composer.diff.changes import Change, DifferenceData
+from composer.diff.figure.layout import SIGNS, MarkedDrawings, annotated_scene, marked_drawings
 from composer.diff.figure.places import HAPPENED, FoundPlaces, path_of
 from composer.diff.figure.sides import SIDES
+from composer.diff.find_changes import paired
 from composer.diff.pairing import Pairing
-from composer.diff.render import figures, notes, told, unchanged, verdict
-from composer.draw.build.levels import LEVELS
+from composer.diff.render import caption, changed_costs, notes, summary_line, unchanged_costs
+from composer.draw.build.levels import LEVELS, Level
 from composer.draw.build.source_files import File, elsewhere, file_of, source
+from composer.draw.export.formats import ThemeName
 from composer.draw.export.html import Pictures, View, closing, document, openable, page_file
 from composer.draw.export.node_facts import facts, implied
+from composer.draw.export.svg import svg
 from composer.draw.paths import above, plain
 from composer.draw.scene import Box, Frame, MergeCircle, Scene, WirePath
 from composer.draw.style.palette import DARK, LIGHT, Palette
@@ -26,21 +28,20 @@ from composer.draw.style.themes import CHANGES, change_rules
 T = TypeVar("T")
 
 
-def html(comparison: Comparison) -> str:
-    """Return the page; the comparison's own level is what it shows first."""
-    difference = comparison.difference
-    pages = {level: bare(difference, level) for level in LEVELS}
+def html(difference: DifferenceData, level: Level, theme: ThemeName) -> str:
+    """Return the page; `level` is the one that it shows first."""
+    pages = {each: marked_drawings(difference, each) for each in LEVELS}
     pairing = paired(*difference.models)
-    shown = (View(level, (), page, more=marked(page, pairing)) for level, page in pages.items())
+    shown = (View(each, (), page, more=marked(page, pairing)) for each, page in pages.items())
     views = {view.key: view for view in shown}
-    for level, deeper in pairwise(LEVELS):
+    for each, deeper in pairwise(LEVELS):
         inside = {box.about.path for box in views[deeper].figure.scene.boxes}
-        inner = openable(views[level].figure.scene, {path for one in inside for path in above(one)})
-        views[level].opens = {path: deeper for path in inner if path not in inside}
+        inner = openable(views[each].figure.scene, {path for one in inside for path in above(one)})
+        views[each].opens = {path: deeper for path in inner if path not in inside}
     for view in views.values():
         view.closes |= closing(view, views)
-        view.copied = draw(difference, view.level).svg()
-    told_of = {
+        view.copied = svg(annotated_scene(difference, view.level))
+    data = {
         "sides": SIDES,
         "models": [difference.before, difference.after],
         "facts": by_side(facts(one.model) for one in pages["full"].pictures),
@@ -48,10 +49,10 @@ def html(comparison: Comparison) -> str:
     }
     unwritten = by_side(implied(one.model) for one in pages["full"].pictures)
     return document(
-        comparison.scene.name,
-        Pictures(list(views.values()), comparison.level, comparison.theme, unwritten),
+        pages[level].scene.name,
+        Pictures(list(views.values()), level, theme, unwritten),
         {side: one.model for side, one in zip(SIDES, pages["full"].pictures, strict=True)},
-        told_of,
+        data,
         changed=changed(difference, pages["full"]),
         panel=panel(difference),
         hint=" Click a change, or <kbd>n</kbd> for the next and <kbd>p</kbd> for the one before, to see it in both.",
@@ -61,23 +62,23 @@ def html(comparison: Comparison) -> str:
 
 
 def by_side(maps: Iterable[Mapping[str, T]]) -> dict[str, T]:
-    """Return what is known of the nodes of either model, by paths that say which."""
+    """Return one map for both models, whose paths begin with the side."""
     return {side + path: value for side, one in zip(SIDES, maps, strict=True) for path, value in one.items()}
 
 
-# -- what the script is told
+# -- data for the script
 
 
 def change(one: Change) -> dict[str, str]:
-    """Return a change in words."""
-    where, what = told(one)
+    """Return a change in words, with its sign."""
+    where, what = caption(one)
     happened = HAPPENED[type(one)]
     return {"happened": happened, "sign": SIGNS[happened], "where": where, "what": what}
 
 
-def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
-    """Return the marks of a picture: each change by its number, with the paths and the wires that show it; and
-    which things are one.
+def marked(page: MarkedDrawings, pairing: Pairing) -> dict[str, Any]:
+    """Return the marks of a picture: each change by its number with the paths and the wires that show it, and which paths stand
+    for the same node.
     """
     return {
         "changes": [
@@ -92,8 +93,8 @@ def marked(page: Bare, pairing: Pairing) -> dict[str, Any]:
     }
 
 
-def places(found: FoundPlaces, page: Bare) -> Iterator[str]:
-    """Yield the paths of what shows a change; with a border, of all that is in it."""
+def places(found: FoundPlaces, page: MarkedDrawings) -> Iterator[str]:
+    """Yield the paths of the elements that show a change; with a frame, of all that is in it."""
     for side, spots, picture in zip(SIDES, found.spots, page.pictures, strict=True):
         for spot in spots or ():
             if isinstance(spot, WirePath):
@@ -105,12 +106,12 @@ def places(found: FoundPlaces, page: Bare) -> Iterator[str]:
 
 
 def blocks(scene: Scene) -> tuple[Box | MergeCircle, ...]:
-    """Return all that stands for a node."""
+    """Return the boxes and merges of a scene."""
     return (*scene.boxes, *scene.merges)
 
 
-def wires(found: FoundPlaces, page: Bare) -> Iterator[int]:
-    """Yield the wires that show a change, by their numbers in the picture of both."""
+def wires(found: FoundPlaces, page: MarkedDrawings) -> Iterator[int]:
+    """Yield the wires that show a change, by their indices in the common scene."""
     first = 0
     for spots, picture in zip(found.spots, page.pictures, strict=True):
         drawn = picture.scene.wires
@@ -118,12 +119,10 @@ def wires(found: FoundPlaces, page: Bare) -> Iterator[int]:
         first += len(drawn)
 
 
-def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
-    """Yield what is drawn of the same node on both sides; of what is in a block, or holds several, that which
-    has the same name.
-    """
+def partners(pairing: Pairing, page: MarkedDrawings) -> Iterator[tuple[str, str]]:
+    """Yield the paths of the same node on both sides; for parts of blocks, and for groups, those of the same name."""
     before, after = (one.model.names.called for one in page.pictures)
-    nodes = ((pairing.before.nodes[one].path, pairing.after.nodes[other].path) for one, other in pairing.there.items())
+    nodes = ((pairing.before.nodes[one].path, pairing.after.nodes[other].path) for one, other in pairing.forward.items())
     there = {plain(before(one)): plain(after(other)) for one, other in nodes}
     ours, theirs = ([one.about.path for one in blocks(picture.scene)] for picture in page.pictures)
     taken = set(there.values())
@@ -134,22 +133,23 @@ def partners(pairing: Pairing, page: Bare) -> Iterator[tuple[str, str]]:
             yield SIDES[0] + path, SIDES[1] + other
 
 
-# -- what stands beside the picture
+# -- beside the picture
 
 
-def panel(difference: Difference) -> str:
-    """Return the verdict, the costs, and where the list of changes goes."""
-    costs = [*figures(difference), *((what, f"{text}, unchanged") for what, text in unchanged(difference))]
+def panel(difference: DifferenceData) -> str:
+    """Return the summary line, the costs, and the place of the list of changes."""
+    costs = [*changed_costs(difference), *((what, f"{text}, unchanged") for what, text in unchanged_costs(difference))]
     rows = "".join(f"<tr><th>{escape(what)}<td>{escape(text)}" for what, text in costs)
     said = "".join(f"<p>{escape(note)}" for note in notes(difference))
     return (
         '<section id="differences" aria-label="What differs" tabindex="0"><details>'
-        f'<summary>{escape(verdict(difference))}</summary><table>{rows}</table>{said}</details><ol id="changes"></ol></section>'
+        f"<summary>{escape(summary_line(difference))}</summary><table>{rows}</table>{said}</details>"
+        '<ol id="changes"></ol></section>'
     )
 
 
-def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
-    """Return the lines where something is written that differs."""
+def changed(difference: DifferenceData, page: MarkedDrawings) -> dict[File, set[int]]:
+    """Return the lines of the recipes in which something differs."""
     found: dict[File, set[int]] = {}
     for number, picture in enumerate(page.pictures):
         model, own = picture.model, source(picture.model.program)
@@ -167,6 +167,6 @@ def changed(difference: Difference, page: Bare) -> dict[File, set[int]]:
 
 
 def signs(palette: Palette) -> str:
-    """Return the colors of the list's signs."""
+    """Return the colors of the signs in the list."""
     colors = (f".c-{happened}{{background:{palette.hues[hue].stroke}}}" for happened, (hue, _) in CHANGES.items())
     return f"#changes{{{''.join(colors)}}}"

@@ -1,4 +1,4 @@
-"""Notes on changes: a few lines each, in columns between two drawings."""
+"""Notes on changes, a few lines each, in columns between the drawings."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TypeAlias
 from composer.draw.style.typography import Role, Typography
 
 NOTE = 236.0
-"""Width of what is noted between the drawings."""
+"""The width of a note."""
 LINE = 14.0
-"""From one line of a note to the next."""
+"""The height of a line."""
 APART = 11.0
-"""Between two notes."""
+"""The gap between two notes."""
 INDENT = 36.0
-"""Of a note's text, which stands beside its badge."""
+"""The indent of the text, which leaves room for the badge."""
 Note: TypeAlias = list[tuple[str, Role]]
 """Lines of text."""
 
 
 def note(name: str, words: str) -> Note:
-    """Return a change in lines that are as wide as the notes."""
+    """Return the caption of a change in lines that fit."""
     said: Note = [(name, "row"), (words, "detail")]
     return [(line, role) for text, role in said for line in wrapped(text, role)]
 
 
 def wrapped(text: str, role: Role) -> list[str]:
-    """Return a text in lines."""
+    """Return a text in lines that fit."""
     letters, room = Typography(), NOTE - INDENT
     lines: list[str] = []
     for word in text.split():
@@ -49,11 +49,11 @@ def high(lines: Note) -> float:
     return LINE * len(lines)
 
 
-# -- where they stand
+# -- positions
 
 
 def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
-    """Return the notes in as few columns as there is room for, all about as high."""
+    """Return the indices of the notes in as few columns as fit, of about equal heights."""
     if not heights:
         return []
     share = sum(heights) / ceil(sum(heights) / room)
@@ -68,7 +68,7 @@ def in_columns(heights: Sequence[float], room: float) -> list[list[int]]:
 
 
 def spread(heights: Sequence[float], wanted: Sequence[float], top: float, foot: float) -> list[float]:
-    """Return the upper ends of notes in a column, each as near to where it is wanted as the others let it."""
+    """Return the tops of the notes in a column, each as near to the wanted one as the others allow."""
     tops: list[float] = []
     y = top
     for want, height in zip(wanted, heights, strict=True):

@@ -1,4 +1,4 @@
-"""Where in the drawings of two models each of their changes is found."""
+"""Which elements of the drawings of two models show each of their changes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from composer.diff.compare import paired
-from composer.diff.difference import (
+from composer.diff.changes import (
     Added,
     Altered,
     Change,
-    Difference,
+    DifferenceData,
     LearnedChange,
     Nodes,
     PortChange,
@@ -21,10 +20,12 @@ from composer.diff.difference import (
     Rewired,
     Stated,
     Tied,
+    nodes_of,
 )
+from composer.diff.find_changes import paired
 from composer.diff.flat_graph import FlatModel
 from composer.draw.figure import Figure
-from composer.draw.paths import lies_in, plain
+from composer.draw.paths import belongs, lies_in, output_path, plain
 from composer.draw.scene import Box, Frame, Happened, MergeCircle, Reference, Scene, WirePath
 from composer.graph.passes.roll_layers.rolled_names import RolledNames
 from composer.memo import lazy
@@ -33,13 +34,13 @@ DrawnThing: TypeAlias = Box | MergeCircle | Frame | Reference
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """How often a repeat is passed through, as its frame says."""
+class PassCount:
+    """The number of passes that is written at the frame of a repeat."""
 
     frame: Frame
 
 
-Spot: TypeAlias = DrawnThing | WirePath | Count
+Spot: TypeAlias = DrawnThing | WirePath | PassCount
 HAPPENED: dict[type[Change], Happened] = {
     Added: "added",
     Removed: "removed",
@@ -50,37 +51,56 @@ HAPPENED: dict[type[Change], Happened] = {
     LearnedChange: "altered",
     Stated: "altered",
 }
-"""What a drawing tells apart."""
+"""The kinds of changes that a drawing distinguishes."""
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the models as it is drawn."""
+class DrawnModel:
+    """One of the models, with its drawing."""
 
     scene: Scene
     model: FlatModel
     names: RolledNames
 
     def at(self, path: str) -> str:
-        """Return what the drawing calls a node of the model."""
+        """Return the path of a node in the drawing."""
         return plain(self.names.called(path))
+
+    def drawn(self, nodes: Nodes) -> Nodes:
+        """Return nodes by their paths in the drawing."""
+        return replace(nodes, paths=tuple(map(self.at, nodes.paths)))
+
+    def passes_or_nodes(self, nodes: Nodes) -> Nodes:
+        """Return nodes by their paths in the drawing; layers that are some of the passes of a repeat there, as passes."""
+        paths = dict.fromkeys(map(self.names.called, nodes.paths))
+        passes = dict.fromkeys(map(_pass_of, paths))
+        repeats = {one.rpartition(".")[0] for one in passes}
+        others = [path for path in self.called if belongs(path, repeats) and not belongs(path, paths)]
+        if all(passes) and others and not any(belongs(path, passes) for path in others):
+            return replace(nodes, kind="pass", paths=tuple(map(plain, passes)))
+        return self.drawn(nodes)
+
+    @lazy
+    def called(self) -> tuple[str, ...]:
+        """The paths of the blocks in the drawing, with the passes."""
+        return tuple(self.names.called(node.path) for node in self.model.nodes)
 
     @lazy
     def things(self) -> tuple[DrawnThing, ...]:
-        """All that stands for a node."""
+        """The elements that stand for nodes."""
         return (*self.scene.frames, *self.scene.boxes, *self.scene.merges, *self.scene.references)
 
     @lazy
     def sources(self) -> dict[str, str]:
-        """For each block what its stream comes from, by their paths without passes."""
+        """For each block, the path of the one whose output is its first input; both without passes."""
         nodes = self.model.nodes
         flows = ((node.path, node.primary) for node in nodes)
         return {self.at(path): self.at(nodes[one.node].path) for path, one in reversed(list(flows)) if one and one.node >= 0}
 
     def nodes(self, path: str, *, whole: bool = False) -> list[DrawnThing]:
-        """Return what shows a node: itself, or what is drawn of it, or the box around it; `whole` with all that is inside.
+        """Return the elements that show a node: its own, or those of its parts, or the box around it; `whole` with all inside.
 
-        A node that is not drawn, as a dropout is not, is shown by what its stream comes from."""
+        A node that is not drawn, such as a dropout, is shown where its input comes from."""
         path = plain(path)
         if found := self._drawn(path, whole):
             return found
@@ -116,7 +136,7 @@ class Side:
         return inside if inside and all(isinstance(one, MergeCircle) for one in own) else own
 
     def fields(self, path: str, names: Iterable[str]) -> list[DrawnThing]:
-        """Return what shows fields of a node: the box of a field that has one, and the node's for all others."""
+        """Return the elements that show fields of a node: the box of a field that has one, otherwise those of the node."""
         found: list[DrawnThing] = []
         for name in names:
             field = re.compile(rf"{re.escape(plain(path))}\.(\w+_)?{re.escape(name.partition('.')[0])}")  # `q_positions`, too
@@ -125,7 +145,8 @@ class Side:
         return found
 
     def reads(self, path: str, port: str, sources: Sequence[str]) -> Sequence[Spot]:
-        """Return the wires and names by which a node reads something at a port; where they are not drawn, what shows the node."""
+        """Return the wires and references at a port that come from some sources; all at the port if none does, and the elements
+        of the node if none is drawn."""
         path = plain(path)
         wires: list[Spot] = [one for one in self.scene.wires if one.target == path and one.port in ("", port)]
         wires += [one for one in self.scene.references if one.target == path and one.port in ("", port)]
@@ -139,72 +160,80 @@ class Side:
         return exact or [one for one in wires if from_(one, around=True)] or wires or self.nodes(path)
 
     def stated(self, what: str, value: str) -> list[DrawnThing]:
-        """Return what shows an output or a loss, by its name or by what gives it; nothing for the task."""
+        """Return the elements that show an output or a loss: its own, or those of the node that computes it."""
         kind, _, name = what.removeprefix("name of the ").partition(" ")
         if kind not in ("output", "loss"):
             return []
-        ends = {"output": "outputs", "loss": "losses"}
-        return self._own(f"{ends[kind]}.{name or value}") or (self.nodes(self.at(named(value))) if value != "none" else [])
+        path = output_path(name or value) if kind == "output" else f"losses.{name or value}"
+        return self._own(path) or (self.nodes(self.at(named(value))) if value != "none" else [])
+
+
+def _pass_of(path: str) -> str:
+    """Return the path of the innermost pass that a path leads through; none outside of repeats."""
+    found = re.match(r"(.+\.\d+)(?:\.|$)", path)
+    return found[1] if found else ""
 
 
 def named(source: str) -> str:
-    """Return a source as it is told, `layers.(*-1).ffn.add`, as the path of what is drawn."""
-    return re.sub(r"\.(\*|\(\*-1\)|\d+)(?=\.|$)", "", source)
+    """Return the path without passes of a source or a parameter as changes name it: `layers.ffn.add` for `layers.(*-1).ffn.add`;
+    the first for `h0.norm … h11.norm`, since all of them are drawn as one."""
+    first = re.split(" … | / ", source)[0]
+    return re.sub(r"\.(\*|\(\*-1\)|\d+)(?=\.|$)", "", first)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlaces:
-    """A change, and what shows it in either drawing."""
+    """A change with the elements that show it in each of the drawings."""
 
     change: Change
     before: tuple[Spot, ...] | None
-    """Nothing where it is a change of the model as a whole; none where the change is in the other drawing alone."""
+    """Empty for a change of the model as a whole; None if the change is in the other drawing only."""
     after: tuple[Spot, ...] | None
 
     @property
     def spots(self) -> tuple[tuple[Spot, ...] | None, tuple[Spot, ...] | None]:
-        """On either side."""
+        """The elements of the first and of the second drawing."""
         return self.before, self.after
 
     @property
     def happened(self) -> Happened:
-        """What a drawing says of it."""
+        """The kind of the change in a drawing."""
         return HAPPENED[type(self.change)]
 
     def node(self, spot: Spot, side: int) -> str | None:
-        """Return which of the nodes of the change a thing shows, or a part of it; none where it shows something around it."""
-        nodes, path = getattr(self.change, ("before", "after")[side], None), path_of(spot)
-        names = map(plain, nodes.paths) if isinstance(nodes, Nodes) else ()
+        """Return which node of the change an element shows, itself or a part of it; None for an element around the node."""
+        nodes, path = nodes_of(self.change)[side], path_of(spot)
+        names = map(plain, nodes.paths) if nodes is not None else ()
         return next((name for name in names if lies_in(path, name)), None)
 
     def weight(self, spot: Spot, side: int) -> int:
-        """Return how many of the nodes that a thing stands for have changed so; none where the change is inside it."""
-        nodes = getattr(self.change, ("before", "after")[side], None)
-        return len(nodes.paths) if isinstance(nodes, Nodes) and self.node(spot, side) is not None else 0
+        """Return how many nodes of the change an element stands for; 0 if the change is inside of it."""
+        nodes = nodes_of(self.change)[side]
+        return len(nodes.paths) if nodes is not None and self.node(spot, side) is not None else 0
 
     def ring(self, spot: Spot, side: int) -> Happened:
-        """Return what became of a thing: one that holds a change, and is no part of it, has other values."""
-        shown = self.node(spot, side) is not None or isinstance(spot, Count) or self.happened == "shared"
+        """Return the kind of the ring around an element: `altered` for one that only contains the change."""
+        shown = self.node(spot, side) is not None or isinstance(spot, PassCount) or self.happened == "shared"
         return self.happened if shown else "altered"
 
 
 def path_of(spot: Spot) -> str:
-    """Return the path that a thing stands for; of a wire, where it leads."""
+    """Return the path of an element; of a wire, the path of its target."""
     match spot:
         case WirePath(target=target):
             return target
-        case Count(frame=frame):
+        case PassCount(frame=frame):
             return frame.about.path
     return spot.about.path
 
 
-def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[FoundPlaces]:
-    """Yield every change with its places."""
+def places(difference: DifferenceData, pictures: Sequence[Figure]) -> Iterator[FoundPlaces]:
+    """Yield every change with the elements that show it."""
     pairing = paired(*difference.models)
     flat = pairing.before, pairing.after
-    ours, theirs = (Side(one.scene, model, one.model.names) for one, model in zip(pictures, flat, strict=True))
+    ours, theirs = (DrawnModel(one.scene, model, one.model.names) for one, model in zip(pictures, flat, strict=True))
     partners: dict[str, list[str]] = {}
-    for one, other in pairing.there.items():
+    for one, other in pairing.forward.items():
         partners.setdefault(ours.at(pairing.before.nodes[one].path), []).append(theirs.at(pairing.after.nodes[other].path))
     for written in difference.changes:
         change = as_drawn(written, ours, theirs)
@@ -229,14 +258,17 @@ def places(difference: Difference, pictures: Sequence[Figure]) -> Iterator[Found
                 yield FoundPlaces(change, tuple(ours.stated(what, value)), tuple(theirs.stated(what, its)))
 
 
-def as_drawn(change: Change, *sides: Side) -> Change:
+def as_drawn(change: Change, ours: DrawnModel, theirs: DrawnModel) -> Change:
     """Return a change whose nodes have the paths of the drawings."""
-    found = dict(zip(("before", "after"), sides, strict=True))
-    nodes = {name: getattr(change, name, None) for name in found}
-    moved = {
-        name: replace(one, paths=tuple(map(found[name].at, one.paths))) for name, one in nodes.items() if isinstance(one, Nodes)
-    }
-    return replace(change, **moved)  # type: ignore[arg-type]  # of changes that have nodes
+    match change:
+        case Added(after=nodes):
+            return Added(theirs.passes_or_nodes(nodes))
+        case Removed(before=nodes):
+            return Removed(ours.passes_or_nodes(nodes))
+        case Replaced() | Altered() | Rewired():
+            return replace(change, before=ours.drawn(change.before), after=theirs.drawn(change.after))
+        case Tied() | LearnedChange() | Stated():
+            return change
 
 
 def _plain(nodes: Nodes) -> list[str]:
@@ -247,20 +279,20 @@ def _once(found: Iterable[Sequence[Spot]]) -> tuple[Spot, ...]:
     return tuple(dict.fromkeys(spot for spots in found for spot in spots))
 
 
-def _whole(side: Side, nodes: Nodes) -> tuple[Spot, ...]:
+def _whole(side: DrawnModel, nodes: Nodes) -> tuple[Spot, ...]:
     if nodes.kind == "pass":
         found = _once(side.nodes(path) for path in _plain(nodes))
-        return tuple(Count(one) if isinstance(one, Frame) and one.pill else one for one in found)
+        return tuple(PassCount(one) if isinstance(one, Frame) and one.pill else one for one in found)
     return _once(side.nodes(path, whole=True) for path in _plain(nodes))
 
 
-def _reads(side: Side, nodes: Nodes, ports: Sequence[PortChange], when: str) -> tuple[Spot, ...]:
+def _reads(side: DrawnModel, nodes: Nodes, ports: Sequence[PortChange], when: str) -> tuple[Spot, ...]:
     return _once(side.reads(path, port.port, getattr(port, when)) for path in _plain(nodes) for port in ports)
 
 
-def _owner(parameter: str, partners: dict[str, list[str]], side: Side) -> str:
+def _owner(parameter: str, partners: dict[str, list[str]], side: DrawnModel) -> str:
     """Return the node that a parameter belongs to, `layers.*.attn.body.out.weight` to `layers.attn.body`."""
-    path = side.at(parameter.replace(".*", ""))
+    path = side.at(named(parameter))
     while path not in partners:
         path = path.rpartition(".")[0]
     return path

@@ -1,4 +1,4 @@
-"""The things of two drawings on one page: their paths say which drawing they are of."""
+"""The elements of two drawings on one page, whose paths begin with the side."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from composer.draw.layout.fragment import Pieces
 from composer.draw.scene import Scene
 
 SIDES = "before:", "after:"
-"""What paths of either drawing begin with."""
+"""The prefixes of paths of the two drawings."""
 
 
 def sided(scene: Scene, side: str) -> Pieces:
-    """Return the things of a drawing, whose paths say which one they are of."""
+    """Return the elements of a drawing, with the side in their paths."""
     texts = [text for text in scene.texts if text.role not in ("heading", "facts")]
     return Pieces(
         [
@@ -37,5 +37,5 @@ def sided(scene: Scene, side: str) -> Pieces:
 
 
 def of(side: str, path: str) -> str:
-    """Return a path, or the key of a frame, that says of which drawing it is, if it leads anywhere."""
+    """Return a path, or the key of a frame, with the side; an empty one stays empty."""
     return side + path if path else ""
