@@ -17,7 +17,12 @@ from tests.draw.cases import FORMS
 
 LARGE = {"too-many-modules", "too-many-nodes"}
 """Codes of cases with thousands of passes, each of which is worked out anew where memos are off."""
-CASES = [case for file in FILES for case in cases(file) if case.code not in LARGE]
+CASES = [
+    case if case.code != "too-large-to-build" else pytest.param(case, marks=pytest.mark.slow)
+    for file in FILES
+    for case in cases(file)
+    if case.code not in LARGE
+]
 FEW = {"gpt2", "gemma3", "seq2seq_rnn", "clip", "unet"}
 """Models that are no slow tests: equal layers, unequal ones, a scan, two towers, skips."""
 MODELS = [

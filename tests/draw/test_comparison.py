@@ -309,6 +309,7 @@ def test_text_goes_where_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_command_prints_a_picture_to_a_pipe() -> None:
     """Where no file is named."""
     words = ["diff", "gpt2", "llama3", "--format", "svg"]

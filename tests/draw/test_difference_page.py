@@ -80,6 +80,7 @@ def test_page_is_one_small_file() -> None:
         assert view["copied"] == difference().draw(level).svg()
 
 
+@pytest.mark.slow
 def test_changes_are_told_of_their_nodes() -> None:
     """Each once at every level, in the words of the text, at nodes of the change, parts of them, or what holds them."""
     data = data_of(html())

@@ -116,6 +116,7 @@ def test_inputs_that_may_be_left_out_are() -> None:
     assert And(left=Causal(), right=Valid(flags=NodeRef("v"))).cells(frozenset(["v"])) == Causal().cells()
 
 
+@pytest.mark.slow
 def test_every_mask_of_the_zoo_and_of_generated_recipes_has_an_icon() -> None:
     """Some cell of every icon is filled: a mask that hides all shows nothing."""
     for _, _, scene in scenes("chunk 0", "block"):
