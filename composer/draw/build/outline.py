@@ -189,7 +189,8 @@ class DiagramBuilder:
             about = replace(about, description=self.captions.description(node, place) if piece is pieces[0] else "")
             drawn.items.append(Leaf(about, piece.look, params))
             for name, port in piece.reads:
-                drawn.edges += [DiagramEdge(source, below, port, not port or port in "qkv") for source in values.get(name, ())]
+                main = not port or port in piece.stream_ports
+                drawn.edges += [DiagramEdge(source, below, port, main) for source in values.get(name, ())]
             values[piece.name] = (DiagramSource(NodeOutput(below)),)
         gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
         first = next(iter(node.outputs))

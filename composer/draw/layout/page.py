@@ -75,14 +75,15 @@ def narrow_page(flow: Flow, titles: Titles, room: float, letters: Typography, *,
 
 
 def with_ends(flow: Flow, titles: Titles) -> Flow:
-    """Return the flow with boxes for the inputs that go into its stream and for its first output; other
-    inputs go by their names.
+    """Return the flow with boxes for the inputs that go into its stream or are outputs as they are, and for its first output;
+    other inputs go by their names.
     """
     rest = split_side_inputs(flow).flow
     paths = {item.about.path for item in rest.items}
     streams = {
         e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.reference and e.target in paths
     }
+    streams |= {source.path: source for _, source in flow.exits if source.given}
     ins = tuple(
         Leaf(
             About(path, f"the model's input {path} — {source.shape}"),
@@ -100,11 +101,11 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
         for e in flow.edges
     ]
     outs: tuple[Leaf, ...] = ()
-    if flow.outlet is not None and flow.exits and not flow.outlet.given:
-        name = flow.exits[0][0]
+    if flow.exits:
+        name, returned = flow.exits[0]
         path = output_path(name)
-        outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
-        edges.append(DiagramEdge(flow.outlet, path, "", True))
+        outs = (Leaf(About(path, f"the model's output {name} — {returned.shape}"), Look(titles.outputs[name], hue="io")),)
+        edges.append(DiagramEdge(returned, path, "", True))
     whole = flow.with_items((*ins, *flow.items, *outs)).with_edges(edges).with_exits(flow.exits[1:])
     return replace(whole, outlet=None)
 
