@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from blocks.core import Piece, size, spoken
 from blocks.losses.loss import Loss
@@ -46,8 +47,10 @@ from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import inside, look
 from composer.draw.wording import counted, shape
+from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
+from composer.graph.visit import Fold, Inside, every_node
 
 
 def outline(model: RolledProgram, depth: Depth) -> Flow:
@@ -136,9 +139,10 @@ class DiagramBuilder:
                 return self.group(node, read(node.node.wires, values), place, drawn)
             case TypedScan():
                 return self.scan(node, read(node.node.wires, values), place, drawn)
-            case TypedRepeat() if self.depth.unrolled:
-                return self.unrolled(node, values, place, drawn)
-        return self.repeat(node, values, place, drawn)
+            case TypedRepeat():
+                return (self.unrolled if self.depth.unrolled else self.repeat)(node, values, place, drawn)
+            case _:
+                assert_never(node)
 
     def opens(self, path: str) -> bool:
         """Return whether a block is shown from inside."""
@@ -206,7 +210,7 @@ class DiagramBuilder:
         if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
             return self.dissolved(node, given, place, drawn)
         title = spoken(node.name) if part is None else spoken(part.kind)
-        closed = (self.depth.level == "overview" or part is not None) and not any(map(holds_layers, node.graph.nodes))
+        closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
         if closed and path not in self.depth.opened:
             drawn.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(place.first), place))
@@ -340,9 +344,13 @@ class DiagramBuilder:
         return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
 
 
-def holds_layers(node: TypedNode) -> bool:
-    """Return whether there is a repeat in a node, which then is a part of the model rather than one block."""
-    return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(map(holds_layers, node.graph.nodes)))
+def holds_layers(graph: TypedGraph) -> bool:
+    """Return whether there is a repeat in the graph of a group, which then is a part of the model rather than one block."""
+    return Fold(TYPED, _is_layers, lambda _, found: any(found), every_node).graph(graph)
+
+
+def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
+    return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(inside.passes()))
 
 
 def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:

@@ -9,9 +9,11 @@ from blocks.core import spoken
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
 from composer.draw.build.value_sources import NodeSources, Sources, sources
+from composer.draw.build.walks import outside_repeats
 from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
 from composer.draw.wording import counted
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
+from composer.graph.visit import every_node, walk
 
 
 def alike(node: TypedRepeat) -> list[list[int]]:
@@ -30,18 +32,14 @@ def kind_of_each(kinds: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def mixed(node: TypedRepeat, kinds: Sequence[Sequence[int]], path: str) -> set[str]:
     """Return the paths of blocks in whose place other passes have another block."""
-    found = [dict(blocks(node.passes[passes[0]], f"{path}.")) for passes in kinds]
+    found = [blocks(node.passes[passes[0]], f"{path}.") for passes in kinds]
     return {one for known in found for one, kind in known.items() if {other.get(one) for other in found} != {kind}}
 
 
-def blocks(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the kind of every block of a pass, by its path."""
-    for node in graph.nodes:
-        match node:
-            case TypedBlock(part=part):
-                yield path + node.name, part.kind
-            case TypedGroup() | TypedScan():
-                yield from blocks(node.graph, f"{path}{node.name}.")
+def blocks(graph: TypedGraph, prefix: str) -> dict[str, str]:
+    """Return the kind of every block of a pass, by its path."""
+    found = (visit for visit in walk(graph, outside_repeats, every_node, prefix=prefix) if not visit.in_slot)
+    return {visit.path: visit.node.part.kind for visit in found if isinstance(visit.node, TypedBlock)}
 
 
 def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
