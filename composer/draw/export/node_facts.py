@@ -9,7 +9,7 @@ from composer.cost.flops import FlopCounter
 from composer.cost.lengths import lengths_of
 from composer.cost.units import in_flops
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.walks import first_pass
+from composer.draw.build.walks import by_place, first_pass
 from composer.draw.paths import plain
 from composer.draw.wording import shape
 from composer.graph.anatomy import regions
@@ -18,7 +18,7 @@ from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
 from composer.graph.typed import TypedBlock, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.types import InputTypes, Types
-from composer.graph.visit import every_node, every_pass, walk
+from composer.graph.visit import every_node, walk
 
 Facts = Mapping[str, str]
 """What is said, by what it is about, in order."""
@@ -28,7 +28,7 @@ def facts(model: RolledProgram) -> dict[str, Facts]:
     """Return the facts of every node, by its path without passes; of what is in a repeat, those of its first pass that has it."""
     counter = _FactCounter(model)
     found: dict[str, Facts] = {}
-    for visit in walk(model.program.root, every_pass):
+    for visit in walk(model.program.root, by_place):
         path = plain(visit.path)
         if path not in found:
             found[path] = counter.facts(visit.node, visit.path)
