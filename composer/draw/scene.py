@@ -147,6 +147,10 @@ class Box:
     """Whether it takes a second stream."""
     frame: str = ""
     """Key of the innermost frame around it; nothing where there is none."""
+    kind: str = ""
+    """Where kinds of passes of a repeat are drawn side by side, the number of the kind that it belongs to: `#1`, the innermost
+    repeat first.
+    """
 
     @property
     def area(self) -> Area:
@@ -174,6 +178,10 @@ class MergeCircle:
     sign: Literal["+", "×", "Σ", "‖"]
     frame: str = ""
     """Key of the innermost frame around it; nothing where there is none."""
+    kind: str = ""
+    """Where kinds of passes of a repeat are drawn side by side, the number of the kind that it belongs to: `#1`, the innermost
+    repeat first.
+    """
 
     @property
     def area(self) -> Area:
@@ -267,6 +275,8 @@ class WirePath:
     """Whether it starts at a border and goes on inside of it, rather than out of it."""
     to_inside: bool = False
     """Whether it comes to a border from inside of it."""
+    kind: str = ""
+    """Of the boxes and frames that it leads from and to, where there are several of one path."""
 
     def through(self, points: Iterable[Point]) -> WirePath:
         """Return the same on another way."""

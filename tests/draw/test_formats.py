@@ -36,6 +36,7 @@ from composer.draw.links import LinkGraph
 from composer.draw.scene import Area, Scene
 from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
+from tests.conformance.generator import generated
 from tests.draw.cases import CASES, each_case, each_of, scenes
 from tests.draw.edges import Readers, mixed, place
 
@@ -69,6 +70,17 @@ def test_links_are_the_edges_of_the_graph(case: str) -> None:
         known = {(maker, end) for maker, reader, _ in truth.pairs for end in (reader, reader.removesuffix(SUFFIX))}
         extra = {pair for pair in links - known if set(pair) <= truth.blocks}
         assert {pair for pair in extra if not any(end.startswith(inside) for end in pair)} == set(), name
+
+
+@pytest.mark.parametrize("seed", [15, 45, 81])
+def test_links_do_not_depend_on_places(seed: int) -> None:
+    """Also where several kinds of passes are drawn side by side, with boxes of the same paths."""
+    scene = draw(composer.load(generated(seed)).program, "full").scene
+    moved = [box.moved(-700.0 * number, 300.0 * number) for number, box in enumerate(scene.boxes)]
+    elsewhere = replace(scene, boxes=tuple(moved), merges=tuple(merge.moved(5000, 0) for merge in scene.merges))
+    first, second = ([(one.source, one.target, one.port) for one in LinkGraph(of).ways] for of in (scene, elsewhere))
+    assert any("#" in source for source, _, _ in first)
+    assert first == second
 
 
 def next_pass(scene: Scene, maker: str, reader: str) -> bool:

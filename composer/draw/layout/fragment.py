@@ -42,14 +42,15 @@ class Pieces:
         self.frames = [frame, *(one if one.frame else replace(one, frame=frame.key) for one in self.frames)]
 
     def number(self, number: int) -> None:
-        """Let keys of frames differ from those of another kind of pass, whose frames have the same paths."""
+        """Tell everything from what has the same path in another kind of pass."""
 
         def numbered(key: str) -> str:
             return f"{key}#{number}" if key else ""
 
-        self.boxes = [replace(one, frame=numbered(one.frame)) for one in self.boxes]
-        self.merges = [replace(one, frame=numbered(one.frame)) for one in self.merges]
+        self.boxes = [replace(one, frame=numbered(one.frame), kind=f"{one.kind}#{number}") for one in self.boxes]
+        self.merges = [replace(one, frame=numbered(one.frame), kind=f"{one.kind}#{number}") for one in self.merges]
         self.frames = [replace(one, key=numbered(one.key), frame=numbered(one.frame)) for one in self.frames]
+        self.wires = [replace(one, kind=f"{one.kind}#{number}") for one in self.wires]
 
 
 def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
