@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from composer.draw.about import About
 from composer.draw.paths import lies_in, title_of
-from composer.draw.scene import About, Box, Frame, MergeCircle, Scene, Style, WirePath
+from composer.draw.scene import Box, Frame, MergeCircle, Scene, Style, WirePath
 from composer.memo import lazy
 
 LinkEnd: TypeAlias = Box | MergeCircle

@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 
 from blocks.core import Look
-from composer.draw.diagram import (
-    Branches,
-    DiagramEdge,
-    DiagramSource,
-    Flow,
-    IrregularSubgraph,
-    Item,
-    Leaf,
-    ModelInput,
-    NodeOutput,
-)
-from composer.draw.scene import About
+from composer.draw.about import About
+from composer.draw.diagram import Branches, Flow, IrregularSubgraph, Item, Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, ModelInput, NodeOutput
 
 ITEM = re.compile(r"(\w+)(?::(\w+))?\(([^)]*)\)")
 

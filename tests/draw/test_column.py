@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from composer.draw.diagram import DiagramSource, FrameInput, NodeOutput
+from composer.draw.edges import DiagramSource, FrameInput, NodeOutput
 from composer.draw.layout.column import column, first_reader
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.lanes import LANE, LANES

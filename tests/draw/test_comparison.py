@@ -20,8 +20,9 @@ from composer.diff.figure.comparison import draw
 from composer.diff.figure.sides import SIDES
 from composer.draw.build.levels import Level
 from composer.draw.figure import NotDrawn
+from composer.draw.geometry import Area
 from composer.draw.paths import is_output, plain
-from composer.draw.scene import Area, Badge, Ring, Scene, WirePath
+from composer.draw.scene import Badge, Ring, Scene, WirePath
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 
 SWIGLU = """

@@ -12,7 +12,7 @@ import pytest
 import composer
 from composer.cli import main
 from composer.draw.figure import NotDrawn
-from composer.draw.scene import Text
+from composer.draw.geometry import Text
 from composer.draw.style.text_metrics import text_width
 from tests.draw.processes import printed
 

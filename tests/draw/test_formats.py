@@ -30,10 +30,11 @@ from composer.draw.export.mermaid import mermaid
 from composer.draw.export.outlines import Outline, path, rectangle
 from composer.draw.export.polylines import curve
 from composer.draw.figure import NotDrawn, draw
+from composer.draw.geometry import Area
 from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.graphviz_layout import problem
 from composer.draw.links import LinkGraph
-from composer.draw.scene import Area, Scene
+from composer.draw.scene import Scene
 from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
 from tests.conformance.generator import generated

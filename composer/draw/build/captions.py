@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from composer.diagnostics import Span
+from composer.draw.about import About
 from composer.draw.build.descriptions import settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.walks import by_place
 from composer.draw.paths import plain
-from composer.draw.scene import About
 from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.typed import TypedBlock, TypedNode

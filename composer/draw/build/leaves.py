@@ -9,7 +9,8 @@ from blocks.core import Look, Mixture
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.expert_visits import visited
 from composer.draw.build.value_sources import Sources, gathered
-from composer.draw.diagram import DiagramEdge, Leaf, OpenMixture, Sink
+from composer.draw.diagram import Leaf, OpenMixture, Sink
+from composer.draw.edges import DiagramEdge
 from composer.draw.style.looks import look
 from composer.draw.wording import counted, shape
 from composer.graph.state_update import SUFFIX

@@ -27,22 +27,8 @@ from composer.draw.build.value_sources import (
     read_once,
     sources,
 )
-from composer.draw.diagram import (
-    Branches,
-    DiagramEdge,
-    DiagramSource,
-    Flow,
-    FrameInput,
-    Group,
-    IrregularSubgraph,
-    Item,
-    Leaf,
-    ModelInput,
-    NodeOutput,
-    PreviousPass,
-    Sink,
-    output_of,
-)
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, Sink, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, PreviousPass
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
 from composer.draw.style.looks import inside, look

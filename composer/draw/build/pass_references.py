@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, OpenMixture, PreviousPass
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource, PreviousPass
 from composer.graph.ir import Ref
 
 

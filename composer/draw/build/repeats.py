@@ -10,7 +10,8 @@ from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.pass_references import earlier, runs
 from composer.draw.build.value_sources import NodeSources, Sources, sources
 from composer.draw.build.walks import outside_repeats
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
+from composer.draw.diagram import Flow, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.wording import counted
 from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
 from composer.graph.visit import every_node, walk

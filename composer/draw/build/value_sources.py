@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from composer.draw.build.pass_references import named, runs
-from composer.draw.diagram import DiagramEdge, DiagramSource, NodeOutput, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire

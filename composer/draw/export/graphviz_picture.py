@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from composer.draw.export.marks import Ink, TextLine
 from composer.draw.export.outlines import Outline, OutlinedShape, Printed
-from composer.draw.scene import Point
+from composer.draw.geometry import Point
 
 FONT = "Arial"
 TRANSPARENT = "#ffffff00"

@@ -27,7 +27,7 @@ from composer.draw.export.marks import (
     Stroke,
     TextLine,
 )
-from composer.draw.scene import Point
+from composer.draw.geometry import Point
 
 KAPPA = 4 / 3 * (sqrt(2) - 1)
 """How far the control points of a quarter of a circle are from its ends, in radii."""

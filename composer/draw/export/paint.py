@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from blocks.core.look import Cells, Curve, LoopIcon
+from composer.draw.about import About
 from composer.draw.export.marks import (
     BLACK,
     ArcBy,
@@ -25,26 +26,21 @@ from composer.draw.export.marks import (
     tenth,
 )
 from composer.draw.export.polylines import arrowhead, curve, move_to, polyline, rounded, shortened
+from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
     DOTTED,
-    ICON,
     RADIUS,
-    SWATCH,
-    About,
     Badge,
     Box,
     Dot,
     Frame,
     MergeCircle,
-    PlacedIcon,
     Reference,
     Ring,
     Scene,
     Strip,
-    Swatch,
-    Text,
     WirePath,
 )
 from composer.draw.style.palette import Paint, Palette

@@ -27,7 +27,8 @@ from composer.draw.export.marks import (
     TextLine,
 )
 from composer.draw.export.paint import painted
-from composer.draw.scene import Point, Scene
+from composer.draw.geometry import Point
+from composer.draw.scene import Scene
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import THEMES, change_rules, rules, within
 

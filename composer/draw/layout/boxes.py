@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from composer.draw.diagram import Leaf, Row
-from composer.draw.scene import ICON, SWATCH, Box, PlacedIcon, Swatch, Text
+from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
+from composer.draw.scene import Box
 from composer.draw.style.typography import Typography
 
 WIDTH, MAX_BOX_WIDTH = 268.0, 430.0

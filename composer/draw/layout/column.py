@@ -7,18 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from blocks.core import Look, SideLook
-from composer.draw.diagram import (
-    Branches,
-    DiagramEdge,
-    Flow,
-    Group,
-    IrregularSubgraph,
-    Item,
-    Leaf,
-    OpenMixture,
-    Origin,
-    output_of,
-)
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
+from composer.draw.edges import DiagramEdge, Origin
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from blocks.core import Look
+from composer.draw.about import About
 from composer.draw.diagram import Leaf, OpenMixture
+from composer.draw.geometry import PlacedIcon, Point, Swatch, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, needed, swatches
 from composer.draw.layout.fragment import Fragment, moved, straightened
 from composer.draw.layout.frames import LINE, PADDING, header_lines
 from composer.draw.layout.outgoing_edges import OutgoingEdge, leave_at, room
 from composer.draw.layout.stations import Beside, block, stacked
-from composer.draw.scene import RADIUS, About, Box, Dot, Frame, MergeCircle, PlacedIcon, Point, Style, Swatch, Text, WirePath
+from composer.draw.scene import RADIUS, Box, Dot, Frame, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Role, Typography
 
 MAX_DRAWN_VISITS = 3

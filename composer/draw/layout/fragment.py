@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from composer.draw.diagram import DiagramEdge, Origin
-from composer.draw.scene import Area, Box, Dot, Frame, MergeCircle, Point, Reference, Text, WirePath
+from composer.draw.edges import DiagramEdge, Origin
+from composer.draw.geometry import Area, Point, Text
+from composer.draw.scene import Box, Dot, Frame, MergeCircle, Reference, WirePath
 
 CLEAR = 6.0
 """Between a wire beside a fragment and the end of what stands below or above it there."""

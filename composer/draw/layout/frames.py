@@ -8,14 +8,16 @@ from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Origin
+from composer.draw.diagram import Flow, Group, Leaf
+from composer.draw.edges import DiagramEdge, Origin
+from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
 from composer.draw.layout.outgoing_edges import OutgoingEdge, leave_at, room
 from composer.draw.layout.parallel_flows import BUS, column_positions
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.scene import Frame, Point, Strip, Text, WirePath
+from composer.draw.scene import Frame, Strip, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import graphviz
 
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.graphviz_programs import graphviz as run
 from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, Strip, Text, WirePath
+from composer.draw.scene import Box, Frame, MergeCircle, Reference, Scene, Strip, WirePath
 from composer.draw.style.typography import Typography
 
 HEAD, LINE = 30.0, 13.0

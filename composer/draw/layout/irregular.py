@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import DiagramEdge, IrregularSubgraph, Leaf
+from composer.draw.diagram import IrregularSubgraph, Leaf
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point
 from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, shift, straightened
 from composer.draw.layout.stations import Named, block, circle
 from composer.draw.passes.series_parallel import ranks
-from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.scene import RADIUS, Dot, WirePath
 from composer.draw.style.typography import Typography
 
 TRACK, ARROW, RISE = 9.0, 15.0, 12.0

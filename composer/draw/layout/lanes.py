@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Group, IrregularSubgraph, Leaf, OpenMixture, Origin
+from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.geometry import Point
 from composer.draw.layout.fragment import extent, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.spine import Spine, Station
-from composer.draw.scene import Dot, Point, Style, WirePath
+from composer.draw.scene import Dot, Style, WirePath
 
 LANE, LANES = 20.0, 13.0
 """From the blocks to the first lane, and from lane to lane."""

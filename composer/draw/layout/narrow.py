@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf, Sink
+from composer.draw.diagram import Branches, Flow, Group, Item, Leaf, Sink
+from composer.draw.edges import DiagramEdge
 from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from composer.draw.diagram import DiagramEdge, Leaf
+from composer.draw.diagram import Leaf
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
-from composer.draw.scene import Dot, Point, Text, WirePath
+from composer.draw.scene import Dot, WirePath
 from composer.draw.style.typography import Typography
 
 CLEAR, CORNER = 12.0, 10.0

@@ -6,12 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramSource, Flow, Group, Item, NodeOutput, Origin, Sink
+from composer.draw.diagram import Flow, Group, Item, Sink
+from composer.draw.edges import DiagramSource, NodeOutput, Origin
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.references import SIDE_GAP, incoming_reference, outgoing_reference
 from composer.draw.paths import lies_in, output_path
-from composer.draw.scene import Area, Point, Text, WirePath
+from composer.draw.scene import WirePath
 from composer.draw.style.typography import Typography
 
 SLOT = 14.0

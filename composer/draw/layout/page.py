@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blocks.core import Look
-from composer.draw.diagram import DiagramEdge, Flow, Leaf, Titles
+from composer.draw.about import About
+from composer.draw.diagram import Flow, Leaf, Titles
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Text
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
 from composer.draw.layout.fragment import Fragment, Pieces, shift, turn_over
@@ -17,7 +20,7 @@ from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.paths import output_path
-from composer.draw.scene import About, Scene, Text
+from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 

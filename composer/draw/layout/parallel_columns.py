@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from blocks.core import spoken
-from composer.draw.diagram import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.geometry import Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, shift, straightened, stretch
-from composer.draw.scene import Dot, Point, Style, Text, WirePath
+from composer.draw.scene import Dot, Style, WirePath
 from composer.draw.style.typography import Typography
 
 COLUMN_GAP, NEAREST = 56.0, 28.0

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, DiagramEdge, Flow
+from composer.draw.diagram import Branches, Flow
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point
 from composer.draw.layout.boxes import needed
 from composer.draw.layout.fragment import Fragment, moved, shift, straightened
 from composer.draw.layout.outgoing_edges import OutgoingEdge
 from composer.draw.layout.stations import Beside, block, circle
-from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.scene import RADIUS, Dot, WirePath
 from composer.draw.style.typography import Typography
 
 BUS, APART = 14.0, 22.0

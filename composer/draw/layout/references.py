@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from composer.draw.diagram import DiagramEdge
+from composer.draw.about import About
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import Fragment
-from composer.draw.scene import About, Area, Point, Reference, Text, WirePath
+from composer.draw.scene import Reference, WirePath
 from composer.draw.style.typography import Typography
 
 SIDE_GAP = 26.0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Origin, Sink, output_of
+from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Sink, output_of
+from composer.draw.edges import Origin
+from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import CLEAR
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
-from composer.draw.scene import Area, Dot, Text
+from composer.draw.scene import Dot
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
 """Between two things on a spine; where one is a circle; where the shape is written."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Item, Origin
+from composer.draw.diagram import Flow, Item
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
+from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import OuterInput
-from composer.draw.scene import Area
 from composer.draw.style.typography import Typography
 
 

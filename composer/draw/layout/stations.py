@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramEdge, Leaf
+from composer.draw.diagram import Leaf
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, upright, widen
 from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, leave_at, room
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
-from composer.draw.scene import RADIUS, MergeCircle, Point, Style, WirePath
+from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
 
 APART = 8.0

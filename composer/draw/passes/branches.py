@@ -8,7 +8,8 @@ from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
 
-from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf
+from composer.draw.diagram import Branches, Flow, Group, Item, Leaf
+from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, IrregularSubgraph, Item, Leaf, output_of
+from composer.draw.diagram import Flow, IrregularSubgraph, Item, Leaf, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.branches import MAX_BRANCHES
 from composer.draw.passes.order import inner_edges
 from composer.draw.passes.series_parallel import irreducible, ranks, segments

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
-from composer.draw.scene import About
+from composer.draw.about import About
+from composer.draw.diagram import Flow, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.wording import counted
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Origin, output_of
+from composer.draw.diagram import Flow, Item, Leaf, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramSource, Flow, Leaf, OpenMixture, Origin, Sink
+from composer.draw.diagram import Flow, Leaf, OpenMixture, Sink
+from composer.draw.edges import DiagramSource, Origin
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs
 
