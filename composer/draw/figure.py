@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from composer.atomic_files import StrPath
+from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow, Group, Titles
 from composer.draw.export.formats import FORMATS, NotDrawn, ThemeName, points, write
@@ -142,7 +142,7 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
     opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("expand", "highlight"))
-    known = paths(outline(model, Depth("full", frozenset(opened)))) if opened or bright else set()
+    known = paths(build_diagram(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
             offered = suggest(path, known)
@@ -166,7 +166,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     letters = Typography(THEMES[options["theme"]].letters)
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
-    flow = outline(model, depth)
+    flow = build_diagram(model, depth)
     boxes = sum(1 for _ in flow.leaves())
     if unroll and boxes > MAX_UNROLLED_BOXES:
         raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MAX_UNROLLED_BOXES} are drawn", "set fewer layers")
@@ -177,7 +177,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
         if kept or excess(scene, level) <= 1:
             break
-        closed = outline(model, smaller_depth)
+        closed = build_diagram(model, smaller_depth)
         if closed in tried:
             continue
         tried.append(closed)
@@ -210,7 +210,7 @@ def legible(
     if scene.width <= room:
         return scene
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, letters, shapes=shapes)
+        scene = narrow_page(build_diagram(model, replace(depth, level=level, experts=False)), head, room, letters, shapes=shapes)
         said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
         cut = any(text.text.endswith("…") for text in said)
         if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:

@@ -182,7 +182,6 @@ MEMBERS = {
 """Ordinary words that a declaration, a field or a method of a class there was called by, and is no more."""
 ORDINARY = {
     "blocks/core/look.py: edges": "what is wired to the ports of a block that is drawn",
-    "composer/draw/build/outline.py: mixes": "whether a block brings several values together",
 }
 """Where one of these has its ordinary meaning, and which."""
 

@@ -9,8 +9,8 @@ import pytest
 
 import composer
 from blocks.core import Block, BlockView, Look, Piece
+from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.build.outline import outline
 from composer.draw.figure import Figure
 from composer.graph.passes.roll_layers.roll_layers import folded
 
@@ -36,7 +36,7 @@ class PairOfPorts(Block, kind="pair_of_ports"):
 def test_a_piece_says_which_of_its_ports_read_the_stream() -> None:
     """Whatever the ports are called: none is known to the drawing by its name."""
     program = composer.load(ALONE.format(graph="{y: pair_of_ports}"), blocks=[PairOfPorts]).program
-    edges = outline(folded(program), Depth("full")).edges
+    edges = build_diagram(folded(program), Depth("full")).edges
     assert [edge.port for edge in edges if edge.target == "y.second" and edge.main] == ["kv"]
 
 

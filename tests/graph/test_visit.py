@@ -25,7 +25,7 @@ KNOWS_EACH_KIND = {
     "composer/cost/summarize.py",
     "composer/diff/flatten.py",
     "composer/draw/build/descriptions.py",
-    "composer/draw/build/outline.py",
+    "composer/draw/build/diagram_builder.py",
     "composer/draw/export/node_facts.py",
     "composer/graph/anatomy.py",
     "composer/graph/describe.py",
@@ -44,7 +44,7 @@ KNOWS_EACH_KIND = {
 """What a new kind of node has to be told to: the types that it has, its cost, its words, and the code that it becomes."""
 INTERPRETERS = {
     "composer/diff/flatten.py",
-    "composer/draw/build/outline.py",
+    "composer/draw/build/diagram_builder.py",
     "composer/graph/networkx_view.py",
     "composer/graph/passes/infer/infer.py",
     "composer/graph/unparse/expanded_recipe.py",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import assert_never
 
-from blocks.core import Piece, size, spoken
-from blocks.losses.loss import Loss
+from blocks.core import size, spoken
 from composer.draw.build import repeats
+from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
-from composer.draw.build.leaves import leaf, mixture, sink
+from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
 from composer.draw.build.pass_references import with_earlier, without_parameters
 from composer.draw.build.value_sources import (
@@ -20,46 +20,27 @@ from composer.draw.build.value_sources import (
     by_input_name,
     first_input,
     from_far,
-    of_block,
     of_frame,
     only_first,
     read,
     read_once,
     sources,
 )
-from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, Sink, output_of
-from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, PreviousPass
+from composer.draw.diagram import Flow, Group, Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, PreviousPass
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.overview import fold_norms, of_group
-from composer.draw.style.looks import inside, look
+from composer.draw.style.looks import inside
 from composer.draw.wording import counted, shape
 from composer.graph.anatomy import TYPED
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan, is_renewal
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
 from composer.graph.visit import Fold, Inside, every_node
 
 
-def outline(model: RolledProgram, depth: Depth) -> Flow:
+def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
     """Return a model's blocks, frames and edges."""
     return DiagramBuilder(model, depth).model()
-
-
-@dataclass(slots=True)
-class DrawnNode:
-    """A graph on its way to become a flow."""
-
-    items: list[Item] = field(default_factory=list)
-    edges: list[DiagramEdge] = field(default_factory=list)
-    sinks: list[Sink] = field(default_factory=list)
-
-    def note_dropout(self, read: Sources, said: str) -> bool:
-        """Say above an item what happens to what it gives, if that is what is read; return whether it is."""
-        for index, item in enumerate(self.items):
-            same = [(output_of(item), "")] == [(one.origin, one.reference) for one in read]
-            if same and not isinstance(item, Branches | IrregularSubgraph):
-                self.items[index] = replace(item, after=f"{item.after}, {said}" if item.after else said)
-                return True
-        return False
 
 
 class DiagramBuilder:
@@ -85,16 +66,16 @@ class DiagramBuilder:
             )
             for one in self.program.program.inputs
         }
-        drawn = DrawnNode()
-        self.graph(root, values, NodePlace(), drawn)
+        out = FlowBuilder()
+        self.graph(root, values, NodePlace(), out)
         outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
-        sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in drawn.sinks)
-        flow = Flow(None, tuple(drawn.items), tuple(drawn.edges), outputs[0][1], tuple(outputs), sinks)
+        sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in out.sinks)
+        flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
         return fold_norms(flow) if self.depth.level == "overview" else flow
 
     # -- graphs
 
-    def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, drawn: DrawnNode) -> None:
+    def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         for node in graph.nodes:
             if node.node.dropped:
@@ -102,31 +83,31 @@ class DiagramBuilder:
                 continue
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
-                if self.dissolves(node, rate, graph, given, drawn):
+                if self.dissolves(node, rate, graph, given, out):
                     values[node.name] = only_first(given)
                     continue
-            values[node.name] = self.node(node, values, around.inner(node.name), drawn)
+            values[node.name] = self.node(node, values, around.inner(node.name), out)
 
-    def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, drawn: DrawnNode) -> bool:
+    def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, out: FlowBuilder) -> bool:
         """Return whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
         if not rate or self.depth.level == "overview":
             return True
-        return read_once(node.node.wires[0].refs[0], graph) and drawn.note_dropout(given, f"dropout {rate:g}")
+        return read_once(node.node.wires[0].refs[0], graph) and out.note_dropout(given, f"dropout {rate:g}")
 
-    def node(self, node: TypedNode, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
+    def node(self, node: TypedNode, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a node, and return what can be read of it."""
         match node:
             case TypedBlock():
                 given = read(node.node.wires, values)
                 if self.opens(place.path) and (pieces := inside(node)):
-                    return self.pieces(node, pieces, given, place, drawn)
-                return self.block(node, given, place, drawn)
+                    return add_pieces(self.captions, node, pieces, given, place, out)
+                return add_block(self.captions, node, given, place, out, self.routed)
             case TypedGroup():
-                return self.group(node, read(node.node.wires, values), place, drawn)
+                return self.group(node, read(node.node.wires, values), place, out)
             case TypedScan():
-                return self.scan(node, read(node.node.wires, values), place, drawn)
+                return self.scan(node, read(node.node.wires, values), place, out)
             case TypedRepeat():
-                return (self.unrolled if self.depth.unrolled else self.repeat)(node, values, place, drawn)
+                return (self.unrolled if self.depth.unrolled else self.repeat)(node, values, place, out)
             case _:
                 assert_never(node)
 
@@ -134,86 +115,34 @@ class DiagramBuilder:
         """Return whether a block is shown from inside."""
         return (self.depth.level == "full" and path not in self.mixed) or path in self.depth.opened
 
-    # -- blocks
-
-    def block(self, node: TypedBlock, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
-        """Add a block as one box."""
-        path = place.path
-        seen = look(node, self.captions.head(path))
-        if is_renewal(node) or isinstance(node.part, Loss):
-            drawn.sinks.append(sink(self.captions, node, seen, given, place, self.routed))
-            return of_block(node, path)
-        shown = self.depth.level != "overview" and (self.depth.experts or path in self.depth.opened)
-        if shown and (experts := node.part.mixture()) is not None:
-            drawn.items.append(mixture(self.captions, node, experts, place))
-            self.routed.add(path)
-        else:
-            drawn.items.append(leaf(self.captions, node, seen, place))
-        first = next(iter(node.part.inputs), "").rstrip("?*")
-        mixes = any(name.endswith("*") for name in node.part.inputs)
-        for port, read_there in given.items():
-            measured = port in node.part.shape_only_inputs
-            main = not measured and (mixes or port == first)
-            drawn.edges += [DiagramEdge(source, path, port, main, measured=measured) for source in read_there]
-        return of_block(node, path)
-
-    def pieces(
-        self,
-        node: TypedBlock,
-        pieces: Sequence[Piece],
-        given: Mapping[str, Sources],
-        place: NodePlace,
-        drawn: DrawnNode,
-    ) -> NodeSources:
-        """Add what a block consists of."""
-        values: dict[str, Sources] = {f"${port}": ours for port, ours in given.items()}
-        for piece in pieces:
-            below = place.inner(piece.name).path
-            if piece.look.quiet:
-                values[piece.name] = values[piece.reads[0][0]]
-                drawn.note_dropout(values[piece.name], piece.look.title.lower())
-                continue
-            names = tuple(f"{one}.{name}" for one in place.all for name in piece.parameters)
-            params = self.counts.shown_of(names[: len(piece.parameters)])
-            about = self.captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail))
-            about = replace(about, description=self.captions.description(node, place) if piece is pieces[0] else "")
-            drawn.items.append(Leaf(about, piece.look, params))
-            for name, port in piece.reads:
-                main = not port or port in piece.stream_ports
-                drawn.edges += [DiagramEdge(source, below, port, main) for source in values.get(name, ())]
-            values[piece.name] = (DiagramSource(NodeOutput(below)),)
-        gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
-        first = next(iter(node.outputs))
-        return NodeSources({"": gives[first], **gives})
-
     # -- what holds a graph
 
-    def group(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
+    def group(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
         part = node.node.part
         path = place.path
         alone = self.depth.level == "full" or path in self.alone
         if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
-            return self.dissolved(node, given, place, drawn)
+            return self.dissolved(node, given, place, out)
         title = spoken(node.name) if part is None else spoken(part.kind)
         closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
         flow, ports = self.flow(node.graph, given, place)
         if closed and path not in self.depth.opened:
-            drawn.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(place.first), place))
+            out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(place.first), place))
         else:
-            drawn.items.append(self.frame(node, title, place, flow))
+            out.items.append(self.frame(node, title, place, flow))
             given = only(given, first_input(node.graph))
-        drawn.edges += edges_into(node.graph, given, path, first_input(node.graph))
+        out.edges += edges_into(node.graph, given, path, first_input(node.graph))
         return of_frame(node.graph, path, ports)
 
-    def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
+    def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add the nodes of a group."""
         values: ValueSources = {name: only_first(ours) for name, ours in given.items()}
-        self.graph(node.graph, values, place.part_of(node), drawn)
+        self.graph(node.graph, values, place.part_of(node), out)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
         return NodeSources({"": next(iter(outputs.values())), **outputs})
 
-    def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, drawn: DrawnNode) -> NodeSources:
+    def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a scan: a frame around one step, or one box."""
         path = place.path
         title, steps = spoken(node.name), size(node.axis.size)
@@ -228,11 +157,11 @@ class DiagramBuilder:
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and path not in self.depth.opened:
             name, params = f"× {steps} {title}", self.counts.shown(place.first)
-            drawn.items.append(self.closed(node, (flow,), name, (title,), params, place))
+            out.items.append(self.closed(node, (flow,), name, (title,), params, place))
         else:
-            drawn.items.append(replace(self.frame(node, title, place, flow), count=steps))
+            out.items.append(replace(self.frame(node, title, place, flow), count=steps))
             given = only(given, main)
-        drawn.edges += edges_into(node.graph, given, path, main)
+        out.edges += edges_into(node.graph, given, path, main)
         return of_frame(replace(node.graph, outputs=node.outputs), path, ports)
 
     def frame(self, node: TypedNode, title: str, place: NodePlace, flow: Flow) -> Group:
@@ -268,17 +197,17 @@ class DiagramBuilder:
                 values[one.name] = only_first((DiagramSource(FrameInput(place.path), shapes.pop() if len(shapes) == 1 else ""),))
             else:
                 values[one.name] = only_first(tuple(map(from_far, given.get(one.name, ()))))
-        drawn = DrawnNode()
-        self.graph(graph, values, place, drawn)
+        out = FlowBuilder()
+        self.graph(graph, values, place, out)
         ports = {port: sources((ref,), values) for port, ref in graph.graph.outputs}
         outlet = next(iter(ports.values()))
         returned = outlet[0] if outlet else None
-        whole = Flow(FrameInput(place.path), tuple(drawn.items), tuple(drawn.edges), returned, (), tuple(drawn.sinks))
+        whole = Flow(FrameInput(place.path), tuple(out.items), tuple(out.edges), returned, (), tuple(out.sinks))
         return whole, {**ports, "": outlet}
 
     # -- repeats
 
-    def repeat(self, node: TypedRepeat, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
+    def repeat(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a repeat, folded: one frame, however many passes."""
         path = place.path
         count, kinds = len(node.passes), repeats.alike(node)
@@ -290,15 +219,15 @@ class DiagramBuilder:
         tip = (f"× {count} {title}", f"{counted(max(each))} each" if max(each) else "")
         closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
         if closed:
-            drawn.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
+            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
             header = (title, *repeats.said_of_parameters(node, each, kinds, flows, len(place.all)))
             one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
             frames = tuple(flows) if one is None else (one,)
-            drawn.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
-        drawn.edges += repeats.edges(node, values, path, all_inputs=closed)
+            out.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
+        out.edges += repeats.edges(node, values, path, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
@@ -316,14 +245,14 @@ class DiagramBuilder:
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
         return [with_earlier(flow, place.path, ports) for flow in flows], ports
 
-    def unrolled(self, node: TypedRepeat, values: ValueSources, place: NodePlace, drawn: DrawnNode) -> NodeSources:
+    def unrolled(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add every pass of a repeat, one after the other."""
         ports: dict[tuple[int | None, str], Sources] = {}
         around = {**values, node.name: NodeSources({}, passes=ports)}
         for index, graph in enumerate(node.passes):
             inner = {wire.port: only_first(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
             below = tuple(one + repeats.own(node, index, first=index == 0) for one in place.all)
-            self.graph(graph, inner, replace(place, path=f"{place.path}.{index}", all=below), drawn)
+            self.graph(graph, inner, replace(place, path=f"{place.path}.{index}", all=below), out)
             for port, ref in graph.graph.outputs:
                 ports[index, port] = sources((ref,), inner)
             ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
@@ -332,7 +261,7 @@ class DiagramBuilder:
 
 def holds_layers(graph: TypedGraph) -> bool:
     """Return whether there is a repeat in the graph of a group, which then is a part of the model rather than one block."""
-    return Fold(TYPED, _is_layers, lambda _, found: any(found), every_node).graph(graph)
+    return Fold(TYPED, _is_layers, lambda _, out: any(out), every_node).graph(graph)
 
 
 def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
