@@ -55,7 +55,7 @@ class DiagramSource:
 
     origin: Origin
     shape: str = ""
-    word: str = ""
+    suffix: str = ""
     """What is said behind its name: that it is an input, and may be left out."""
     reference: str = ""
     """What it is called where no wire leads to it."""
@@ -71,7 +71,7 @@ class DiagramSource:
         return self.origin.port
 
     @property
-    def given(self) -> bool:
+    def is_model_input(self) -> bool:
         """Whether it is an input of the model."""
         return isinstance(self.origin, ModelInput)
 
@@ -98,7 +98,7 @@ class DiagramEdge:
     """Whether only some passes of a repeat have it."""
     back: bool = False
     """Whether it is what the pass or the step before gave."""
-    measured: bool = False
+    shape_only: bool = False
     """Whether only its sizes count."""
     trains: bool = False
     """Whether a loss reads it."""
@@ -122,4 +122,4 @@ class DiagramEdge:
     def named(self) -> str:
         """What it is called where no wire leads to its source."""
         name = self.source.reference or self.source.path
-        return f"sizes of {name}" if self.measured else name
+        return f"sizes of {name}" if self.shape_only else name

@@ -31,7 +31,7 @@ MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
 """Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
 FULL_DETAIL_FACTOR = 10 / 9
 """How much larger it may be in full detail: shrunk to the page, its smallest letters are 9 pixels high instead of 10."""
-SMALLEST_LETTERS, MIN_LETTER_POINTS = 10, 7
+MIN_TEXT_PIXELS, MIN_TEXT_POINTS = 10, 7
 """Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
 MAX_PAPER_HEIGHT = 720
 """Points of what stands in a column of paper."""
@@ -61,7 +61,7 @@ class Options(TypedDict, total=False):
     engine: Engine
 
 
-USUAL: Options = {
+DEFAULTS: Options = {
     "theme": "light",
     "expand": (),
     "unroll": False,
@@ -136,9 +136,9 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
         Missing: where Graphviz is to lay it out and is not there.
         NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
     """
-    if unknown := options.keys() - USUAL.keys():
-        raise TypeError(f"a drawing has no option {', '.join(sorted(unknown))}; it has {', '.join(USUAL)}")
-    chosen: Options = {**USUAL, **options}
+    if unknown := options.keys() - DEFAULTS.keys():
+        raise TypeError(f"a drawing has no option {', '.join(sorted(unknown))}; it has {', '.join(DEFAULTS)}")
+    chosen: Options = {**DEFAULTS, **options}
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
     opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("expand", "highlight"))
@@ -163,7 +163,7 @@ def check_width(width: str) -> None:
 
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """Return the drawing of a model in which all that is opened and all that stays bright are found."""
-    letters = Typography(THEMES[options["theme"]].letters)
+    typography = Typography(THEMES[options["theme"]].typography)
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
     flow = build_diagram(model, depth)
@@ -171,7 +171,7 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     if unroll and boxes > MAX_UNROLLED_BOXES:
         raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MAX_UNROLLED_BOXES} are drawn", "set fewer layers")
     head = titles(model, flow, options["title"])
-    scene = page(flow, head, letters, shapes=shapes)
+    scene = page(flow, head, typography, shapes=shapes)
     dense, tried = replace(depth, spacious=False), [flow]
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
@@ -181,36 +181,38 @@ def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
         if closed in tried:
             continue
         tried.append(closed)
-        smaller = page(closed, head, letters, shapes=shapes)
+        smaller = page(closed, head, typography, shapes=shapes)
         if excess(smaller, level) < excess(scene, level):
             scene = smaller
     if width and not width.endswith("%") and options["engine"] == "structured":
-        scene = legible(scene, points(width), model, depth, head, letters, shapes=shapes)
+        scene = fit_to_paper(scene, points(width), model, depth, head, typography, shapes=shapes)
     if options["engine"] == "dot":
-        from composer.draw.layout.graphviz_layout import laid_out_by_graphviz
+        from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
-        scene = laid_out_by_graphviz(scene, letters)
+        scene = layout_by_graphviz(scene, typography)
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
-    at = partial(another, folded(model.program) if unroll else model, again)
+    at = partial(reopened, folded(model.program) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
 
 
-def another(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
+def reopened(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
     """Return a model at some level with some nodes opened."""
     return figure(model, level, {**options, "expand": opened})
 
 
-def legible(
-    scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, letters: Typography, *, shapes: bool
+def fit_to_paper(
+    scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, typography: Typography, *, shapes: bool
 ) -> Scene:
     """Return a drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in
     one column, less deep where it must be.
     """
-    room = width * SMALLEST_LETTERS / MIN_LETTER_POINTS
+    room = width * MIN_TEXT_PIXELS / MIN_TEXT_POINTS
     if scene.width <= room:
         return scene
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        scene = narrow_page(build_diagram(model, replace(depth, level=level, experts=False)), head, room, letters, shapes=shapes)
+        scene = narrow_page(
+            build_diagram(model, replace(depth, level=level, experts=False)), head, room, typography, shapes=shapes
+        )
         said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
         cut = any(text.text.endswith("…") for text in said)
         if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:

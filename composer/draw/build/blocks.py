@@ -9,7 +9,7 @@ from blocks.core import Look, Mixture, Piece
 from blocks.losses.loss import Loss
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
-from composer.draw.build.value_sources import NodeSources, Sources, gathered, of_block
+from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
 from composer.draw.diagram import Leaf, OpenMixture, Sink
 from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.style.looks import look
@@ -44,7 +44,7 @@ def add_block(
     for port, read_there in given.items():
         measured = port in node.part.shape_only_inputs
         main = not measured and (variadic or port == first)
-        out.edges += [DiagramEdge(source, path, port, main, measured=measured) for source in read_there]
+        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured) for source in read_there]
     return of_block(node, path)
 
 
@@ -100,7 +100,9 @@ def sink(
     routed: Collection[str],
 ) -> Sink:
     """Return what gives nothing that flows on; of a loss, whether it reads one of the mixtures that are `routed`."""
-    edges = tuple(DiagramEdge(source, place.path, port, False) for port, sources in given.items() for source in gathered(sources))
+    edges = tuple(
+        DiagramEdge(source, place.path, port, False) for port, sources in given.items() for source in merge_by_origin(sources)
+    )
     if is_renewal(node):
         return Sink(None, place.path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
     if edges[0].source.path in routed:

@@ -52,7 +52,7 @@ class Captions:
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth, self.starts = model.program, depth, model.starts
-        self.counts = ParameterCounts(model.parameters, said=depth.params)
+        self.counts = ParameterCounts(model.parameters, visible=depth.params)
         self.source = self.program.program.recipe.name_scalar.span.source
 
     @lazy
@@ -96,7 +96,7 @@ class Captions:
             return None
         return name.line, max(name.line, span.end_line if span.source == self.source else name.line)
 
-    def word(self, input_: InputDecl) -> str:
+    def input_suffix(self, input_: InputDecl) -> str:
         """Return what stands behind the name of an input; nothing at a glance."""
         shown = self.depth.level != "overview" and self.depth.spacious
         return "" if not shown else " (optional input)" if input_.optional or input_.default else " (input)"

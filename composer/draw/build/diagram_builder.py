@@ -12,18 +12,18 @@ from composer.draw.build.blocks import add_block, add_pieces
 from composer.draw.build.captions import Captions, NodePlace
 from composer.draw.build.flow_builder import FlowBuilder
 from composer.draw.build.levels import Depth
-from composer.draw.build.pass_references import with_earlier, without_parameters
+from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
 from composer.draw.build.value_sources import (
     NodeSources,
     Sources,
     ValueSources,
     by_input_name,
+    by_name_if_input,
     first_input,
-    from_far,
     of_frame,
-    only_first,
     read,
     read_once,
+    single_output,
     sources,
 )
 from composer.draw.diagram import Flow, Group, Leaf
@@ -61,8 +61,8 @@ class DiagramBuilder:
         """Return the whole model."""
         root = self.program.root
         values: ValueSources = {
-            one.name: only_first(
-                (DiagramSource(ModelInput(one.name), shape(self.program.inputs[one.name]), self.captions.word(one)),)
+            one.name: single_output(
+                (DiagramSource(ModelInput(one.name), shape(self.program.inputs[one.name]), self.captions.input_suffix(one)),)
             )
             for one in self.program.program.inputs
         }
@@ -79,12 +79,12 @@ class DiagramBuilder:
         """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
         for node in graph.nodes:
             if node.node.dropped:
-                values[node.name] = only_first(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
+                values[node.name] = single_output(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
                 continue
             if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
                 given = sources(node.node.wires[0].refs, values)
                 if self.dissolves(node, rate, graph, given, out):
-                    values[node.name] = only_first(given)
+                    values[node.name] = single_output(given)
                     continue
             values[node.name] = self.node(node, values, around.inner(node.name), out)
 
@@ -137,7 +137,7 @@ class DiagramBuilder:
 
     def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add the nodes of a group."""
-        values: ValueSources = {name: only_first(ours) for name, ours in given.items()}
+        values: ValueSources = {name: single_output(ours) for name, ours in given.items()}
         self.graph(node.graph, values, place.part_of(node), out)
         outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
         return NodeSources({"": next(iter(outputs.values())), **outputs})
@@ -153,7 +153,7 @@ class DiagramBuilder:
         both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
         stream = next((name for name in node.steps if name in given), "")
         flow, ports = self.flow(node.graph, both, place, stream)
-        flow = with_earlier(flow, path, ports)
+        flow = resolve_previous_passes(flow, path, ports)
         main = stream or first_input(node.graph)
         if self.depth.level == "overview" and path not in self.depth.opened:
             name, params = f"× {steps} {title}", self.counts.shown(place.first)
@@ -194,9 +194,11 @@ class DiagramBuilder:
         for one in graph.graph.inputs:
             if one.name == (stream or first_input(graph)) and one.name in given:
                 shapes = {source.shape for source in given[one.name]}
-                values[one.name] = only_first((DiagramSource(FrameInput(place.path), shapes.pop() if len(shapes) == 1 else ""),))
+                values[one.name] = single_output(
+                    (DiagramSource(FrameInput(place.path), shapes.pop() if len(shapes) == 1 else ""),)
+                )
             else:
-                values[one.name] = only_first(tuple(map(from_far, given.get(one.name, ()))))
+                values[one.name] = single_output(tuple(map(by_name_if_input, given.get(one.name, ()))))
         out = FlowBuilder()
         self.graph(graph, values, place, out)
         ports = {port: sources((ref,), values) for port, ref in graph.graph.outputs}
@@ -210,7 +212,7 @@ class DiagramBuilder:
     def repeat(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add a repeat, folded: one frame, however many passes."""
         path = place.path
-        count, kinds = len(node.passes), repeats.alike(node)
+        count, kinds = len(node.passes), repeats.passes_by_kind(node)
         self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
         self.mixed |= repeats.mixed(node, kinds, path)
         flows, ports = self.flows(node, kinds, values, place)
@@ -222,12 +224,12 @@ class DiagramBuilder:
             out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
         else:
             about = self.captions.about(node, place, tip).with_parameters(0)
-            header = (title, *repeats.said_of_parameters(node, each, kinds, flows, len(place.all)))
+            header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
             one = merge_passes(flows, [len(passes) for passes in kinds])
             heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
             frames = tuple(flows) if one is None else (one,)
             out.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
-        out.edges += repeats.edges(node, values, path, all_inputs=closed)
+        out.edges += repeats.outer_edges(node, values, path, all_inputs=closed)
         return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
 
     def flows(
@@ -237,21 +239,23 @@ class DiagramBuilder:
         flows: list[Flow] = []
         ports: dict[str, Sources] = {}
         for number, passes in enumerate(kinds):
-            below = dict.fromkeys(one + repeats.own(node, index, first=not number) for one in place.all for index in passes)
-            given = repeats.given(node, passes, values, place.path)
+            below = dict.fromkeys(
+                one + repeats.pass_suffix(node, index, first=not number) for one in place.all for index in passes
+            )
+            given = repeats.inputs_of_passes(node, passes, values, place.path)
             flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)))
             flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
             for port, ours in gives.items():
                 ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
-        return [with_earlier(flow, place.path, ports) for flow in flows], ports
+        return [resolve_previous_passes(flow, place.path, ports) for flow in flows], ports
 
     def unrolled(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
         """Add every pass of a repeat, one after the other."""
         ports: dict[tuple[int | None, str], Sources] = {}
         around = {**values, node.name: NodeSources({}, passes=ports)}
         for index, graph in enumerate(node.passes):
-            inner = {wire.port: only_first(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
-            below = tuple(one + repeats.own(node, index, first=index == 0) for one in place.all)
+            inner = {wire.port: single_output(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
+            below = tuple(one + repeats.pass_suffix(node, index, first=index == 0) for one in place.all)
             self.graph(graph, inner, replace(place, path=f"{place.path}.{index}", all=below), out)
             for port, ref in graph.graph.outputs:
                 ports[index, port] = sources((ref,), inner)

@@ -145,7 +145,7 @@ def extent(found: Fragment, side: int, high: float, low: float) -> float:
     return max([0.0, *(area.reach(side) for area in near)])
 
 
-def turn_over(found: Fragment) -> None:
+def flip(found: Fragment) -> None:
     """Turn a column without frames, so that it flows downwards; what is written stays upright."""
     high = found.height
     pieces = found.pieces

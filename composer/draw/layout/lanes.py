@@ -67,7 +67,7 @@ class Lanes:
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """End a wire out of a lane at some points."""
-        side = self.spine.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
+        side = self.spine.options.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
         key = (edge.source.origin, side)
         if key not in self.lanes:
             self.lanes[key] = Lane(edge.source.origin, side, self.start(edge.source))
@@ -96,13 +96,13 @@ class Lanes:
             self.draw(lane)
         for path, one in self.spine.outer_inputs.items():
             if not any(lane.origin.path == path for lane in placed):  # those that read it call it by its name
-                side = -self.spine.shown.side
+                side = -self.spine.options.side
                 one.place(self.found, self.near(one, side), side * FAR)
 
     def place(self, lane: Lane, placed: Sequence[Lane]) -> None:
         """Put a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
-        first, apart = (NEAR, CLOSE) if self.spine.shown.alone else (LANE, LANES)
+        first, apart = (NEAR, CLOSE) if self.spine.options.alone else (LANE, LANES)
         reach = 0.0
         for station in self.spine.stations:
             if station.y > high - 2 and station.y - station.fragment.height < low + 2:

@@ -25,8 +25,8 @@ class OuterInput:
 
     leaf: Leaf
     reads: Sequence[DiagramEdge]
-    letters: Typography
-    measured: DiagramEdge | None = None
+    typography: Typography
+    shape_only: DiagramEdge | None = None
     """What it only measures of the value that goes up beside it."""
     y: float = 0.0
     """Of its middle."""
@@ -34,12 +34,12 @@ class OuterInput:
     @property
     def width(self) -> float:
         """Of the box."""
-        return max(MIN_SIDE_WIDTH, needed(self.leaf, self.letters, narrow=True))
+        return max(MIN_SIDE_WIDTH, needed(self.leaf, self.typography, narrow=True))
 
     @property
     def height(self) -> float:
         """Of the box."""
-        return box_height(self.leaf, self.letters, narrow=True)
+        return box_height(self.leaf, self.typography, narrow=True)
 
     @property
     def top(self) -> float:
@@ -51,7 +51,7 @@ class OuterInput:
         side where there is room, else straight up.
         """
         side, far = (1 if lane > 0 else -1), abs(lane)
-        references = [edge for edge in self.reads if edge is not self.measured]
+        references = [edge for edge in self.reads if edge is not self.shape_only]
         inner = max(near, min(near + SIDE_GAP - CLEAR, far - CLEAR))
         beside = far > inner + self.width + CORNER and not references
         if not beside:
@@ -59,11 +59,11 @@ class OuterInput:
         outer = inner + self.width
         middle = side * (inner + outer) / 2
         found.pieces.boxes.append(
-            box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, self.letters, narrow=True)
+            box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, self.typography, narrow=True)
         )
         path = self.leaf.about.path
-        if self.measured is not None:
-            read = self.measured
+        if self.shape_only is not None:
+            read = self.shape_only
             found.pieces.dots.append(Dot(0, self.y))
             found.pieces.wires.append(
                 WirePath(
@@ -81,7 +81,7 @@ class OuterInput:
                 "only its size",
                 "shape",
                 "end" if side > 0 else "start",
-                self.letters.scale,
+                self.typography.scale,
             )
             if abs(said.area.left if side > 0 else said.area.right) > 4:
                 found.pieces.texts.append(said)
@@ -89,7 +89,7 @@ class OuterInput:
         for number, edge in enumerate(references):
             y = self.y + SLOT * (number - (len(references) - 1) / 2)
             reach = max(
-                reach, incoming_reference(found, edge, edge.named, side, y, ((side * outer, y),), self.letters).reach(side)
+                reach, incoming_reference(found, edge, edge.named, side, y, ((side * outer, y),), self.typography).reach(side)
             )
         widen(found, side, reach)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)

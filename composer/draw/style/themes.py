@@ -65,7 +65,7 @@ class Theme:
     """Whether the page has a color of its own."""
     stroke: float = 1.0
     """Factor of all lines."""
-    letters: float = 1.0
+    typography: float = 1.0
     """Factor of all letters, for which figures are laid out."""
 
 
@@ -73,7 +73,7 @@ THEMES = {
     "light": Theme(LIGHT),
     "dark": Theme(DARK),
     "auto": Theme(LIGHT, follows=True),
-    "slide": Theme(LIGHT, paper=False, stroke=1.35, letters=1.35),
+    "slide": Theme(LIGHT, paper=False, stroke=1.35, typography=1.35),
 }
 
 
