@@ -36,7 +36,7 @@ from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, 
 from composer.graph.visit import Fold, Inside
 from composer.memo import Memo
 
-MOST = 100_000
+MAX_BLOCKS = 100_000
 """Blocks of a model that is compared, every pass counted."""
 
 
@@ -44,10 +44,10 @@ def flatten(typed: TypedProgram) -> FlatModel:
     """Return the flat graph of a model.
 
     Raises:
-        RecipeError: where it has more than `MOST` blocks.
+        RecipeError: where it has more than `MAX_BLOCKS` blocks.
     """
-    if (count := size(typed.root)) > MOST:
-        message = f"{typed.name} has {count:,} blocks; models of at most {MOST:,} are compared"
+    if (count := size(typed.root)) > MAX_BLOCKS:
+        message = f"{typed.name} has {count:,} blocks; models of at most {MAX_BLOCKS:,} are compared"
         raise RecipeError([Diagnostic("too-many-nodes", message, typed.program.recipe.name_scalar.span)])
     return _Flattener(typed).model()
 

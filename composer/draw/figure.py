@@ -26,26 +26,30 @@ from composer.graph.typed import TypedProgram
 from composer.language.suggestions import suggest
 
 Engine: TypeAlias = Literal["structured", "dot"]
-"""Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
+"""What lays a drawing out: this package, by the structure of the recipe, or Graphviz."""
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
-"""Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
+"""Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
+larger, fewer experts are shown, then mixtures of experts are closed, and then repeats.
+"""
 FULL_DETAIL_FACTOR = 10 / 9
-"""How much larger it may be in full detail: shrunk to the page, its smallest letters are 9 pixels high instead of 10."""
+"""How much larger a drawing in full detail may be: shrunk to the page, its smallest text is 9 pixels high instead of 10."""
 MIN_TEXT_PIXELS, MIN_TEXT_POINTS = 10, 7
-"""Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
+"""Height of the smallest text of a drawing in pixels, and the points below which it may not shrink where a width is asked for:
+smaller print is hard to read.
+"""
 MAX_PAPER_HEIGHT = 720
-"""Points of what stands in a column of paper."""
+"""Points that a figure in a column of paper may be high: 11 inches less half an inch at either end."""
 MAX_UNROLLED_BOXES = 60
-"""Boxes of a drawing in which every pass is drawn."""
+"""Boxes of a drawing in which every pass is drawn: above each other, these are longer than two pages already."""
 
 
 class Options(TypedDict, total=False):
-    """How a drawing is to be."""
+    """Options of a drawing."""
 
     theme: ThemeName
-    """`auto` follows the reader's screen, `slide` has larger letters, thicker lines and no paper."""
+    """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
     expand: Sequence[str]
-    """Nodes to be shown from inside."""
+    """Paths of nodes that are shown from inside."""
     unroll: bool
     """Whether every pass of a repeat is drawn."""
     highlight: Sequence[str]
@@ -53,9 +57,9 @@ class Options(TypedDict, total=False):
     width: str
     """Of the picture, with a unit: `240pt`."""
     title: str
-    """In place of the recipe's name."""
+    """What stands at the top in place of the recipe's name."""
     params: bool
-    """Whether numbers of parameters are told."""
+    """Whether boxes show their numbers of parameters."""
     shapes: bool
     """Whether shapes stand beside the wires."""
     engine: Engine
@@ -72,7 +76,7 @@ DEFAULTS: Options = {
     "shapes": True,
     "engine": "structured",
 }
-"""What holds where nothing is said."""
+"""The options that are not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +124,8 @@ class Figure:
             format: The format: SVG, HTML, PNG, PDF, DOT or Mermaid; that of the name's ending by default.
 
         Raises:
-            Missing: A program or a package is needed that is not installed; an SVG is then written beside the name.
-            NotDrawn: The ending is that of no format.
+            Missing: A program or a package is needed that is not installed; an SVG is then written instead.
+            NotDrawn: The ending is not that of a supported format.
         """
         write(self, Path(path), format)
 
@@ -133,11 +137,12 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     """Return the drawing of a model.
 
     Raises:
-        Missing: where Graphviz is to lay it out and is not there.
-        NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
+        Missing: if Graphviz is to lay it out and is not installed.
+        NotDrawn: if there is no node at a path, a width is invalid, or the unrolled model has too many boxes.
+        TypeError: if an option does not exist.
     """
     if unknown := options.keys() - DEFAULTS.keys():
-        raise TypeError(f"a drawing has no option {', '.join(sorted(unknown))}; it has {', '.join(DEFAULTS)}")
+        raise TypeError(f"unknown option: {', '.join(sorted(unknown))}; the options are {', '.join(DEFAULTS)}")
     chosen: Options = {**DEFAULTS, **options}
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
@@ -152,24 +157,25 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
 
 
 def check_width(width: str) -> None:
-    """Raise an error where a width is no number with a unit.
+    """Check that a width is a positive number with a unit.
 
     Raises:
-        NotDrawn: where it is none.
+        NotDrawn: if it is not.
     """
     if width and (not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width) or not re.search("[1-9]", width)):
-        raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
+        raise NotDrawn(f"`{width}` is not a valid width", "write a positive number with a unit, such as 240pt")
 
 
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """Return the drawing of a model in which all that is opened and all that stays bright are found."""
-    typography = Typography(THEMES[options["theme"]].typography)
+    typography = Typography(THEMES[options["theme"]].text_scale)
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
     flow = build_diagram(model, depth)
     boxes = sum(1 for _ in flow.leaves())
     if unroll and boxes > MAX_UNROLLED_BOXES:
-        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MAX_UNROLLED_BOXES} are drawn", "set fewer layers")
+        message = f"the unrolled model has {boxes} boxes; at most {MAX_UNROLLED_BOXES} are drawn"
+        raise NotDrawn(message, "reduce the number of layers, or draw the repeats folded")
     head = titles(model, flow, options["title"])
     scene = page(flow, head, typography, shapes=shapes)
     dense, tried = replace(depth, spacious=False), [flow]

@@ -228,8 +228,8 @@ class Badge:
     @property
     def area(self) -> Area:
         """The rectangle of the badge."""
-        letters = self.text.area
-        return Area(letters.left - 5, self.text.y - 11, letters.right + 5, self.text.y + 4)
+        inner = self.text.area
+        return Area(inner.left - 5, self.text.y - 11, inner.right + 5, self.text.y + 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,9 +98,9 @@ def test_spine_tells_its_own_values_from_those_of_elsewhere() -> None:
     assert not spine.local(DiagramSource(NodeOutput("memory")))
 
 
-@pytest.mark.parametrize(("left", "slender"), [(WIDTH / 2, True), (WIDTH / 2 + 30, False)])
-def test_station_is_slender_where_nothing_stands_beside_it(left: float, fits_box_width: bool) -> None:
+@pytest.mark.parametrize(("left", "fits"), [(WIDTH / 2, True), (WIDTH / 2 + 30, False)])
+def test_station_fits_its_box_where_nothing_stands_beside_it(left: float, fits: bool) -> None:
     """Half a box to either side of the spine."""
     written = flow("a: x")
     spine = Spine(written, WIDTH, LayoutOptions(Typography()), frozenset(), {}, {}, {"a": 1})
-    assert spine.fits_box_width(Station("a", written.items[0], fragment=Fragment(left=left))) == fits_box_width
+    assert spine.fits_box_width(Station("a", written.items[0], fragment=Fragment(left=left))) == fits

@@ -226,7 +226,7 @@ def test_missing_program_gives_an_svg_and_the_install_line(
     assert main(["draw", "gpt2", "-o", str(tmp_path / "a.png")]) == 2
     told = capsys.readouterr().err
     assert "pip install graphviz-pure" in told
-    assert "a.svg is written instead" in told
+    assert "wrote " in told and "a.svg instead" in told
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == composer.load("gpt2").draw().svg()
     assert not (tmp_path / "a.png").exists()
 
@@ -238,7 +238,7 @@ def test_failing_program_gives_an_svg_and_what_it_says(tmp_path: Path, monkeypat
     script.write_text("#!/bin/sh\necho first >&2\necho out of paint >&2\nexit 3\n", encoding="utf-8")
     script.chmod(0o755)
     monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: str(script))
-    with pytest.raises(Missing, match=r"broken cannot draw it: out of paint; .*a\.svg is written instead"):
+    with pytest.raises(Missing, match=r"broken failed: out of paint; wrote .*a\.svg instead"):
         composer.load("gpt2").draw().save(tmp_path / "a.png")
     assert (tmp_path / "a.svg").exists()
 
@@ -247,7 +247,7 @@ def test_missing_package_for_pdf_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     """Where `dot` is not installed either."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    with pytest.raises(Missing, match=r"a\.svg is written instead") as missing:
+    with pytest.raises(Missing, match=r"wrote .*a\.svg instead") as missing:
         composer.load("gpt2").draw().save(tmp_path / "a.pdf")
     assert missing.value.hint == 'pip install "arco-composer[pdf]"'
 
@@ -406,7 +406,7 @@ def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert main(["draw", "gpt2", "--engine", "dot", "-o", "-"]) == 2
-    assert capsys.readouterr().err.splitlines() == ["arco draw: there is no Graphviz", "  = pip install graphviz-pure"]
+    assert capsys.readouterr().err.splitlines() == ["arco draw: Graphviz is not installed", "  = pip install graphviz-pure"]
 
 
 @needs_pure

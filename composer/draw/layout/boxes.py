@@ -8,16 +8,24 @@ from composer.draw.scene import Box
 from composer.draw.style.typography import Typography
 
 WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
-"""Of the boxes of a column: usually, and at most."""
+"""Of the boxes of a column: usually, so that `Grouped-query attention` has room between an icon and its parameters; and at most,
+where longer texts are cut.
+"""
 MIN_COLUMN_WIDTH = 132.0
-"""The least width of boxes that stand side by side."""
+"""The least width of boxes that stand side by side, so that branches with short titles are equally wide."""
 MIN_SIDE_WIDTH = 104.0
-"""The least width of a box beside another."""
-PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
+"""The least width of a box beside another, so that several above each other are in line at both sides."""
+PAD = 9.0
+"""Between a border and what is written inside of it."""
+ICON_ROOM = ICON + 2 * PAD
 LINE = 14.0
-"""From one line to the next, where there are several."""
+"""From one line to the next, where there are several: a third more than the 10.5 pixels of a detail."""
 ROW, PLAIN_ROW = 32.0, 18.0
-"""Of several kinds of a block, one below the other: with an icon or a detail, and without."""
+"""Height of each of several kinds of a block: with an icon, of 28 pixels, or a detail below it; and with one line of text."""
+TWO_LINES, ICON_LINE, ONE_LINE = 42, 34, 28
+"""Height of a box with a title and a detail; with a title beside an icon, which needs 3 pixels above and below; with a title."""
+HEAD, PLAIN_HEAD = 44, 30
+"""The same above rows: 2 pixels more separate the two."""
 
 
 def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
@@ -54,12 +62,12 @@ def with_mask(leaf: Leaf, detail: str, room: float, typography: Typography) -> s
 def box_height(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
     """Return the height of a block."""
     if leaf.lines:
-        least = 34 if leaf.look.icon is not None else 28
+        least = ICON_LINE if leaf.look.icon is not None else ONE_LINE
         return max(LINE * typography.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
     detail = bool(detail_of(leaf, narrow=narrow))
     if leaf.rows:
-        return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
-    return 42 if detail else 34 if leaf.look.icon is not None else 28
+        return (HEAD if detail else PLAIN_HEAD) + row_height(leaf) * len(leaf.rows)
+    return TWO_LINES if detail else ICON_LINE if leaf.look.icon is not None else ONE_LINE
 
 
 def row_height(leaf: Leaf) -> float:

@@ -27,7 +27,9 @@ from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import SideInputs, split_side_inputs
 
 MAX_NARROW_BLOCKS = 4
-"""Blocks of one of several columns that are drawn narrow."""
+"""Blocks of one of several columns that are drawn narrow, with their parameters behind the detail: a longer column is a part of
+the model, whose numbers are looked for at the right.
+"""
 
 
 def column(flow: Flow, width: float, options: LayoutOptions, sent: frozenset[Origin] = frozenset()) -> Fragment:

@@ -18,8 +18,11 @@ from composer.draw.scene import RADIUS, Box, Dot, Frame, MergeCircle, Style, Wir
 from composer.draw.style.typography import Role, Typography
 
 MAX_DRAWN_VISITS = 3
-"""Visits that are drawn where not all experts are."""
+"""Visits that are drawn where not all experts are, so that some of those that are drawn stay idle."""
 EXPERT_WIDTH, EXPERT_HEIGHT, EXPERT_GAP = 62.0, 34.0, 8.0
+"""Of a box that says `Expert 128`, as high as one with an icon; between two."""
+OMITTED_GAP = 44.0
+"""Between two experts where others are left out: room for three dots."""
 
 
 def open_mixture(
@@ -162,12 +165,12 @@ def visited_among(numbers: Sequence[int], count: int) -> set[int]:
 def spread(numbers: Sequence[int], wide: float) -> tuple[dict[int, float], float | None, float]:
     """Return where each expert stands, where the dots for the others are, and half of the width."""
     gap = next((index for index in range(1, len(numbers)) if numbers[index] != numbers[index - 1] + 1), None)
-    total = len(numbers) * wide + (len(numbers) - 1) * EXPERT_GAP + (44 if gap else 0)
+    total = len(numbers) * wide + (len(numbers) - 1) * EXPERT_GAP + (OMITTED_GAP if gap else 0)
     x, places, dots = -total / 2, {}, None
     for index, number in enumerate(numbers):
         if index == gap:
-            dots = x + 22 - EXPERT_GAP / 2
-            x += 44
+            dots = x + (OMITTED_GAP - EXPERT_GAP) / 2
+            x += OMITTED_GAP
         places[number] = x + wide / 2
         x += wide + EXPERT_GAP
     return places, dots, total / 2

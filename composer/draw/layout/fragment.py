@@ -11,7 +11,9 @@ from composer.draw.geometry import Area, Point, Text
 from composer.draw.scene import Box, Dot, Frame, MergeCircle, Reference, WirePath
 
 CLEAR = 6.0
-"""Between a wire beside a fragment and the end of what stands below or above it there."""
+"""Between a wire beside a fragment and the end of what stands below or above it there: less than a corner's radius, so that the
+wire turns off before.
+"""
 
 
 @dataclass(slots=True)

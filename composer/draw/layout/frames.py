@@ -22,9 +22,12 @@ from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
 PADDING = 16.0
+"""Between a border and what is inside: an arrow that starts at the border fits in."""
 LINE = 13.0
+"""From one line of a header, of 11 pixels, to the next."""
 FIRST_LAYER = "layer 1"
 STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
+"""Of the map of layers, and between it and the frame: wide enough to see a color, and narrower than a lane needs."""
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
 Through: TypeAlias = Collection[Origin]

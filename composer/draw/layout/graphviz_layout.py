@@ -19,16 +19,16 @@ from composer.draw.scene import Box, Frame, MergeCircle, Reference, Scene, Strip
 from composer.draw.style.typography import Typography
 
 HEAD, LINE = 30.0, 13.0
-"""Height of a frame's header, and of each more line."""
+"""Height of a frame's header, and of each more line: those of the usual layout."""
 INSIDE, BESIDE_STRIP = 16.0, 52.0
-"""Between a frame and what it holds; where a map of layers stands in it."""
+"""Between a frame and what it holds; where a map of layers with its numbers stands in it."""
 
 
 def layout_by_graphviz(scene: Scene, typography: Typography) -> Scene:
     """Return a scene with the same nodes, frames and links; every value goes by a wire, none by its name.
 
     Raises:
-        Missing: where there is no Graphviz.
+        Missing: if Graphviz is not installed.
     """
     graph = LinkGraph(scene)
     answer = json.loads(run(problem(graph, typography), "json", "-Kdot"))

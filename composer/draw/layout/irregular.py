@@ -18,17 +18,20 @@ from composer.draw.scene import RADIUS, Dot, WirePath
 from composer.draw.style.typography import Typography
 
 TRACK, ARROW, RISE = 9.0, 15.0, 12.0
-"""From one horizontal wire to the next; from the highest to the blocks above; from the blocks below to the lowest."""
+"""From one horizontal wire to the next, as near as round corners allow; from the highest to the blocks above, a corner of 8
+pixels and an arrowhead of 7; from the blocks below to the lowest, a corner and a dot.
+"""
 APART = 7.0
-"""Between wires that stand side by side."""
+"""Between wires that stand side by side: one arrowhead, so that theirs do not touch."""
 SIDE = 20.0
-"""From the middle of a circle to a wire that comes in at its side."""
+"""From the middle of a circle to a wire that comes in at its side: its radius of 9 pixels, and room for the arrowhead."""
 PASSING = 18.0
-"""Room for a wire that goes past a block."""
+"""Width that Graphviz keeps free for a wire that goes past a block: a wire's distance at either side, and what it may be moved.
+"""
 BENT = 10.0
-"""So far a wire on its way may be moved to stay straight."""
+"""How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
 MAX_IRREGULAR_WIDTH = 2400.0
-"""What is wider is no figure."""
+"""Twice the width of a page: shrunk to it, a wider part could not be read, and a column can."""
 POINTS = 72.0
 """Of Graphviz to an inch."""
 

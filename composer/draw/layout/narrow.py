@@ -13,7 +13,9 @@ from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
 
 LOSS_WIDTH, MAX_LOSS_INPUTS = 78.0, 2
-"""Width of what stands beside the column all the same, losses; and how many values one reads by their names."""
+"""Width of losses, which stand beside the column all the same, and narrower than every box in it; and how many values one reads
+by their names, which need a line each.
+"""
 
 
 def fit_to_width(flow: Flow, width: float, typography: Typography) -> Flow:

@@ -16,7 +16,9 @@ from composer.draw.scene import Dot, WirePath
 from composer.draw.style.typography import Typography
 
 CLEAR, CORNER = 12.0, 10.0
-"""Between its box and what is around it; from a wire to the corner of the box."""
+"""Between its box and what is around it, half of an arrow's way; from a wire to the corner of the box, more than the radius of
+either's corner.
+"""
 
 
 @dataclass(slots=True)

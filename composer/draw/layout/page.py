@@ -25,15 +25,17 @@ from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
 MARGIN, TITLE_LINE = 24.0, 25.0
-"""Around everything; from one line of the title to the next."""
+"""Around everything; from one line of the title, of 20 pixels, to the next."""
 MAX_TITLE_LINES = 4
-"""Lines of a title; a reader who cannot see is told all of it."""
+"""Lines of a title that are drawn; the page's own title, which screen readers read, has all of it."""
 FACTS_WIDTH = 570.0
-"""How wide a line of facts may be, however narrow the drawing."""
+"""How wide a line of facts may be, however narrow the drawing: about as wide as one column with lanes at both sides."""
 TWO_COLUMNS_WIDTH = 240.0
-"""Width of boxes where a model has several columns."""
+"""Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
-"""Widths of boxes in the column of a paper, and the margin of such a page."""
+"""Widths of boxes in the column of a paper, which are tried from the usual one down, each about a tenth less; and the margin of
+such a page, as the paper has one of its own.
+"""
 
 
 def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = True) -> Scene:

@@ -16,13 +16,13 @@ from composer.draw.scene import RADIUS, Dot, WirePath
 from composer.draw.style.typography import Typography
 
 BUS, APART = 14.0, 22.0
-"""From a fork to what it leads to; between the flows."""
+"""From a fork to what it leads to, as from a block to a fork above it; between the flows, where no wires go."""
 RISE = 20.0
-"""From the highest of them to the join."""
+"""From the highest of them to the join: as between two blocks."""
 MAX_JOIN_WIDTH = 480.0
-"""Flows that are less wide than this end in a box as wide as they are."""
+"""Flows that are less wide than this end in a box as wide as they are; under wider ones it would look like a bar."""
 STRAIGHT_REACH = 12.0
-"""So far from the spine a wire ends in a circle from below."""
+"""How far from the spine a wire ends in a circle from below: beyond the radius of 9 pixels it comes in at a side."""
 
 
 def side_by_side(

@@ -12,7 +12,7 @@ from composer.draw.scene import Reference, WirePath
 from composer.draw.style.typography import Typography
 
 SIDE_GAP = 26.0
-"""Between a block and what stands beside it: an arrow fits in."""
+"""Between a block and what stands beside it: room for a turn and an arrowhead, 15 pixels together, and some line to be seen."""
 
 
 def incoming_reference(

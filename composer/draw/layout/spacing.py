@@ -14,16 +14,22 @@ from composer.draw.layout.spine import Spine, Station
 from composer.draw.scene import Dot
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
-"""Between two things on a spine; where one is a circle; where the shape is written."""
+"""Between two things on a spine; where one is a circle, which has free space around it; where the shape is written, 10 pixels
+high with a line's distance above and below.
+"""
 TAP, ARROW, STUB = 14.0, 15.0, 14.0
-"""From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
+"""From a block to a fork above it, so that its dot does not touch the border; from there to the next block, a corner of 8
+pixels and an arrowhead of 7; from one crossing wire to the next, as the names at their ends are 10 pixels high.
+"""
 APART = 8.0
-"""Between what stands beside two blocks."""
+"""Between what stands beside two blocks: less than between the blocks, which have a wire between them."""
+LABEL_TOP = 18.0
+"""From a block to the upper end of what is written above it."""
 
 
 def set_heights(spine: Spine) -> None:
     """Give every station its height, and find where wires turn off in between."""
-    led, crossed = values_led(spine), leaving_across(spine)
+    led, crossed = values_led(spine), crossed_paths(spine)
     y = 0.0
     for number, station in enumerate(spine.stations):
         if number:
@@ -42,7 +48,7 @@ def values_led(spine: Spine) -> set[Origin]:
     return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
 
 
-def leaving_across(spine: Spine) -> set[str]:
+def crossed_paths(spine: Spine) -> set[str]:
     """Return the paths of those that leave to the side where things stand beside blocks."""
     ends = [(edge, points[0][0]) for station in spine.stations for edge, points in station.fragment.ends.items()]
     return {edge.source.path for edge, x in ends if not edge.source.port and x * spine.options.side < 0}
@@ -101,7 +107,7 @@ class Gap:
         text = Text(8, self.top - 9, label, "shape", "start", self.spine.options.typography.scale)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
-        self.offset = 18.0
+        self.offset = LABEL_TOP
 
     def tapped(self) -> bool:
         """Return whether what the block gives is led beside the column too."""
@@ -110,7 +116,7 @@ class Gap:
     def tap(self) -> None:
         """Make room for the fork to a lane."""
         if self.tapped():
-            self.offset = max(self.offset + 4, 18.0 if self.below.item is None else TAP)
+            self.offset = max(self.offset + 4, LABEL_TOP if self.below.item is None else TAP)
             self.below.tap_y = self.top - self.offset
 
     def place_outgoing(self) -> None:

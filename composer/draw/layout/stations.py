@@ -17,7 +17,7 @@ from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
 
 APART = 8.0
-"""Between things above each other at a side."""
+"""Between things above each other at a side: so little that they belong to one block."""
 
 
 @dataclass(frozen=True, slots=True)
