@@ -18,7 +18,7 @@ from composer.graph.passes.freeze import freeze
 from composer.language.yaml.nodes import Document, YamlEntry, YamlMapping, YamlNode, YamlScalar
 from composer.language.yaml.reader import read
 
-MAX_POSITIONS = 256
+MOST = 256
 """Positions to a side."""
 USUAL = 8
 SIGNS, ASCII_SIGNS = ("·", "█"), (".", "#")
@@ -180,8 +180,8 @@ def lengths(arguments: argparse.Namespace, mask: ReadMask) -> tuple[int, int]:
         count for count in (arguments.queries, arguments.positions, *high, *wide, arguments.keys, USUAL) if count is not None
     )
     for count in (queries, keys):
-        if not 1 <= count <= MAX_POSITIONS:
-            raise Problem(f"arco mask: a picture has 1 to {MAX_POSITIONS} positions to a side, not {count}")
+        if not 1 <= count <= MOST:
+            raise Problem(f"arco mask: a picture has 1 to {MOST} positions to a side, not {count}")
     return queries, keys
 
 

@@ -24,7 +24,7 @@ TOKENIZERS = ("characters", "bytes", "bpe")
 BPE_TOKENS = 4096
 LARGE_STEP = 2**16
 """Tokens in one forward pass from which on a laptop is slow, and may run out of memory."""
-MIN_WINDOWS = 4
+FEW_WINDOWS = 4
 """Windows side by side in the text below which there is little to draw from."""
 
 
@@ -187,7 +187,7 @@ def context_of(recipe: Recipe, usual: int) -> int:
 def long_context(settings: TrainSettings, tokens: int) -> str:
     """Return what is doubtful about a recipe's own context on this text; nothing where it is fine."""
     windows, step = tokens // settings.seq_len, settings.batch_size * settings.seq_len
-    if 0 < windows < MIN_WINDOWS:
+    if 0 < windows < FEW_WINDOWS:
         return (
             f"a context of {settings.seq_len:,}, the recipe's own, cuts the text into {windows} windows; --seq-len sets another"
         )

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from composer.cli.mask import MAX_POSITIONS
+from composer.cli.mask import MOST
 from tests.cli.conftest import Arco
 
 
@@ -95,11 +95,8 @@ def test_a_wrong_mask_is_reported_at_its_place(words: tuple[str, ...], message: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("causal", "-n", "0"), f"arco mask: a picture has 1 to {MAX_POSITIONS} positions to a side, not 0"),
-        (
-            ("causal", "-k", str(MAX_POSITIONS + 1)),
-            f"arco mask: a picture has 1 to {MAX_POSITIONS} positions to a side, not {MAX_POSITIONS + 1}",
-        ),
+        (("causal", "-n", "0"), f"arco mask: a picture has 1 to {MOST} positions to a side, not 0"),
+        (("causal", "-k", str(MOST + 1)), f"arco mask: a picture has 1 to {MOST} positions to a side, not {MOST + 1}"),
         (("valid(m)", "--data", "m=1,0", "-n", "3"), "arco mask: --data m: valid wants 3 numbers, not 2"),
         (("valid(m)", "--data", "m=1,2"), "arco mask: --data m: valid wants 1 for true and 0 for false"),
         (("valid(m)", "--data", "m=1,0/1,1"), "arco mask: --data m: valid wants 2 numbers, not 2 / 2"),

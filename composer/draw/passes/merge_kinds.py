@@ -9,7 +9,7 @@ from dataclasses import replace
 from blocks.core import Look
 from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
 from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
-from composer.graph.passes.roll_layers.stacks import MAX_LISTED_VALUES
+from composer.graph.passes.roll_layers.stacks import MOST_TOLD
 
 MAX_ROWS = 3
 """Kinds of a block that are shown one by one."""
@@ -239,7 +239,7 @@ def listed(facts: Sequence[str]) -> str:
     split = [re.split(r"(\d[\d.]*)", fact) for fact in facts]
     alike = list(zip(*split, strict=True)) if len({len(parts) for parts in split}) == 1 else []
     differing = [place for place, parts in enumerate(alike) if len(set(parts)) > 1]
-    if len(facts) > MAX_LISTED_VALUES or len(differing) != 1 or not differing[0] % 2:
+    if len(facts) > MOST_TOLD or len(differing) != 1 or not differing[0] % 2:
         return f"{facts[0]} … {facts[-1]}"
     (place,) = differing
     return "".join([*split[0][:place], ", ".join(alike[place]), *split[0][place + 1 :]])

@@ -14,7 +14,7 @@ from composer.graph.visit import Fold, Inside
 
 def look(block: TypedBlock, head: str = "") -> Look:
     """Return the look of a block; `head` is its title where it gives the model's logits."""
-    return block.part.look(block_view(block, head))
+    return _look(block, block_view(block, head))
 
 
 def inside(block: TypedBlock) -> Sequence[Piece]:
@@ -24,13 +24,17 @@ def inside(block: TypedBlock) -> Sequence[Piece]:
 
 def block_view(block: TypedBlock, head: str = "") -> BlockView:
     """Return what the look of a block may depend on."""
-    fold = Fold(TYPED, _look, lambda graph, looks: None)
+    fold = Fold(TYPED, _slot_look, lambda graph, looks: None)
     return _block_view(block, {name: fold.node(filled, name) for name, filled in slots(block)}, head)
 
 
-def _look(node: TypedNode, inside: Inside[TypedGraph, Look | None, None]) -> Look | None:
+def _slot_look(node: TypedNode, inside: Inside[TypedGraph, Look | None, None]) -> Look | None:
     """Return the look of what fills a slot; nothing for a graph."""
-    return node.part.look(_block_view(node, dict(inside.slots))) if isinstance(node, TypedBlock) else None
+    return _look(node, _block_view(node, dict(inside.slots))) if isinstance(node, TypedBlock) else None
+
+
+def _look(block: TypedBlock, view: BlockView) -> Look:
+    return block.part.look(view)
 
 
 def _block_view(block: TypedBlock, filled: Mapping[str, Look | None], head: str = "") -> BlockView:

@@ -18,9 +18,9 @@ ABSENT = {"when": "true", "trainable": "true", "tie": "none", "share": "false"}
 REFERENCES = frozenset({"in", "outputs", "tie"})
 """Keys that hold references, which are chosen by a condition."""
 
-MAX_VALUE_LENGTH = 190
+LONGEST = 190
 """Characters of a value that chooses among several."""
-MAX_NAME_LENGTH = 60
+LONGEST_NAME = 60
 
 TextPath: TypeAlias = tuple[str, ...]
 
@@ -105,7 +105,7 @@ class _Folder:
         words = ["none" if text == MISSING else str(text) for text in texts]
         kinds = list(dict.fromkeys(words))
         shown = [f"({kind})" if " if " in kind else kind for kind in kinds]
-        if sum(map(len, shown)) + (len(shown) - 1) * (len(_wanted(path)) + len(" if _2 == 10 else ")) > MAX_VALUE_LENGTH:
+        if sum(map(len, shown)) + (len(shown) - 1) * (len(_wanted(path)) + len(" if _2 == 10 else ")) > LONGEST:
             return None
         name = self._name([str(kinds.index(word)) for word in words], path)
         choice = shown[-1]
@@ -132,7 +132,7 @@ def _is_expression(text: YamlValue) -> bool:
 
 def _wanted(path: TextPath) -> str:
     """Return the name of an `each` value: where it is used."""
-    name = "_".join(step for step in path if step not in ("graph", "each"))[-MAX_NAME_LENGTH:].lstrip("_0123456789")
+    name = "_".join(step for step in path if step not in ("graph", "each"))[-LONGEST_NAME:].lstrip("_0123456789")
     return name + "_value" * (name in FUNCTIONS)
 
 

@@ -12,7 +12,7 @@ from composer.graph.passes.expand.builders import GraphBuilder
 from composer.language.expressions.parser import ExpressionError
 
 T = TypeVar("T")
-MAX_ERRORS = 100
+MOST = 100
 """Mistakes that are reported of one recipe."""
 
 
@@ -68,7 +68,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
         if key not in seen:
             seen.add(key)
             yield diagnostic
-        if len(seen) == MAX_ERRORS:
+        if len(seen) == MOST:
             yield Diagnostic("too-many-errors", "too many errors to continue", span)
             return
 

@@ -12,9 +12,9 @@ from composer.graph.passes.roll_layers.series import LayerRun, Member, Series, S
 from composer.graph.typed import TypedGraph
 from composer.memo import Numbering
 
-MAX_KINDS = 3
+MOST_KINDS = 3
 """Kinds of layers that one frame tells apart whatever they are."""
-MAX_LISTED_VALUES = 6
+MOST_TOLD = 6
 """Values of a field that are listed one by one: layers that differ in nothing else are a stack of as many kinds."""
 
 
@@ -85,7 +85,7 @@ class StackFinder:
         kinds, run = len(set(stack.kinds)), stack.run
         forms = {tuple(self.forms.of(graph.nodes[index]) for index in run.window(number)) for number in range(run.passes)}
         fields_only = len(forms) == len(set(stack.around)) == 1 and run.passes > 2
-        return kinds <= max(min(MAX_KINDS, run.passes // 2), 1, MAX_LISTED_VALUES if fields_only else 0)
+        return kinds <= max(min(MOST_KINDS, run.passes // 2), 1, MOST_TOLD if fields_only else 0)
 
     def _stack(self, graph: TypedGraph, series: Series, run: LayerRun, place: str) -> LayerStack:
         """Return a run, with what its passes are."""
