@@ -11,8 +11,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from composer.atomic_files import save
 from composer.draw.export.marks import tenth
-from composer.draw.export.outlines import Printed, printed
-from composer.draw.export.paint import painted
+from composer.draw.export.outlines import FlatMark, flatten_marks
+from composer.draw.export.paint import paint_scene
 from composer.draw.graphviz_programs import Missing, graphviz
 from composer.draw.scene import Scene
 from composer.errors import ComposerError
@@ -144,7 +144,7 @@ def _drawn(page: Page, format: str, *options: str, program: str | None = None) -
     from composer.draw.export.graphviz_picture import xdot
 
     wide, high = tenth(page.scene.width), tenth(page.scene.height)
-    return graphviz(xdot(wide, high, _printed(page), scale(page)), format, "-Kneato", "-n2", *options, program=program)
+    return graphviz(xdot(wide, high, _flat_marks(page), scale(page)), format, "-Kneato", "-n2", *options, program=program)
 
 
 def _pdf(page: Page) -> bytes:
@@ -154,11 +154,11 @@ def _pdf(page: Page) -> bytes:
         return _drawn(page, "pdf", program=program)
     from composer.draw.export.pdf import pdf
 
-    return pdf(tenth(page.scene.width), tenth(page.scene.height), _printed(page), scale(page), page.scene.name)
+    return pdf(tenth(page.scene.width), tenth(page.scene.height), _flat_marks(page), scale(page), page.scene.name)
 
 
-def _printed(page: Page) -> Iterator[Printed]:
-    return printed(painted(page.scene, page.theme, page.highlight))
+def _flat_marks(page: Page) -> Iterator[FlatMark]:
+    return flatten_marks(paint_scene(page.scene, page.theme, page.highlight))
 
 
 FORMATS: dict[str, Format] = {
