@@ -141,6 +141,8 @@ class Piece:
     """Of the block, those that are this piece's: names of maps or of slots."""
     gives: tuple[str, ...] = ()
     """The block's outputs that it makes."""
+    stream_ports: tuple[str, ...] = ()
+    """Ports that read the stream although they are named: queries, keys and values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import cache
 from blocks.masks.areas import All, Below, MaskArea, placed
 from blocks.masks.mask import Mask
 
-MOST = 5_000
+MAX_SQUARE_KINDS = 5_000
 """Kinds of squares of one size that are told apart. Where there are more (long texts under `random`, or under chunks of several
 lengths), the count is an estimate.
 """
@@ -25,7 +25,7 @@ def visible(mask: Mask, queries: int, keys: int) -> int:
     """
     size = 1 << (max(queries, keys) - 1).bit_length()
     area = All((Below("q", queries), Below("k", keys), mask.area(queries, keys, True)))
-    exact = _count(placed(area, 0, 0, size, size), size, size, MOST)
+    exact = _count(placed(area, 0, 0, size, size), size, size, MAX_SQUARE_KINDS)
     if exact is not None:
         return exact
     draw = random.Random(0)

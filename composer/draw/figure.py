@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from composer.atomic_files import StrPath
+from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import LEVELS, Depth, Level
-from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
 from composer.draw.diagram import Flow, Group, Titles
 from composer.draw.export.formats import FORMATS, NotDrawn, ThemeName, points, write
@@ -26,26 +26,30 @@ from composer.graph.typed import TypedProgram
 from composer.language.suggestions import suggest
 
 Engine: TypeAlias = Literal["structured", "dot"]
-"""Who lays a drawing out: we, by the structure of the recipe, or Graphviz."""
+"""What lays a drawing out: this package, by the structure of the recipe, or Graphviz."""
 MAX_PAGE_WIDTH, MAX_PAGE_HEIGHT = 1200.0, 1500.0
-"""Of a drawing: where it would be larger, less is said, then mixtures of experts are closed, and then repeats."""
+"""Pixels of a page that is read as a whole, with room for two columns and the wires between them. Where a drawing would be
+larger, fewer experts are shown, then mixtures of experts are closed, and then repeats.
+"""
 FULL_DETAIL_FACTOR = 10 / 9
-"""How much larger it may be in full detail: shrunk to the page, its smallest letters are 9 pixels high instead of 10."""
-SMALLEST_LETTERS, MIN_LETTER_POINTS = 10, 7
-"""Pixels of the smallest letters of a drawing, and points that they have at least where a width is asked for."""
+"""How much larger a drawing in full detail may be: shrunk to the page, its smallest text is 9 pixels high instead of 10."""
+MIN_TEXT_PIXELS, MIN_TEXT_POINTS = 10, 7
+"""Height of the smallest text of a drawing in pixels, and the points below which it may not shrink where a width is asked for:
+smaller print is hard to read.
+"""
 MAX_PAPER_HEIGHT = 720
-"""Points of what stands in a column of paper."""
+"""Points that a figure in a column of paper may be high: 11 inches less half an inch at either end."""
 MAX_UNROLLED_BOXES = 60
-"""Boxes of a drawing in which every pass is drawn."""
+"""Boxes of a drawing in which every pass is drawn: above each other, these are longer than two pages already."""
 
 
 class Options(TypedDict, total=False):
-    """How a drawing is to be."""
+    """Options of a drawing."""
 
     theme: ThemeName
-    """`auto` follows the reader's screen, `slide` has larger letters, thicker lines and no paper."""
+    """`auto` follows the reader's screen, `slide` has larger text, thicker lines and no background."""
     expand: Sequence[str]
-    """Nodes to be shown from inside."""
+    """Paths of nodes that are shown from inside."""
     unroll: bool
     """Whether every pass of a repeat is drawn."""
     highlight: Sequence[str]
@@ -53,15 +57,15 @@ class Options(TypedDict, total=False):
     width: str
     """Of the picture, with a unit: `240pt`."""
     title: str
-    """In place of the recipe's name."""
+    """What stands at the top in place of the recipe's name."""
     params: bool
-    """Whether numbers of parameters are told."""
+    """Whether boxes show their numbers of parameters."""
     shapes: bool
     """Whether shapes stand beside the wires."""
     engine: Engine
 
 
-USUAL: Options = {
+DEFAULTS: Options = {
     "theme": "light",
     "expand": (),
     "unroll": False,
@@ -72,7 +76,7 @@ USUAL: Options = {
     "shapes": True,
     "engine": "structured",
 }
-"""What holds where nothing is said."""
+"""The options that are not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +124,8 @@ class Figure:
             format: The format: SVG, HTML, PNG, PDF, DOT or Mermaid; that of the name's ending by default.
 
         Raises:
-            Missing: A program or a package is needed that is not installed; an SVG is then written beside the name.
-            NotDrawn: The ending is that of no format.
+            Missing: A program or a package is needed that is not installed; an SVG is then written instead.
+            NotDrawn: The ending is not that of a supported format.
         """
         write(self, Path(path), format)
 
@@ -133,16 +137,17 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
     """Return the drawing of a model.
 
     Raises:
-        Missing: where Graphviz is to lay it out and is not there.
-        NotDrawn: where a path leads nowhere, a width is no length, or every pass were too much.
+        Missing: if Graphviz is to lay it out and is not installed.
+        NotDrawn: if there is no node at a path, a width is invalid, or the unrolled model has too many boxes.
+        TypeError: if an option does not exist.
     """
-    if unknown := options.keys() - USUAL.keys():
-        raise TypeError(f"a drawing has no option {', '.join(sorted(unknown))}; it has {', '.join(USUAL)}")
-    chosen: Options = {**USUAL, **options}
+    if unknown := options.keys() - DEFAULTS.keys():
+        raise TypeError(f"unknown option: {', '.join(sorted(unknown))}; the options are {', '.join(DEFAULTS)}")
+    chosen: Options = {**DEFAULTS, **options}
     check_width(chosen["width"])
     model = as_written(typed) if chosen["unroll"] else folded(typed)
     opened, bright = ([plain(model.names.called(path)) for path in chosen[which]] for which in ("expand", "highlight"))
-    known = paths(outline(model, Depth("full", frozenset(opened)))) if opened or bright else set()
+    known = paths(build_diagram(model, Depth("full", frozenset(opened)))) if opened or bright else set()
     for path in (*opened, *bright):
         if path not in known:
             offered = suggest(path, known)
@@ -152,65 +157,68 @@ def draw(typed: TypedProgram, level: Level = "block", **options: Unpack[Options]
 
 
 def check_width(width: str) -> None:
-    """Raise an error where a width is no number with a unit.
+    """Check that a width is a positive number with a unit.
 
     Raises:
-        NotDrawn: where it is none.
+        NotDrawn: if it is not.
     """
     if width and (not re.fullmatch(r"\d+(\.\d+)?(px|pt|pc|mm|cm|in|em|%)?", width) or not re.search("[1-9]", width)):
-        raise NotDrawn(f"{width} is no width", "write a number with a unit, such as 240pt")
+        raise NotDrawn(f"`{width}` is not a valid width", "write a positive number with a unit, such as 240pt")
 
 
 def figure(model: RolledProgram, level: Level, options: Options) -> Figure:
     """Return the drawing of a model in which all that is opened and all that stays bright are found."""
-    letters = Typography(THEMES[options["theme"]].letters)
+    typography = Typography(THEMES[options["theme"]].text_scale)
     width, unroll, shapes = options["width"], options["unroll"], options["shapes"]
     depth = Depth(level, frozenset(options["expand"]), unroll, options["params"])
-    flow = outline(model, depth)
+    flow = build_diagram(model, depth)
     boxes = sum(1 for _ in flow.leaves())
     if unroll and boxes > MAX_UNROLLED_BOXES:
-        raise NotDrawn(f"with every pass there are {boxes} boxes, and at most {MAX_UNROLLED_BOXES} are drawn", "set fewer layers")
+        message = f"the unrolled model has {boxes} boxes; at most {MAX_UNROLLED_BOXES} are drawn"
+        raise NotDrawn(message, "reduce the number of layers, or draw the repeats folded")
     head = titles(model, flow, options["title"])
-    scene = page(flow, head, letters, shapes=shapes)
+    scene = page(flow, head, typography, shapes=shapes)
     dense, tried = replace(depth, spacious=False), [flow]
     for smaller_depth in (dense, replace(dense, experts=False), replace(dense, experts=False, layers=False)):
         kept = level == "overview" or unroll or (level == "full" and not smaller_depth.layers)
         if kept or excess(scene, level) <= 1:
             break
-        closed = outline(model, smaller_depth)
+        closed = build_diagram(model, smaller_depth)
         if closed in tried:
             continue
         tried.append(closed)
-        smaller = page(closed, head, letters, shapes=shapes)
+        smaller = page(closed, head, typography, shapes=shapes)
         if excess(smaller, level) < excess(scene, level):
             scene = smaller
     if width and not width.endswith("%") and options["engine"] == "structured":
-        scene = legible(scene, points(width), model, depth, head, letters, shapes=shapes)
+        scene = fit_to_paper(scene, points(width), model, depth, head, typography, shapes=shapes)
     if options["engine"] == "dot":
-        from composer.draw.layout.graphviz_layout import laid_out_by_graphviz
+        from composer.draw.layout.graphviz_layout import layout_by_graphviz
 
-        scene = laid_out_by_graphviz(scene, letters)
+        scene = layout_by_graphviz(scene, typography)
     again: Options = {**options, "theme": "light", "width": "", "highlight": (), "unroll": False}
-    at = partial(another, folded(model.program) if unroll else model, again)
+    at = partial(reopened, folded(model.program) if unroll else model, again)
     return Figure(scene, model, level, at, options["theme"], width, tuple(options["highlight"]))
 
 
-def another(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
+def reopened(model: RolledProgram, options: Options, level: Level, opened: Sequence[str]) -> Figure:
     """Return a model at some level with some nodes opened."""
     return figure(model, level, {**options, "expand": opened})
 
 
-def legible(
-    scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, letters: Typography, *, shapes: bool
+def fit_to_paper(
+    scene: Scene, width: float, model: RolledProgram, depth: Depth, head: Titles, typography: Typography, *, shapes: bool
 ) -> Scene:
     """Return a drawing for a column of paper of so many points: the usual one if its letters are large enough then; else all in
     one column, less deep where it must be.
     """
-    room = width * SMALLEST_LETTERS / MIN_LETTER_POINTS
+    room = width * MIN_TEXT_PIXELS / MIN_TEXT_POINTS
     if scene.width <= room:
         return scene
     for level in reversed(LEVELS[: LEVELS.index(depth.level) + 1]):
-        scene = narrow_page(outline(model, replace(depth, level=level, experts=False)), head, room, letters, shapes=shapes)
+        scene = narrow_page(
+            build_diagram(model, replace(depth, level=level, experts=False)), head, room, typography, shapes=shapes
+        )
         said = [text for box in scene.boxes for text in box.texts] + [text for frame in scene.frames for text in frame.texts]
         cut = any(text.text.endswith("…") for text in said)
         if scene.width <= room and scene.height * width / scene.width <= MAX_PAPER_HEIGHT and not cut:

@@ -31,15 +31,15 @@ def graphviz(text: str, format: str, *options: str, program: str | None = None) 
     """Return what Graphviz makes of a DOT text; the one that draws the same on every machine is preferred.
 
     Raises:
-        Missing: where there is no Graphviz, or one that cannot draw this.
+        Missing: if Graphviz is not installed, or the one that is cannot draw this.
     """
     program = program or pure() or shutil.which("dot")
     if program is None:
-        raise Missing("there is no Graphviz", INSTALL)
+        raise Missing("Graphviz is not installed", INSTALL)
     run = subprocess.run([program, f"-T{format}", *options], input=text.encode(), capture_output=True)
     if run.returncode:
-        said = run.stderr.decode(errors="replace").strip().splitlines() or [f"it ends with {run.returncode}"]
-        raise Missing(f"{Path(program).name} cannot draw it: {said[-1][:200]}", INSTALL)
+        errors = run.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {run.returncode}"]
+        raise Missing(f"{Path(program).name} failed: {errors[-1][:200]}", INSTALL)
     return run.stdout
 
 

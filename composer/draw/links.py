@@ -1,17 +1,19 @@
 """What a drawing shows, without places: nodes, clusters, and links between nodes alone, as other programs take them.
 
-Which frame a thing stands in, and on which side of a border a wire ends, layout has said. Nothing is guessed from places but
-which of several boxes of one node a wire leads to.
+They are read from the scene, since layout decides what a diagram leaves open: how many experts are drawn, which values go by
+their names, which words fit into a box. Nothing is guessed from places: layout says which frame a thing stands in, on which side
+of a border a wire ends, and which kind of pass both belong to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from composer.draw.about import About
 from composer.draw.paths import lies_in, title_of
-from composer.draw.scene import About, Box, Frame, MergeCircle, Point, Scene, Style, WirePath
+from composer.draw.scene import Box, Frame, MergeCircle, Scene, Style, WirePath
 from composer.memo import lazy
 
 LinkEnd: TypeAlias = Box | MergeCircle
@@ -62,13 +64,14 @@ class Link:
 class Border:
     """A side of a frame's border."""
 
-    path: str
+    key: str
+    """Of the frame."""
     inner: bool
 
     @property
     def other_side(self) -> Border:
         """From where a wire comes to it."""
-        return Border(self.path, not self.inner)
+        return Border(self.key, not self.inner)
 
 
 @dataclass(frozen=True)
@@ -121,26 +124,30 @@ class LinkGraph:
         return tuple(self._links())
 
     def _links(self) -> Iterator[Link]:
-        copies: dict[str, list[LinkNode]] = {}
+        nodes: dict[str, dict[str, str]] = {}
+        """The keys of the nodes of each path, by the kind of pass."""
         for node in self.nodes:
-            copies.setdefault(node.about.path, []).append(node)
-        known = set(copies) | {frame.about.path for frame in self.scene.frames if frame.about.path}
+            nodes.setdefault(node.about.path, {})[node.thing.kind if node.thing else ""] = node.key
+        frames: dict[str, dict[str, str]] = {}
+        for frame in self.scene.frames:
+            if path := frame.about.path:
+                frames.setdefault(path, {})[frame.key.removeprefix(path)] = frame.key
+        known = {*nodes, *frames}
 
-        def crossing(path: str, other: str, end: Point, inside: bool) -> str | Border:
-            """Return the key of a wire's end: a border is passed inwards or outwards; of copies the nearest is meant;
-            anything else is itself.
-            """
+        def crossing(path: str, other: str, kind: str, inside: bool) -> str | Border:
+            """Return the key of a wire's end: a border is passed inwards or outwards; anything else is itself."""
             drawn_path = _nearest(path, known) or path
-            if drawn_path in copies:
-                return min(copies[drawn_path], key=lambda node: _distance(node.thing, end)).key
-            return Border(drawn_path, inside or (drawn_path != path and lies_in(other, drawn_path)))
+            if drawn_path in nodes:
+                return _of_kind(nodes[drawn_path], kind)
+            frame_key = _of_kind(frames.get(drawn_path, {"": drawn_path}), kind)
+            return Border(frame_key, inside or (drawn_path != path and lies_in(other, drawn_path)))
 
         ends: list[tuple[str | Border, str | Border, WirePath]] = []
         into: dict[str | Border, list[tuple[str | Border, WirePath]]] = {}
         for wire in self.scene.wires:
             if wire.source and wire.target:
-                source = crossing(wire.source, wire.target, wire.points[0], wire.from_inside)
-                target = crossing(wire.target, wire.source, wire.points[-1], wire.to_inside)
+                source = crossing(wire.source, wire.target, wire.kind, wire.from_inside)
+                target = crossing(wire.target, wire.source, wire.kind, wire.to_inside)
                 if source != target:
                     ends.append((source, target, wire))
                     into.setdefault(target, []).append((source, wire))
@@ -162,11 +169,11 @@ class LinkGraph:
                     yield Link(maker, target, wire.port, wire.style, wire.partial, way[-1:] if wire.style == "far" else way)
 
 
-def _distance(thing: LinkEnd | None, point: Point) -> float:
-    if thing is None:
-        return 0
-    (x, y), area = point, thing.area
-    return max(area.left - x, 0, x - area.right) + max(area.top - y, 0, y - area.bottom)
+def _of_kind(keys: Mapping[str, str], kind: str) -> str:
+    """Return the key for what belongs to a kind of pass, or to the nearest one around it; else the first."""
+    numbers = kind.split("#")[1:]
+    around = ("".join(f"#{number}" for number in numbers[start:]) for start in range(len(numbers) + 1))
+    return next((keys[one] for one in around if one in keys), next(iter(keys.values())))
 
 
 def _nearest(path: str, known: set[str]) -> str:

@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from blocks.core.look import BlockIcon, Hue
-from composer.draw.style.text_metrics import text_width
-from composer.draw.style.typography import Font, Role, font
+from blocks.core.look import Hue
+from composer.draw.about import About
+from composer.draw.geometry import Area, PlacedIcon, Point, Text
 
-Point: TypeAlias = tuple[float, float]
-"""To the right and downwards, in pixels of a page of natural size."""
-Anchor: TypeAlias = Literal["start", "middle", "end"]
 Style: TypeAlias = Literal["main", "side", "cross", "expert", "idle", "loss", "loop", "far", "measured", "rewired"]
 """What a wire carries: the stream, something from the side, another stream, a visit of an expert or none, a loss, a state,
 what is called by its name, or sizes alone; or, where two models are compared, something else than in the other."""
@@ -20,113 +17,6 @@ DOTTED: frozenset[Style] = frozenset({"idle", "measured"})
 DASHED: frozenset[Style] = frozenset({"loss", "loop"})
 Happened: TypeAlias = Literal["added", "removed", "replaced", "altered", "rewired", "shared"]
 """What became of a thing from one model to another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Area:
-    """A rectangle."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def grown(self, by: float) -> Area:
-        """Return the rectangle with a margin, which may be negative."""
-        return Area(self.left - by, self.top - by, self.right + by, self.bottom + by)
-
-    def reach(self, side: int) -> float:
-        """Return how far from x = 0 it goes to a side: -1 or 1."""
-        return self.right if side > 0 else -self.left
-
-    def meets(self, other: Area) -> bool:
-        """Return whether the two share a point inside."""
-        return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A line of text at its baseline."""
-
-    x: float
-    y: float
-    text: str
-    role: Role
-    anchor: Anchor = "middle"
-    scale: float = 1.0
-    """How many times larger than usual its letters are."""
-
-    @property
-    def font(self) -> Font:
-        """That of its role, as large as it is here."""
-        return font(self.role, self.scale)
-
-    @property
-    def area(self) -> Area:
-        """What the letters cover."""
-        own = self.font
-        width = text_width(self.text, own.size, bold=own.bold)
-        left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
-        return Area(left, self.y - 0.74 * own.size, left + width, self.y + 0.22 * own.size)
-
-    def moved(self, dx: float, dy: float) -> Text:
-        """Return the same elsewhere."""
-        return Text(self.x + dx, self.y + dy, self.text, self.role, self.anchor, self.scale)
-
-
-@dataclass(frozen=True, slots=True)
-class Swatch:
-    """Cells of a map of layers beside what these layers have."""
-
-    kinds: tuple[int, ...]
-
-
-Icon: TypeAlias = BlockIcon | Swatch
-ICON = 28.0
-"""An icon's width and height."""
-SWATCH = 9.0
-"""Of a cell; the next one stands right of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedIcon:
-    """An icon with its upper left corner."""
-
-    icon: Icon
-    x: float
-    y: float
-
-    @property
-    def area(self) -> Area:
-        """What it covers."""
-        wide, high = (SWATCH * len(self.icon.kinds), SWATCH) if isinstance(self.icon, Swatch) else (ICON, ICON)
-        return Area(self.x, self.y, self.x + wide, self.y + high)
-
-    def moved(self, dx: float, dy: float) -> PlacedIcon:
-        """Return the same elsewhere."""
-        return PlacedIcon(self.icon, self.x + dx, self.y + dy)
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a thing on the page stands for."""
-
-    path: str
-    """Of the node, `layers.attn.body`; a folded repeat has no index."""
-    tip: str = ""
-    """What is shown, in one line: title, detail, parameters."""
-    lines: tuple[int, int] | None = None
-    """The first and the last line in the recipe's text; none for what stands in another file."""
-    parameters: int = 0
-    """How many are learned here, in all places that it stands for; those of the things inside it not counted."""
-    covers: tuple[str, ...] = ()
-    """Paths of nodes that are not drawn by themselves but in it."""
-    description: str = ""
-    """What is set, shown or not, and how parameters start."""
-
-    def with_parameters(self, count: int) -> About:
-        """Return the same of a thing that holds so many."""
-        return replace(self, parameters=count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +37,10 @@ class Box:
     """Whether it takes a second stream."""
     frame: str = ""
     """Key of the innermost frame around it; nothing where there is none."""
+    kind: str = ""
+    """Where kinds of passes of a repeat are drawn side by side, the number of the kind that it belongs to: `#1`, the innermost
+    repeat first.
+    """
 
     @property
     def area(self) -> Area:
@@ -174,6 +68,10 @@ class MergeCircle:
     sign: Literal["+", "×", "Σ", "‖"]
     frame: str = ""
     """Key of the innermost frame around it; nothing where there is none."""
+    kind: str = ""
+    """Where kinds of passes of a repeat are drawn side by side, the number of the kind that it belongs to: `#1`, the innermost
+    repeat first.
+    """
 
     @property
     def area(self) -> Area:
@@ -267,6 +165,8 @@ class WirePath:
     """Whether it starts at a border and goes on inside of it, rather than out of it."""
     to_inside: bool = False
     """Whether it comes to a border from inside of it."""
+    kind: str = ""
+    """Of the boxes and frames that it leads from and to, where there are several of one path."""
 
     def through(self, points: Iterable[Point]) -> WirePath:
         """Return the same on another way."""
@@ -328,8 +228,8 @@ class Badge:
     @property
     def area(self) -> Area:
         """The rectangle of the badge."""
-        letters = self.text.area
-        return Area(letters.left - 5, self.text.y - 11, letters.right + 5, self.text.y + 4)
+        inner = self.text.area
+        return Area(inner.left - 5, self.text.y - 11, inner.right + 5, self.text.y + 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,11 @@ class Visit(NamedTuple):
             yield place
             place = place.holder
 
+    @property
+    def in_slot(self) -> bool:
+        """Whether it fills a slot, or stands in what fills one."""
+        return any(place.graph is None for place in self.around)
+
 
 Entrances: TypeAlias = Callable[[Visit], Iterable[tuple[str, Region[TypedGraph]]]]
 """Into which graphs of a node a walk goes, each with the prefix of the paths in there."""

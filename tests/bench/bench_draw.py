@@ -17,8 +17,8 @@ from pathlib import Path
 from random import Random
 
 import composer
+from composer.draw.build.diagram_builder import build_diagram
 from composer.draw.build.levels import Depth
-from composer.draw.build.outline import outline
 from composer.draw.build.titles import titles
 from composer.draw.export.svg import svg
 from composer.draw.figure import draw
@@ -68,7 +68,7 @@ def main() -> None:
     command("llama3")  # writes the byte code
     print(f"arco draw llama3         {min(command('llama3') for _ in range(runs)):6.3f} s")
     model = folded(composer.load("llama3").program)
-    flow = outline(model, Depth())
+    flow = build_diagram(model, Depth())
     head = titles(model, flow)
     print(f"its layout and writing   {min(cpu(lambda: svg(page(flow, head, Typography()))) for _ in range(runs)) * 1000:6.2f} ms")
     whole = composer.load("llama3").program

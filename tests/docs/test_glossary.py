@@ -112,8 +112,10 @@ def test_the_glossary_is_found() -> None:
 # -- words that were given up
 
 RETIRED = {
+    "Beside": "SideInput",
     "ByNumber": "ElementwiseLoss",
     "Chosen": "GlobalTokens",
+    "DrawnNode": "FlowBuilder",
     "EdgeName": "NodeName",
     "FeedForwards": "GroupedFeedForward",
     "Flag": "Boolean",
@@ -121,6 +123,7 @@ RETIRED = {
     "Form": "FieldForm",
     "GatedFeedForwards": "GroupedGatedFeedForward",
     "Given": "Pairs",
+    "Named": "NamedInput",
     "Near": "Local",
     "OrEdge": "NumberOrNodeRef",
     "Own": "Builtin",
@@ -128,14 +131,27 @@ RETIRED = {
     "Prepared": "PerCall",
     "Reject": "BlockError",
     "Scalar": "ScalarLoss",
+    "Shown": "LayoutOptions",
     "Size": "PositiveInt",
+    "Small": "SideBox",
+    "Wired": "WiredInput",
     "Word": "OneOf",
+    "abreast": "parallel_columns",
     "as_flag": "as_bool",
+    "asides": "side_inputs",
+    "besides": "side_inputs",
     "carries": "carry",
+    "chip": "reference",
+    "chip_of": "reference_of",
+    "chips": "references",
     "configured": "with_config",
     "crop": "truncate",
     "foretell": "predict",
     "keeps": "cache_slots",
+    "leave_at": "draw_outgoing",
+    "leaving": "outgoing_edges",
+    "leaving_across": "crossed_paths",
+    "legible": "fit_to_paper",
     "linear_each": "grouped_linear",
     "measures": "shape_only_inputs",
     "memory_at": "memory_position_ids",
@@ -148,9 +164,13 @@ RETIRED = {
     "reject_leading_axes": "check_leading_axes",
     "reject_too_many": "check_top_k",
     "reject_uneven_heads": "check_head_counts",
+    "slender": "fits_box_width",
+    "standing": "side_inputs",
+    "trouble": "errors",
     "unbound": "axis_defaults",
     "visiting": "token_choice",
     "weave": "irregular",
+    "web": "irregular",
 }
 """Names as they were, with what they are called now: nothing has one of them, anywhere."""
 MEMBERS = {
@@ -182,7 +202,6 @@ MEMBERS = {
 """Ordinary words that a declaration, a field or a method of a class there was called by, and is no more."""
 ORDINARY = {
     "blocks/core/look.py: edges": "what is wired to the ports of a block that is drawn",
-    "composer/draw/build/outline.py: mixes": "whether a block brings several values together",
 }
 """Where one of these has its ordinary meaning, and which."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from composer.draw.scene import Area, Point, Scene, Text, WirePath
+from composer.draw.geometry import Area, Point, Text
+from composer.draw.scene import Scene, WirePath
 
 EDGE = 2.0
 """Pixels that stay free along the border of the page."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from blocks.core import Look
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Leaf, ModelInput, NodeOutput, Origin
-from composer.draw.scene import About
+from composer.draw.about import About
+from composer.draw.diagram import Flow, Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, NodeOutput, Origin
 
 
 def leaf(path: str, *facts: str, title: str = "Linear", parameters: int = 0) -> Leaf:

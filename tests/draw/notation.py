@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 
 from blocks.core import Look
-from composer.draw.diagram import (
-    Branches,
-    DiagramEdge,
-    DiagramSource,
-    Flow,
-    IrregularSubgraph,
-    Item,
-    Leaf,
-    ModelInput,
-    NodeOutput,
-)
-from composer.draw.scene import About
+from composer.draw.about import About
+from composer.draw.diagram import Branches, Flow, IrregularSubgraph, Item, Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, ModelInput, NodeOutput
 
 ITEM = re.compile(r"(\w+)(?::(\w+))?\(([^)]*)\)")
 
@@ -52,5 +43,5 @@ def _item(item: Item, drawn: Flow) -> str:
 
 def _leaf(leaf: Leaf, drawn: Flow) -> str:
     path, title = leaf.about.path, "|".join(row.share.partition(": ")[2] for row in leaf.rows) or leaf.look.title
-    reads = " ".join(("" if edge.main else "~") + edge.source.path for edge in drawn.edges_into(path))
+    reads = " ".join(("@" if e.source.reference else "" if e.main else "~") + e.source.path for e in drawn.edges_into(path))
     return f"{path}{'' if title == path else f':{title}'}({reads})"

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import composer
-from composer.draw.scene import Area
+from composer.draw.geometry import Area
 from tests.draw.cases import FORMS, scenes
 from tests.draw.checks import overlaps
 from tests.operations import at_most

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, DiagramSource, Flow, NodeOutput
+from composer.draw.diagram import Branches, Flow
+from composer.draw.edges import DiagramSource, NodeOutput
 from composer.draw.passes.branches import MAX_BRANCHES, group_branches
 from composer.draw.passes.order import sort_topologically, split_u
 from tests.draw.flows import flow

@@ -9,7 +9,8 @@ import pytest
 
 import composer
 from composer.draw.figure import draw
-from composer.draw.scene import Box, Scene, Text, WirePath
+from composer.draw.geometry import Text
+from composer.draw.scene import Box, Scene, WirePath
 from tests.draw.checks import borders, overlaps
 
 

@@ -21,8 +21,9 @@ from composer.diff.figure.sides import SIDES
 from composer.diff.find_changes import paired
 from composer.draw.build.levels import Level
 from composer.draw.figure import NotDrawn
+from composer.draw.geometry import Area
 from composer.draw.paths import is_output, plain
-from composer.draw.scene import Area, Badge, Ring, Scene, WirePath
+from composer.draw.scene import Badge, Ring, Scene, WirePath
 from tests.draw.checks import crosses, inside, overlaps, pieces, texts
 
 SWIGLU = """
@@ -297,7 +298,7 @@ def test_missing_program_gives_an_svg_and_the_install_line(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["diff", "gpt2", "llama3", "-o", f"both.{ending}"]) == 2
     told = capsys.readouterr().err
-    assert "both.svg is written instead" in told and "pip install" in told
+    assert "both.svg instead" in told and "pip install" in told
     assert (tmp_path / "both.svg").read_text(encoding="utf-8") == draw(difference(PAIRS.index(("gpt2", "llama3")))).svg()
 
 

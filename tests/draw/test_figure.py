@@ -12,7 +12,7 @@ import pytest
 import composer
 from composer.cli import main
 from composer.draw.figure import NotDrawn
-from composer.draw.scene import Text
+from composer.draw.geometry import Text
 from composer.draw.style.text_metrics import text_width
 from tests.draw.processes import printed
 
@@ -94,13 +94,13 @@ def test_width_and_title() -> None:
     assert 'width="240pt"' in opened and box
     assert f'height="{240 * float(box[2]) / float(box[1]):.0f}' in opened  # programs that print want both
     assert "Mine &amp; yours" in svg
-    with pytest.raises(NotDrawn, match="no width"):
+    with pytest.raises(NotDrawn, match="not a valid width"):
         composer.load("gpt2").draw(width="wide")
 
 
 def test_an_option_that_there_is_not_is_refused() -> None:
     """It is not passed over in silence."""
-    with pytest.raises(TypeError, match="no option color; it has theme, expand,"):
+    with pytest.raises(TypeError, match="unknown option: color; the options are theme, expand,"):
         composer.load("gpt2").draw(color="red")  # type: ignore[call-arg]
 
 
@@ -136,9 +136,9 @@ def test_command_prints_unless_a_file_is_named(capsys: pytest.CaptureFixture[str
     ("words", "told"),
     [
         (["--open", "nowhere"], "there is no node called `nowhere`"),
-        (["-o", "a.bmp"], "a.bmp is no drawing's name"),
+        (["-o", "a.bmp"], "a.bmp does not end in a supported format"),
         (["-o", "no/such/folder.svg"], "no/such/folder.svg cannot be written: no such file or directory"),
-        (["--unroll"], "with every pass there are"),
+        (["--unroll"], "the unrolled model has"),
     ],
 )
 def test_command_says_what_it_cannot_do(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,12 +30,14 @@ from composer.draw.export.mermaid import mermaid
 from composer.draw.export.outlines import Outline, path, rectangle
 from composer.draw.export.polylines import curve
 from composer.draw.figure import NotDrawn, draw
+from composer.draw.geometry import Area
 from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.graphviz_layout import problem
 from composer.draw.links import LinkGraph
-from composer.draw.scene import Area, Scene
+from composer.draw.scene import Scene
 from composer.draw.style.typography import Typography
 from composer.graph.state_update import SUFFIX
+from tests.conformance.generator import generated
 from tests.draw.cases import CASES, each_case, each_of, scenes
 from tests.draw.edges import Readers, mixed, place
 
@@ -69,6 +71,17 @@ def test_links_are_the_edges_of_the_graph(case: str) -> None:
         known = {(maker, end) for maker, reader, _ in truth.pairs for end in (reader, reader.removesuffix(SUFFIX))}
         extra = {pair for pair in links - known if set(pair) <= truth.blocks}
         assert {pair for pair in extra if not any(end.startswith(inside) for end in pair)} == set(), name
+
+
+@pytest.mark.parametrize("seed", [15, 45, 81])
+def test_links_do_not_depend_on_places(seed: int) -> None:
+    """Also where several kinds of passes are drawn side by side, with boxes of the same paths."""
+    scene = draw(composer.load(generated(seed)).program, "full").scene
+    moved = [box.moved(-700.0 * number, 300.0 * number) for number, box in enumerate(scene.boxes)]
+    elsewhere = replace(scene, boxes=tuple(moved), merges=tuple(merge.moved(5000, 0) for merge in scene.merges))
+    first, second = ([(one.source, one.target, one.port) for one in LinkGraph(of).ways] for of in (scene, elsewhere))
+    assert any("#" in source for source, _, _ in first)
+    assert first == second
 
 
 def next_pass(scene: Scene, maker: str, reader: str) -> bool:
@@ -213,7 +226,7 @@ def test_missing_program_gives_an_svg_and_the_install_line(
     assert main(["draw", "gpt2", "-o", str(tmp_path / "a.png")]) == 2
     told = capsys.readouterr().err
     assert "pip install graphviz-pure" in told
-    assert "a.svg is written instead" in told
+    assert "wrote " in told and "a.svg instead" in told
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == composer.load("gpt2").draw().svg()
     assert not (tmp_path / "a.png").exists()
 
@@ -225,7 +238,7 @@ def test_failing_program_gives_an_svg_and_what_it_says(tmp_path: Path, monkeypat
     script.write_text("#!/bin/sh\necho first >&2\necho out of paint >&2\nexit 3\n", encoding="utf-8")
     script.chmod(0o755)
     monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: str(script))
-    with pytest.raises(Missing, match=r"broken cannot draw it: out of paint; .*a\.svg is written instead"):
+    with pytest.raises(Missing, match=r"broken failed: out of paint; wrote .*a\.svg instead"):
         composer.load("gpt2").draw().save(tmp_path / "a.png")
     assert (tmp_path / "a.svg").exists()
 
@@ -234,7 +247,7 @@ def test_missing_package_for_pdf_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     """Where `dot` is not installed either."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    with pytest.raises(Missing, match=r"a\.svg is written instead") as missing:
+    with pytest.raises(Missing, match=r"wrote .*a\.svg instead") as missing:
         composer.load("gpt2").draw().save(tmp_path / "a.pdf")
     assert missing.value.hint == 'pip install "arco-composer[pdf]"'
 
@@ -393,7 +406,7 @@ def test_engine_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr("composer.draw.graphviz_programs.pure", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     assert main(["draw", "gpt2", "--engine", "dot", "-o", "-"]) == 2
-    assert capsys.readouterr().err.splitlines() == ["arco draw: there is no Graphviz", "  = pip install graphviz-pure"]
+    assert capsys.readouterr().err.splitlines() == ["arco draw: Graphviz is not installed", "  = pip install graphviz-pure"]
 
 
 @needs_pure

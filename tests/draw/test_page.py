@@ -83,6 +83,12 @@ def test_facts_are_those_of_the_summary() -> None:
     assert told[ATTENTION]["per token"] == f"{round((2 * 41_943_040 + 4 * 4096 * 8193 / 2) / 1e6)} MFLOPs"
 
 
+def test_parameters_that_all_passes_share_are_told() -> None:
+    """Those of ALBERT's one layer: four square maps with their biases, for its attention."""
+    told = facts(as_written(composer.load("albert").program))
+    assert told["layers.attn.body"]["parameters"] == f"{4 * (768 * 768 + 768):,}"
+
+
 @needs_browser
 def test_hover_tells_shapes_parameters_flops_and_marks_the_recipe(page: Any) -> None:
     """The tip is there while the mouse is, and the lines beside the picture are those of the block."""

@@ -12,6 +12,7 @@ from composer.draw.passes import PASSES
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.side_inputs import SideInputs
+from composer.draw.passes.split_columns import by_name_where_needed
 from tests.draw.notation import flow, shown
 
 
@@ -32,6 +33,8 @@ def run(apply: Callable[..., object], flows: list[Flow]) -> object:
     """Return what a pass makes of flows."""
     if apply is merge_passes:
         return apply(flows, [1] * len(flows))
+    if apply is by_name_where_needed:
+        return apply(flows)
     if apply is group_irregular_subgraphs:
         return apply(*flows, (), lambda subgraph: True)
     return apply(*flows)

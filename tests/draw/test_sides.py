@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 import composer
-from composer.draw.scene import Box, PlacedIcon, Scene, Swatch, Text
+from composer.draw.geometry import PlacedIcon, Swatch, Text
+from composer.draw.scene import Box, Scene
 
 
 def scene(recipe: str, level: str = "block") -> Scene:

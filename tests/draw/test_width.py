@@ -63,7 +63,7 @@ def test_a_width_that_is_wide_enough_changes_nothing() -> None:
 @pytest.mark.parametrize("width", ["0", "0.0pt", "-1", "1e3", "nan", "240PT", " 240pt", "pt"])
 def test_what_is_no_width_is_refused(width: str) -> None:
     """In words."""
-    with pytest.raises(NotDrawn, match="is no width"):
+    with pytest.raises(NotDrawn, match="is not a valid width"):
         composer.load("gpt2").draw(width=width)
 
 

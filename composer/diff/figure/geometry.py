@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from composer.diff.figure.places import PassCount, Spot
-from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, WirePath
+from composer.draw.geometry import Area, Point
+from composer.draw.scene import Box, Frame, MergeCircle, Reference, Scene, WirePath
 
 
 def content(scene: Scene) -> Area:

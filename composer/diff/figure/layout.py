@@ -16,9 +16,10 @@ from composer.draw.build.levels import Level
 from composer.draw.export.svg import svg
 from composer.draw.figure import Figure
 from composer.draw.figure import draw as drawn
+from composer.draw.geometry import ICON, Area, Point, Text
 from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN, lines_of
-from composer.draw.scene import ICON, Area, Badge, Box, Dot, Frame, Happened, MergeCircle, Point, Ring, Scene, Text, WirePath
+from composer.draw.scene import Badge, Box, Dot, Frame, Happened, MergeCircle, Ring, Scene, WirePath
 from composer.draw.style.typography import Typography
 
 SIGNS: dict[Happened, str] = {"added": "+", "removed": "−", "replaced": "→", "altered": "~", "rewired": ">", "shared": "="}

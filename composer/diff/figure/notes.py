@@ -28,15 +28,15 @@ def note(name: str, words: str) -> Note:
 
 def wrapped(text: str, role: Role) -> list[str]:
     """Return a text in lines that fit."""
-    letters, room = Typography(), NOTE - INDENT
+    typography, room = Typography(), NOTE - INDENT
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and letters.width(longer, role) <= room:
+        if lines and typography.width(longer, role) <= room:
             lines[-1] = longer
             continue
-        while letters.width(word, role) > room:  # a path: broken at a dot
-            end = max(cut for cut in range(1, len(word)) if letters.width(word[:cut], role) <= room)
+        while typography.width(word, role) > room:  # a path: broken at a dot
+            end = max(cut for cut in range(1, len(word)) if typography.width(word[:cut], role) <= room)
             end = word.rfind(".", 1, end) if word.rfind(".", 1, end) > 0 else end
             lines.append(word[:end])
             word = word[end:]

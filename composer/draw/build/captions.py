@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from composer.diagnostics import Span
+from composer.draw.about import About
 from composer.draw.build.descriptions import settings, whole
 from composer.draw.build.levels import Depth
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.scene import About
+from composer.draw.build.walks import by_place
+from composer.draw.paths import plain
 from composer.draw.style.looks import look
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedNode
+from composer.graph.visit import every_node, walk
 from composer.language.recipe.ast import InputDecl
 from composer.language.tasks import TASKS
 from composer.memo import lazy
@@ -49,13 +52,14 @@ class Captions:
 
     def __init__(self, model: RolledProgram, depth: Depth) -> None:
         self.program, self.depth, self.starts = model.program, depth, model.starts
-        self.counts = ParameterCounts(model.parameters, said=depth.params)
+        self.counts = ParameterCounts(model.parameters, visible=depth.params)
         self.source = self.program.program.recipe.name_scalar.span.source
 
     @lazy
     def titles(self) -> dict[tuple[str, str], str]:
         """What every block is called, by its places in the model and in the drawing."""
-        return dict(titles(self.program.root))
+        blocks = (visit for visit in walk(self.program.root, by_place, every_node) if not visit.in_slot)
+        return {(one.path, plain(one.path)): look(one.node).title for one in blocks if isinstance(one.node, TypedBlock)}
 
     def partner(self, place: str) -> str:
         """Return whose weights those of the block at a place are: another's by its title where no other has that; or nothing."""
@@ -92,7 +96,7 @@ class Captions:
             return None
         return name.line, max(name.line, span.end_line if span.source == self.source else name.line)
 
-    def word(self, input_: InputDecl) -> str:
+    def input_suffix(self, input_: InputDecl) -> str:
         """Return what stands behind the name of an input; nothing at a glance."""
         shown = self.depth.level != "overview" and self.depth.spacious
         return "" if not shown else " (optional input)" if input_.optional or input_.default else " (input)"
@@ -104,16 +108,3 @@ class Captions:
             return ""
         task = self.program.program.recipe.task
         return "Classifier" if task and TASKS[task].classifies else "LM head"
-
-
-def titles(graph: TypedGraph, place: str = "", path: str = "") -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the titles of all blocks, by their places with passes of repeats, and without."""
-    for node in graph.nodes:
-        match node:
-            case TypedBlock():
-                yield (place + node.name, path + node.name), look(node).title
-            case TypedGroup() | TypedScan():
-                yield from titles(node.graph, f"{place}{node.name}.", f"{path}{node.name}.")
-            case TypedRepeat(passes=passes):
-                for index, inner in enumerate(passes):
-                    yield from titles(inner, f"{place}{node.name}.{node.prefix(index)}", f"{path}{node.name}.")

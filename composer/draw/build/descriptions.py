@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any
+from itertools import chain, groupby
+from typing import Any, TypeAlias, assert_never
 
 from blocks.core import Builtin, Part, fields, number
 from blocks.masks.mask import Mask
+from composer.graph.anatomy import TYPED, regions, slots
 from composer.graph.describe import edge_names, kind_of, phrase
 from composer.graph.ir import SlotNode
 from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.visit import Fold, Inside, every_node
 from composer.language.expressions.evaluator import evaluate
 
 
@@ -23,28 +25,38 @@ def described(typed: TypedProgram) -> str:
         said.append(f"input {one.name} {typed.inputs[one.name]}{default}")
     said += [f"positions of {axis} from {ref}" for axis, ref in program.positions]
     said += [f"gives {name}" for name, _ in program.graph.outputs]
-    said += [f"dropout {text}" for text in dropouts(typed.root, "")]
+    said += [f"dropout {text}" for text in dropouts(typed.root)]
     return "; ".join(said)
 
 
-def dropouts(graph: TypedGraph, path: str) -> Iterator[str]:
-    """Yield where and how much there is, also where no wire has room to say it; of a repeat, in which passes."""
-    for node in graph.nodes:
-        match node:
-            case TypedBlock() if (rate := node.part.drop_rate()) and not node.node.dropped:
-                yield f"{path}{node.name} {number(rate)}"
-            case TypedGroup() | TypedScan():
-                yield from dropouts(node.graph, f"{path}{node.name}.")
-            case TypedRepeat(passes=passes):
-                found: dict[str, list[int]] = {}
-                for index, one in enumerate(passes):
-                    for text in dropouts(one, f"{path}{node.name}."):
-                        found.setdefault(text, []).append(index)
-                yield from (text if len(where) == len(passes) else f"{text} in {spans(where)}" for text, where in found.items())
+Texts: TypeAlias = tuple[str, ...]
+
+
+def dropouts(graph: TypedGraph) -> Texts:
+    """Return where and how much there is, also where no wire has room to say it; of a repeat, in which passes."""
+    return Fold(TYPED, _dropouts, lambda _, found: tuple(chain.from_iterable(found))).graph(graph)
+
+
+def _dropouts(node: TypedNode, inside: Inside[TypedGraph, Texts, Texts]) -> Texts:
+    if isinstance(node, TypedBlock):
+        rate = node.part.drop_rate()
+        return (f"{node.name} {number(rate)}",) if rate else ()
+    where: dict[str, list[int]] = {}
+    for several, texts in inside.regions:
+        for text in texts:
+            where.setdefault(f"{node.name}.{text}", []).extend(region.number or 0 for region in several)
+    count = len(regions(node))
+    return tuple(text if len(passes) == count else f"{text} in {spans(sorted(passes))}" for text, passes in where.items())
 
 
 def settings(node: TypedBlock) -> Iterator[str]:
     """Yield what differs in a block from what it would be, whether the picture shows it or not; of what fills its slots, all."""
+    yield from own_settings(node)
+    yield from (f"{name} {whole(filled)}" for name, filled in slots(node))
+
+
+def own_settings(node: TypedBlock) -> Iterator[str]:
+    """Yield the same without what fills its slots."""
     edges, written = edge_names(node), dict(node.node.fields)
     for name, field in fields(type(node.part)).items():
         value = getattr(node.part, name)
@@ -54,9 +66,6 @@ def settings(node: TypedBlock) -> Iterator[str]:
     for wire in node.node.wires:
         if len(wire.refs) > 1 and node.part.inline() not in ("{xs: + }", "{xs: * }"):  # whose order means nothing
             yield f"{wire.port} of {' then '.join(map(str, wire.refs))}"
-    for name, filled in node.slots.items():
-        if filled is not None:
-            yield f"{name} {whole(filled)}"
 
 
 def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
@@ -75,30 +84,36 @@ def setting(name: str, value: Any, edges: Mapping[str, str]) -> str:
 
 def whole(node: TypedNode) -> str:
     """Return a node that no picture shows by itself, with all that is in it."""
+    return Fold(TYPED, _whole, _each_node, every_node).node(node, node.name)
+
+
+def _whole(node: TypedNode, inside: Inside[TypedGraph, str, str]) -> str:
     match node:
-        case TypedGroup(graph=graph) | TypedScan(graph=graph):
-            inner = [inside(graph)]
+        case TypedBlock():
+            inner = [*own_settings(node), *(f"{name} {filled}" for name, filled in inside.slots)]
+        case TypedGroup() | TypedScan():
+            inner = list(inside.passes())
         case TypedRepeat(passes=passes):
             kinds: dict[str, list[int]] = {}
-            for index, graph in enumerate(passes):
-                kinds.setdefault(inside(graph), []).append(index)
+            for several, text in inside.regions:
+                kinds.setdefault(text, []).extend(region.number or 0 for region in several)
             inner = (
                 [f"{len(passes)} × {text}" for text in kinds]
                 if len(kinds) == 1
-                else [f"{spans(same)}: {text}" for text, same in kinds.items()]
+                else [f"{spans(sorted(same))}: {text}" for text, same in kinds.items()]
             )
-        case TypedBlock():
-            inner = list(settings(node))
+        case _:
+            assert_never(node)
     return kind_of(node) + (f" ({', '.join(inner)})" if inner else "")
 
 
-def inside(graph: TypedGraph) -> str:
+def _each_node(graph: TypedGraph, texts: Sequence[str]) -> str:
     """Return every node of a graph, with what it reads."""
     said = []
-    for node in graph.nodes:
+    for node, text in zip(graph.nodes, texts, strict=True):
         wires = [] if isinstance(node, TypedRepeat) else node.node.wires
         reads = ", ".join(str(ref) for wire in wires for ref in wire.refs)
-        said.append(f"{node.name} = {whole(node)}" + (f" of {reads}" if reads else ""))
+        said.append(f"{node.name} = {text}" + (f" of {reads}" if reads else ""))
     return "; ".join(said)
 
 

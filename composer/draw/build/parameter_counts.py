@@ -12,8 +12,8 @@ from composer.graph.parameters import NamedParameter
 class ParameterCounts:
     """Parameters by the names of what holds them."""
 
-    def __init__(self, table: Iterable[NamedParameter], *, said: bool = True) -> None:
-        self.said = said
+    def __init__(self, table: Iterable[NamedParameter], *, visible: bool = True) -> None:
+        self.visible = visible
         """Whether blocks tell how many parameters they have."""
         self.owned: dict[str, int] = {}
         """Path to all that is owned at it or below."""
@@ -42,7 +42,7 @@ class ParameterCounts:
 
     def shown_of(self, paths: Sequence[str]) -> str:
         """Return what a piece of a block says of its parameters, which parameters stand at some paths."""
-        if not self.said:
+        if not self.visible:
             return ""
         if count := self.total(paths):
             frozen = sum(self.frozen.get(path, 0) for path in paths)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Group, Item, Leaf, OpenMixture, PreviousPass
+from composer.draw.diagram import Flow, Group, Item, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource, PreviousPass
 from composer.graph.ir import Ref
 
 
-def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
+def consecutive_passes(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
     """Yield the references in order, those to consecutive passes of a repeat together."""
     same: list[Ref] = []
     for ref in refs:
@@ -24,7 +25,7 @@ def runs(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
         yield tuple(same)
 
 
-def named(same: Sequence[Ref]) -> str:
+def range_name(same: Sequence[Ref]) -> str:
     """Return how a recipe names some passes: `layers(1:3).attn`."""
     first, last = same[0], same[-1]
     if len(same) == 1 or first.index is None or last.index is None:
@@ -32,7 +33,7 @@ def named(same: Sequence[Ref]) -> str:
     return f"{first.node}({first.index}:{last.index + 1}){'.' if first.port else ''}{first.port}"
 
 
-def earlier(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
+def earlier_pass_source(same: Sequence[Ref], index: int, path: str) -> DiagramSource:
     """Return a value of passes before; where it comes from is known when one has been read."""
     first, last = same[0], same[-1]
     port = f": {first.port}" if first.port else ""
@@ -61,7 +62,9 @@ def _without_parameters(item: Item) -> Item:
     return item
 
 
-def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()) -> Flow:
+def resolve_previous_passes(
+    flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource, ...]], own: Sequence[str] = ()
+) -> Flow:
     """Return the flow in which values of earlier passes of a repeat come from where each pass makes them: by a wire that leads
     back where that is one of its blocks.
     """
@@ -76,4 +79,4 @@ def with_earlier(flow: Flow, path: str, ports: Mapping[str, tuple[DiagramSource,
             back = origin.immediate and one.path in own and not one.port and not one.reference
             source = one if back else one.by_name(edge.source.reference)
             edges.append(replace(edge, source=source, back=back))
-    return flow.with_edges(edges).map_groups(lambda inner: with_earlier(inner, path, ports, own))
+    return flow.with_edges(edges).map_groups(lambda inner: resolve_previous_passes(inner, path, ports, own))

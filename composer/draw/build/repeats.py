@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from blocks.core import spoken
 from composer.draw.build.parameter_counts import ParameterCounts
-from composer.draw.build.pass_references import earlier, runs
+from composer.draw.build.pass_references import consecutive_passes, earlier_pass_source
 from composer.draw.build.value_sources import NodeSources, Sources, sources
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
+from composer.draw.build.walks import outside_repeats
+from composer.draw.diagram import Flow, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.wording import counted
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedRepeat, TypedScan
+from composer.graph.typed import TypedBlock, TypedGraph, TypedRepeat
+from composer.graph.visit import every_node, walk
 
 
-def alike(node: TypedRepeat) -> list[list[int]]:
+def passes_by_kind(node: TypedRepeat) -> list[list[int]]:
     """Return the passes of each kind, the most frequent kind first."""
     kinds: dict[TypedGraph, list[int]] = {}
     for index, graph in enumerate(node.passes):
@@ -30,21 +33,17 @@ def kind_of_each(kinds: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def mixed(node: TypedRepeat, kinds: Sequence[Sequence[int]], path: str) -> set[str]:
     """Return the paths of blocks in whose place other passes have another block."""
-    found = [dict(blocks(node.passes[passes[0]], f"{path}.")) for passes in kinds]
+    found = [blocks(node.passes[passes[0]], f"{path}.") for passes in kinds]
     return {one for known in found for one, kind in known.items() if {other.get(one) for other in found} != {kind}}
 
 
-def blocks(graph: TypedGraph, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the kind of every block of a pass, by its path."""
-    for node in graph.nodes:
-        match node:
-            case TypedBlock(part=part):
-                yield path + node.name, part.kind
-            case TypedGroup() | TypedScan():
-                yield from blocks(node.graph, f"{path}{node.name}.")
+def blocks(graph: TypedGraph, prefix: str) -> dict[str, str]:
+    """Return the kind of every block of a pass, by its path."""
+    found = (visit for visit in walk(graph, outside_repeats, every_node, prefix=prefix) if not visit.in_slot)
+    return {visit.path: visit.node.part.kind for visit in found if isinstance(visit.node, TypedBlock)}
 
 
-def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
+def pass_suffix(repeat: TypedRepeat, index: int, *, first: bool) -> str:
     """Return what follows a repeat's place at a pass; one set of weights is counted where it is drawn first."""
     return f".{repeat.prefix(index)}".rstrip(".") if first else f".{index}"
 
@@ -52,21 +51,23 @@ def own(repeat: TypedRepeat, index: int, *, first: bool) -> str:
 # -- what is read
 
 
-def given(node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str) -> dict[str, Sources]:
+def inputs_of_passes(
+    node: TypedRepeat, passes: Sequence[int], values: Mapping[str, NodeSources], path: str
+) -> dict[str, Sources]:
     """Return what some passes of a repeat are given, all that any of them is; of an earlier pass by its name."""
     found: dict[str, dict[DiagramSource, None]] = {}
     for index in passes:
         for wire in node.node.passes[index].wires:
             read = found.setdefault(wire.port, {})
-            for same in runs(wire.refs):
+            for same in consecutive_passes(wire.refs):
                 if same[0].node == node.name and node.name not in values:
-                    read[earlier(same, index, path)] = None
+                    read[earlier_pass_source(same, index, path)] = None
                 else:
                     read.update(dict.fromkeys(sources(same, values)))
     return {port: tuple(read) for port, read in found.items()}
 
 
-def edges(node: TypedRepeat, values: Mapping[str, NodeSources], path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
+def outer_edges(node: TypedRepeat, values: Mapping[str, NodeSources], path: str, *, all_inputs: bool) -> Iterator[DiagramEdge]:
     """Yield the edges of a repeat from outside: of what is carried from pass to pass, or of all that it reads."""
     for index, one in enumerate(node.passes[0].graph.inputs):
         if (index == 0 and not one.captured) or all_inputs:
@@ -95,7 +96,7 @@ def parameters(node: TypedRepeat, counts: ParameterCounts, place: str) -> list[i
     return [counts.owned.get(f"{place}.{node.prefix(index)}"[:-1], 0) for index in range(len(node.passes))]
 
 
-def said_of_parameters(
+def parameter_header(
     node: TypedRepeat, each: Sequence[int], kinds: Sequence[Sequence[int]], flows: Sequence[Flow], places: int
 ) -> Iterator[str]:
     """Yield how many parameters a pass has, and how many of them a token meets."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from composer.diagnostics import Span
+from composer.draw.paths import plain
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
+from composer.graph.typed import TypedProgram
+from composer.graph.visit import every_node, every_pass, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,11 @@ def file_of(span: Span) -> File:
 def elsewhere(model: RolledProgram) -> dict[str, LineRange]:
     """Return the nodes that stand in a recipe which the model's own extends or uses, by their paths without passes."""
     found: dict[str, LineRange] = {}
-    for path, node in _nodes(model.program.root, ""):
-        name, whole = node.node.name_span, node.node.span
+    for visit in walk(model.program.root, every_pass, every_node):
+        name, whole = visit.node.node.name_span, visit.node.node.span
         if (file := file_of(name)) != source(model.program) and file.name.endswith((".yaml", ".yml")):
             last = whole.end_line if whole.source == name.source else name.line
-            found.setdefault(path, (file, name.line, max(name.line, last)))
+            found.setdefault(plain(visit.path), (file, name.line, max(name.line, last)))
     return found
 
 
@@ -50,22 +52,3 @@ def files(models: Sequence[RolledProgram]) -> list[File]:
     own = [source(model.program) for model in models]
     others = [file for model in models for file, _, _ in elsewhere(model).values()]
     return list(dict.fromkeys([*own, *others]))
-
-
-def _nodes(graph: TypedGraph, path: str) -> Iterator[tuple[str, TypedNode]]:
-    for node in graph.nodes:
-        yield from _node(node, path + node.name)
-
-
-def _node(node: TypedNode, path: str) -> Iterator[tuple[str, TypedNode]]:
-    yield path, node
-    match node:
-        case TypedBlock(slots=slots):
-            for name, slot in slots.items():
-                if slot is not None:
-                    yield from _node(slot, f"{path}.{name}")
-        case TypedGroup(graph=graph) | TypedScan(graph=graph):
-            yield from _nodes(graph, f"{path}.")
-        case TypedRepeat(passes=passes):
-            for graph in passes:
-                yield from _nodes(graph, f"{path}.")

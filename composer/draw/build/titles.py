@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from blocks.core import grouped, spoken
 from composer.cost.costs import CacheCounter
 from composer.cost.lengths import lengths_of
@@ -11,13 +9,13 @@ from composer.cost.units import in_bytes
 from composer.draw.build.descriptions import described
 from composer.draw.build.parameter_counts import ParameterCounts
 from composer.draw.build.repeats import unvisited
+from composer.draw.build.walks import first_pass, outside_repeats
 from composer.draw.diagram import Flow, Titles
 from composer.draw.wording import counted, printable
-from composer.graph.anatomy import regions, slots
 from composer.graph.passes.roll_layers.roll_layers import RolledProgram
 from composer.graph.task_signature import growing
-from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedProgram, TypedRepeat, TypedScan
-from composer.graph.visit import present
+from composer.graph.typed import TypedBlock, TypedGraph, TypedProgram, TypedRepeat
+from composer.graph.visit import walk
 
 MAX_NAME_WORDS = 3
 """Words of a name."""
@@ -53,33 +51,22 @@ def facts(model: RolledProgram, flow: Flow) -> tuple[str, ...]:
         said.append(f"{counted(total - frozen)} trained")
     if idle := unvisited(flow):
         said.append(f"{counted(total - idle)} active")
-    if layers := list(passes(typed.root)):
+    if layers := passes(typed.root):
         said.append(f"{' + '.join(map(str, layers))} layer{'s' * (layers != [1])}")
     for name in ("d_model", "context", "vocab"):
         if isinstance(value := params.get(name), int) and not isinstance(value, bool):
             said.append(f"{name} {grouped(value)}")
     if (kept := cached(typed)) > 0:
-        attends = any(isinstance(node, TypedBlock) and {"k", "v"} <= node.part.cache_slots.keys() for node in nodes(typed.root))
+        blocks = (visit.node for visit in walk(typed.root, first_pass) if isinstance(visit.node, TypedBlock))
+        attends = any({"k", "v"} <= block.part.cache_slots.keys() for block in blocks)
         said.append(f"{'KV cache' if attends else 'state'} {in_bytes(BF16_BYTES * kept)} per token (bf16)")
     return tuple(said)
 
 
-def passes(graph: TypedGraph) -> Iterator[int]:
-    """Yield how many layers each stack has; what is repeated inside of a layer does not count."""
-    for node in graph.nodes:
-        if isinstance(node, TypedRepeat):
-            yield len(node.passes)
-        elif isinstance(node, TypedGroup | TypedScan) and not node.node.dropped:
-            yield from passes(node.graph)
-
-
-def nodes(graph: TypedGraph) -> Iterator[TypedNode]:
-    """Yield every node, those of the first pass of repeats."""
-    stack = list(graph.nodes)
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += [child for region in regions(node)[:1] for child in present(region.graph)] + [slot for _, slot in slots(node)]
+def passes(graph: TypedGraph) -> list[int]:
+    """Return how many layers each stack has; what is repeated inside of a layer does not count."""
+    found = (visit for visit in walk(graph, outside_repeats) if not visit.in_slot)
+    return [len(visit.node.passes) for visit in found if isinstance(visit.node, TypedRepeat)]
 
 
 def cached(typed: TypedProgram) -> int:

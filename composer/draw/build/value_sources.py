@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from composer.draw.build.pass_references import named, runs
-from composer.draw.diagram import DiagramEdge, DiagramSource, NodeOutput, Origin
+from composer.draw.build.pass_references import consecutive_passes, range_name
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput, Origin
 from composer.draw.wording import shape
 from composer.graph.anatomy import wires_of
 from composer.graph.ir import Ref, Wire
@@ -35,7 +35,7 @@ class NodeSources:
         return self.ports[""]
 
 
-def only_first(given: Sources) -> NodeSources:
+def single_output(given: Sources) -> NodeSources:
     """Return what can be read of something with one output."""
     return NodeSources({"": given})
 
@@ -47,7 +47,7 @@ ValueSources: TypeAlias = dict[str, NodeSources]
 def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
     """Return where values come from; what lies inside of a frame is called by its name, a range of passes at once."""
     found: list[DiagramSource] = []
-    for same in runs(refs):
+    for same in consecutive_passes(refs):
         node, ref = values[same[0].node], same[0]
         folded = node.last_pass is not None
         if node.passes.get((ref.index, ref.port)):
@@ -58,7 +58,7 @@ def sources(refs: Sequence[Ref], values: Mapping[str, NodeSources]) -> Sources:
             found += node.ports[ref.port]
         else:
             inner = node.inner.get(ref.port, node.first)
-            found += [source.by_name(named(same)) for source in inner]
+            found += [source.by_name(range_name(same)) for source in inner]
     return tuple(found)
 
 
@@ -85,7 +85,7 @@ def of_frame(graph: TypedGraph, path: str, inner: Mapping[str, Sources], last_pa
     return NodeSources({"": whole, name: whole}, inner, last_pass=last_pass)
 
 
-def gathered(given: Sources) -> Sources:
+def merge_by_origin(given: Sources) -> Sources:
     """Return values, those of several passes of one block as one."""
     found: dict[Origin, list[DiagramSource]] = {}
     for source in given:
@@ -110,9 +110,9 @@ def read_once(ref: Ref, graph: TypedGraph) -> bool:
 
 def by_input_name(edge: DiagramEdge) -> DiagramEdge:
     """Return an edge, from an input of the model by its name."""
-    return edge.reading(from_far(edge.source))
+    return edge.reading(by_name_if_input(edge.source))
 
 
-def from_far(source: DiagramSource) -> DiagramSource:
+def by_name_if_input(source: DiagramSource) -> DiagramSource:
     """Return a value as it is called behind a border: an input of the model by its name."""
-    return source.by_name() if source.given else source
+    return source.by_name() if source.is_model_input else source

@@ -10,9 +10,10 @@ import graphviz
 from blocks.core.look import Cells
 from composer.draw.export.polylines import CORNER, shortened
 from composer.draw.export.svg import n
+from composer.draw.geometry import Point, Text
 from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Point, Scene, Strip, Text
+from composer.draw.scene import DASHED, DOTTED, RADIUS, Box, MergeCircle, Scene, Strip
 from composer.draw.style.palette import DARK, LIGHT, Palette
 from composer.draw.style.themes import THEMES, WIDTHS, wire_color
 from composer.draw.style.typography import Typography

@@ -11,8 +11,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from composer.atomic_files import save
 from composer.draw.export.marks import tenth
-from composer.draw.export.outlines import Printed, printed
-from composer.draw.export.paint import painted
+from composer.draw.export.outlines import FlatMark, flatten_marks
+from composer.draw.export.paint import paint_scene
 from composer.draw.graphviz_programs import Missing, graphviz
 from composer.draw.scene import Scene
 from composer.errors import ComposerError
@@ -25,7 +25,7 @@ DENSITY = 192
 
 
 class NotDrawn(ComposerError, ValueError):
-    """What was asked of a drawing cannot be: a sentence, and what to do about it."""
+    """A drawing that cannot be made as requested; `hint` says what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -81,7 +81,7 @@ def written(page: Page, format: str) -> bytes:
     """Return the bytes of a file.
 
     Raises:
-        Missing: where a program or a package is needed that is not there.
+        Missing: if a program or a package is needed that is not installed.
     """
     return FORMATS[format].make(page)
 
@@ -101,19 +101,19 @@ def write(page: Page, path: Path, format: str | None = None) -> None:
     """Write a file; its format is that of the name's ending.
 
     Raises:
-        Missing: where a program or a package is needed that is not there; then an SVG stands beside the name.
-        NotDrawn: where the ending is that of no format which the drawing can be.
+        Missing: if a program or a package is needed that is not installed; an SVG is then written instead.
+        NotDrawn: if the ending is not that of a format in which the drawing can be written.
     """
     format = format or format_of(path.name)
     if format not in page.formats:
         endings = [ending for one in page.formats for ending in FORMATS[one].endings]
-        raise NotDrawn(f"{path.name} is no drawing's name", f"let it end in {', '.join(endings)}")
+        raise NotDrawn(f"{path.name} does not end in a supported format", f"use one of {', '.join(endings)}")
     try:
         save(path, written(page, format))
     except Missing as missing:
         instead = path.with_suffix(".svg")
         save(instead, written(page, "svg"))
-        raise Missing(f"{missing.message}; {instead} is written instead", missing.hint) from None
+        raise Missing(f"{missing.message}; wrote {instead} instead", missing.hint) from None
 
 
 def _svg(page: Page) -> bytes:
@@ -144,7 +144,7 @@ def _drawn(page: Page, format: str, *options: str, program: str | None = None) -
     from composer.draw.export.graphviz_picture import xdot
 
     wide, high = tenth(page.scene.width), tenth(page.scene.height)
-    return graphviz(xdot(wide, high, _printed(page), scale(page)), format, "-Kneato", "-n2", *options, program=program)
+    return graphviz(xdot(wide, high, _flat_marks(page), scale(page)), format, "-Kneato", "-n2", *options, program=program)
 
 
 def _pdf(page: Page) -> bytes:
@@ -154,11 +154,11 @@ def _pdf(page: Page) -> bytes:
         return _drawn(page, "pdf", program=program)
     from composer.draw.export.pdf import pdf
 
-    return pdf(tenth(page.scene.width), tenth(page.scene.height), _printed(page), scale(page), page.scene.name)
+    return pdf(tenth(page.scene.width), tenth(page.scene.height), _flat_marks(page), scale(page), page.scene.name)
 
 
-def _printed(page: Page) -> Iterator[Printed]:
-    return printed(painted(page.scene, page.theme, page.highlight))
+def _flat_marks(page: Page) -> Iterator[FlatMark]:
+    return flatten_marks(paint_scene(page.scene, page.theme, page.highlight))
 
 
 FORMATS: dict[str, Format] = {

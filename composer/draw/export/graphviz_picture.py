@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from composer.draw.export.marks import Ink, TextLine
-from composer.draw.export.outlines import Outline, OutlinedShape, Printed
-from composer.draw.scene import Point
+from composer.draw.export.outlines import FlatMark, Outline, OutlinedShape
+from composer.draw.geometry import Point
 
 FONT = "Arial"
 TRANSPARENT = "#ffffff00"
@@ -14,7 +14,7 @@ MAX_STRING_LENGTH = 4000
 """Signs of a string."""
 
 
-def xdot(width: float, height: float, marks: Iterable[Printed], scale: float = 1.0) -> str:
+def xdot(width: float, height: float, marks: Iterable[FlatMark], scale: float = 1.0) -> str:
     """Return a DOT text of `width` × `height` points, times `scale`, for `neato -n2`."""
     drawing = _quoted(" ".join(part for mark in marks for part in _mark(mark, height, scale)))
     corner = 'shape=point width=0 height=0 style=invis label=""'
@@ -31,7 +31,7 @@ def _quoted(text: str) -> str:
     return " + ".join('"' + piece.replace("\\", "\\\\").replace('"', '\\"') + '"' for piece in pieces)
 
 
-def _mark(mark: Printed, height: float, scale: float) -> Iterator[str]:
+def _mark(mark: FlatMark, height: float, scale: float) -> Iterator[str]:
     match mark:
         case TextLine():
             yield f"F {mark.font.size * scale:.2f} {_counted(FONT)}"

@@ -74,7 +74,7 @@ class View:
     copied: str = ""
     """The SVG that is copied, where it is not the one that is shown."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """What else the script is told."""
+    """What else the script gets to know."""
 
     @property
     def key(self) -> str:
@@ -115,7 +115,17 @@ def document(
 ) -> str:
     """Return a page of some pictures, with the files in which their models are written beside them.
 
-    `models` are known by what their paths begin with, `told` is whatever else the script needs, and `changed` lines stand out."""
+    Args:
+        title: the title of the page.
+        pictures: what it shows.
+        models: what the pictures show, by what its paths begin with.
+        data: what else the script needs.
+        changed: lines of files that are highlighted.
+        panel: HTML above what is said of the chosen block.
+        hint: a sentence more about how to use the page.
+        style: CSS after that of the page.
+        scripts: the files of the page's script.
+    """
     sources = files(list(models.values()))
     where = [(side, *one) for side, model in models.items() for one in elsewhere(model).items()]
     views, first = pictures.views, pictures.first

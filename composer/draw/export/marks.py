@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from composer.draw.scene import Anchor, Point
+from composer.draw.geometry import Anchor, Point
 from composer.draw.style.typography import Font
 
 

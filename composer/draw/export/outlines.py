@@ -27,7 +27,7 @@ from composer.draw.export.marks import (
     Stroke,
     TextLine,
 )
-from composer.draw.scene import Point
+from composer.draw.geometry import Point
 
 KAPPA = 4 / 3 * (sqrt(2) - 1)
 """How far the control points of a quarter of a circle are from its ends, in radii."""
@@ -50,25 +50,25 @@ class OutlinedShape:
     stroke: Stroke | None
 
 
-Printed: TypeAlias = OutlinedShape | TextLine
+FlatMark: TypeAlias = OutlinedShape | TextLine
 
 
-def printed(marks: Sequence[Mark], cover: float = 1.0) -> Iterator[Printed]:
+def flatten_marks(marks: Sequence[Mark], cover: float = 1.0) -> Iterator[FlatMark]:
     """Yield marks without groups, whose opacity goes over to their inks."""
     for mark in marks:
         match mark:
             case MarkGroup():
-                yield from printed(mark.marks, cover * mark.opacity)
+                yield from flatten_marks(mark.marks, cover * mark.opacity)
             case TextLine():
-                yield replace(mark, ink=covering(mark.ink, cover))
+                yield replace(mark, ink=with_opacity(mark.ink, cover))
             case MarkShape(fill=fill, stroke=pen, opacity=opacity):
                 own = cover * opacity
                 found = tuple(outlines(mark.geometry))
-                ink = covering(fill, own) if fill else None
-                yield OutlinedShape(found, ink, replace(pen, ink=covering(pen.ink, own)) if pen else None)
+                ink = with_opacity(fill, own) if fill else None
+                yield OutlinedShape(found, ink, replace(pen, ink=with_opacity(pen.ink, own)) if pen else None)
 
 
-def covering(ink: Ink, share: float) -> Ink:
+def with_opacity(ink: Ink, share: float) -> Ink:
     """Return an ink that covers so much less."""
     return replace(ink, cover=share * ink.cover)
 

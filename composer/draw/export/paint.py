@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from blocks.core.look import Cells, Curve, LoopIcon
+from composer.draw.about import About
 from composer.draw.export.marks import (
     BLACK,
     ArcBy,
@@ -25,26 +26,21 @@ from composer.draw.export.marks import (
     tenth,
 )
 from composer.draw.export.polylines import arrowhead, curve, move_to, polyline, rounded, shortened
+from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
 from composer.draw.paths import belongs
 from composer.draw.scene import (
     DASHED,
     DOTTED,
-    ICON,
     RADIUS,
-    SWATCH,
-    About,
     Badge,
     Box,
     Dot,
     Frame,
     MergeCircle,
-    PlacedIcon,
     Reference,
     Ring,
     Scene,
     Strip,
-    Swatch,
-    Text,
     WirePath,
 )
 from composer.draw.style.palette import Paint, Palette
@@ -54,7 +50,7 @@ FADED, IDLE = 0.35, 0.6
 """How much is left of what is the same in another model or not highlighted, and of wires to experts that are not visited."""
 
 
-def painted(scene: Scene, theme: str = "light", highlight: Sequence[str] = ()) -> tuple[Mark, ...]:
+def paint_scene(scene: Scene, theme: str = "light", highlight: Sequence[str] = ()) -> tuple[Mark, ...]:
     """Return the marks of a scene from below to above; all fades but what is to be highlighted, if anything is."""
     return tuple(_Painter(THEMES[theme], tuple(highlight), scene.faint).scene(scene))
 
@@ -206,7 +202,7 @@ class _Painter:
         runs = tuple(
             step
             for row, line in enumerate(seen)
-            for start, end in runs_of(line)
+            for start, end in filled_runs(line)
             for step in run_steps(x + cell * start, y + cell * row, cell * (end - start), cell)
         )
         if runs:
@@ -261,7 +257,7 @@ def grid_steps(x: float, y: float, far: float) -> Iterator[MoveTo | LineBy]:
     yield from (move_to((x + far, y)), LineBy((0.0, ICON)), move_to((x, y + far)), LineBy((ICON, 0.0)))
 
 
-def runs_of(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
+def filled_runs(line: Sequence[bool]) -> Iterator[tuple[int, int]]:
     """Yield where cells that are filled begin and end."""
     start = None
     for index, filled in enumerate([*line, False]):

@@ -12,13 +12,13 @@ from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
 from composer.draw.export.marks import TextLine
-from composer.draw.export.outlines import OutlinedShape, Printed
+from composer.draw.export.outlines import FlatMark, OutlinedShape
 
 REGULAR, BOLD = "Arimo-Regular", "Arimo-Bold"
 """As wide as Helvetica, letter by letter."""
 
 
-def pdf(width: float, height: float, marks: Iterable[Printed], scale: float = 1.0, title: str = "") -> bytes:
+def pdf(width: float, height: float, marks: Iterable[FlatMark], scale: float = 1.0, title: str = "") -> bytes:
     """Return a page of `width` × `height` points, times `scale`; the same marks give the same bytes."""
     for name in (REGULAR, BOLD):
         registerFont(TTFont(name, str(Path(__file__).parent / "fonts" / f"{name}.ttf")))

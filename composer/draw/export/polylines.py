@@ -7,7 +7,7 @@ from itertools import pairwise, starmap
 from math import hypot
 
 from composer.draw.export.marks import CubicBy, LineBy, MoveTo, Path, Polygon, QuadraticBy, Step, tenth
-from composer.draw.scene import Point
+from composer.draw.geometry import Point
 
 CORNER = 8.0
 """Radius of a wire's corner."""

@@ -26,8 +26,9 @@ from composer.draw.export.marks import (
     Stroke,
     TextLine,
 )
-from composer.draw.export.paint import painted
-from composer.draw.scene import Point, Scene
+from composer.draw.export.paint import paint_scene
+from composer.draw.geometry import Point
+from composer.draw.scene import Scene
 from composer.draw.style.palette import DARK
 from composer.draw.style.themes import THEMES, change_rules, rules, within
 
@@ -61,7 +62,7 @@ def _lines(scene: Scene, theme: str, width: str, highlight: Sequence[str]) -> It
     if follows:
         more = change_rules(DARK) if scene.badges else ""
         yield f"<style>@media (prefers-color-scheme:dark){{{within('.follows', rules(DARK) + more)}}}</style>"
-    for mark in painted(scene, theme, highlight):
+    for mark in paint_scene(scene, theme, highlight):
         yield from _mark(mark)
     yield "</svg>"
 

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 from composer.draw.diagram import Leaf, Row
-from composer.draw.scene import ICON, SWATCH, Box, PlacedIcon, Swatch, Text
+from composer.draw.geometry import ICON, SWATCH, PlacedIcon, Swatch, Text
+from composer.draw.scene import Box
 from composer.draw.style.typography import Typography
 
 WIDTH, MAX_BOX_WIDTH = 268.0, 430.0
-"""Of the boxes of a column: usually, and at most."""
+"""Of the boxes of a column: usually, so that `Grouped-query attention` has room between an icon and its parameters; and at most,
+where longer texts are cut.
+"""
 MIN_COLUMN_WIDTH = 132.0
-"""The least width of boxes that stand side by side."""
+"""The least width of boxes that stand side by side, so that branches with short titles are equally wide."""
 MIN_SIDE_WIDTH = 104.0
-"""The least width of a box beside another."""
-PAD, ICON_ROOM = 9.0, 28.0 + 2 * 9.0
+"""The least width of a box beside another, so that several above each other are in line at both sides."""
+PAD = 9.0
+"""Between a border and what is written inside of it."""
+ICON_ROOM = ICON + 2 * PAD
 LINE = 14.0
-"""From one line to the next, where there are several."""
+"""From one line to the next, where there are several: a third more than the 10.5 pixels of a detail."""
 ROW, PLAIN_ROW = 32.0, 18.0
-"""Of several kinds of a block, one below the other: with an icon or a detail, and without."""
+"""Height of each of several kinds of a block: with an icon, of 28 pixels, or a detail below it; and with one line of text."""
+TWO_LINES, ICON_LINE, ONE_LINE = 42, 34, 28
+"""Height of a box with a title and a detail; with a title beside an icon, which needs 3 pixels above and below; with a title."""
+HEAD, PLAIN_HEAD = 44, 30
+"""The same above rows: 2 pixels more separate the two."""
 
 
-def needed(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
+def needed(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
     """Return the width that a block's texts want; a narrow one has its parameters behind the detail."""
     look = leaf.look
     icon = ICON_ROOM if look.icon is not None else PAD
     if leaf.lines:
-        return max(letters.width(line, role) for role, line in leaf.lines) + icon + PAD
-    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else letters.width(leaf.params, "params") + PAD + 8
-    title = letters.width(look.title, "title") + 2 * max(icon, params)
-    detail = letters.width(detail_of(leaf, narrow=narrow), "detail") + icon + PAD
-    rows = [ICON_ROOM + 6 + swatches(row) + letters.width(row.share, "row") + PAD for row in leaf.rows]
-    rows += [ICON_ROOM + 6 + swatches(row) + letters.width(row.look.detail, "detail") + PAD for row in leaf.rows]
+        return max(typography.width(line, role) for role, line in leaf.lines) + icon + PAD
+    params = 0.0 if not leaf.params or (narrow and leaf.look.facts) else typography.width(leaf.params, "params") + PAD + 8
+    title = typography.width(look.title, "title") + 2 * max(icon, params)
+    detail = typography.width(detail_of(leaf, narrow=narrow), "detail") + icon + PAD
+    rows = [ICON_ROOM + 6 + swatches(row) + typography.width(row.share, "row") + PAD for row in leaf.rows]
+    rows += [ICON_ROOM + 6 + swatches(row) + typography.width(row.look.detail, "detail") + PAD for row in leaf.rows]
     return min(max(title, detail, *rows) + 1, MAX_BOX_WIDTH)
 
 
@@ -43,22 +52,22 @@ def detail_of(leaf: Leaf, *, narrow: bool = False) -> str:
     return " · ".join(said)
 
 
-def with_mask(leaf: Leaf, detail: str, room: float, letters: Typography) -> str:
+def with_mask(leaf: Leaf, detail: str, room: float, typography: Typography) -> str:
     """Return the line below the title, with a mask that its picture already tells in words where there is room for them."""
     word = leaf.look.known_mask if leaf.look.hue != "cross" and not leaf.look.double else ""
     longer = f"{detail} · {word}"
-    return longer if word and letters.width(longer, "detail") <= room else detail
+    return longer if word and typography.width(longer, "detail") <= room else detail
 
 
-def box_height(leaf: Leaf, letters: Typography, *, narrow: bool = False) -> float:
+def box_height(leaf: Leaf, typography: Typography, *, narrow: bool = False) -> float:
     """Return the height of a block."""
     if leaf.lines:
-        least = 34 if leaf.look.icon is not None else 28
-        return max(LINE * letters.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
+        least = ICON_LINE if leaf.look.icon is not None else ONE_LINE
+        return max(LINE * typography.scale * len(leaf.lines) + 14, least) + row_height(leaf) * len(leaf.rows)
     detail = bool(detail_of(leaf, narrow=narrow))
     if leaf.rows:
-        return (44 if detail else 30) + row_height(leaf) * len(leaf.rows)
-    return 42 if detail else 34 if leaf.look.icon is not None else 28
+        return (HEAD if detail else PLAIN_HEAD) + row_height(leaf) * len(leaf.rows)
+    return TWO_LINES if detail else ICON_LINE if leaf.look.icon is not None else ONE_LINE
 
 
 def row_height(leaf: Leaf) -> float:
@@ -71,11 +80,11 @@ def swatches(row: Row) -> float:
     return SWATCH * len(row.kinds) + 6 if row.kinds else 0.0
 
 
-def box(leaf: Leaf, x: float, y: float, width: float, height: float, letters: Typography, *, narrow: bool = False) -> Box:
+def box(leaf: Leaf, x: float, y: float, width: float, height: float, typography: Typography, *, narrow: bool = False) -> Box:
     """Return a block as a box around a middle x, its lower edge at y."""
     look, top = leaf.look, y - height
     left, right = x - width / 2, x + width / 2
-    own = box_height(leaf, letters, narrow=narrow)
+    own = box_height(leaf, typography, narrow=narrow)
     icons = []
     if look.icon is not None and not leaf.rows:
         icons.append(PlacedIcon(look.icon, left + PAD, top + (height - ICON) / 2))
@@ -83,9 +92,9 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, letters: Ty
     middle = top + height / 2 if not leaf.rows else top + (own - row_high * len(leaf.rows)) / 2
     icon = ICON_ROOM if icons else PAD
     texts = (
-        line_by_line(leaf, x + (icon - PAD) / 2, middle, letters)
+        line_by_line(leaf, x + (icon - PAD) / 2, middle, typography)
         if leaf.lines
-        else headed(leaf, x, middle, width, icon, narrow, letters)
+        else headed(leaf, x, middle, width, icon, narrow, typography)
     )
     for number, row in enumerate(leaf.rows):
         upper = top + own - row_high * (len(leaf.rows) - number) - 3
@@ -99,47 +108,52 @@ def box(leaf: Leaf, x: float, y: float, width: float, height: float, letters: Ty
             start += swatches(row)
         space = right - PAD - start
         below = row.look.detail
-        line = 11 if below else row_high / 2 + 3 * letters.scale
-        texts.append(Text(start, upper + line, letters.fitted(row.share, "row", space), "row", "start", letters.scale))
+        line = 11 if below else row_high / 2 + 3 * typography.scale
+        texts.append(Text(start, upper + line, typography.fitted(row.share, "row", space), "row", "start", typography.scale))
         if below:
             texts.append(
                 Text(
                     start,
-                    upper + 22 + 2 * letters.scale,
-                    letters.fitted(below, "detail", space),
+                    upper + 22 + 2 * typography.scale,
+                    typography.fitted(below, "detail", space),
                     "detail",
                     "start",
-                    letters.scale,
+                    typography.scale,
                 )
             )
     return Box(leaf.about, look.hue, left, top, width, height, tuple(texts), tuple(icons), double=look.double)
 
 
-def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, letters: Typography) -> list[Text]:
+def headed(leaf: Leaf, x: float, middle: float, width: float, icon: float, narrow: bool, typography: Typography) -> list[Text]:
     """Return the title, the detail and the parameters around a height."""
     detail = detail_of(leaf, narrow=narrow)
     params = "" if narrow and detail else leaf.params
-    room = width - 2 * max(icon, letters.width(params, "params") + PAD + 8 if params else 0)
-    size = letters.scale
+    room = width - 2 * max(icon, typography.width(params, "params") + PAD + 8 if params else 0)
+    size = typography.scale
     texts = [
         Text(
-            x, middle - 3 if detail else middle + 4.5 * size, letters.fitted(leaf.look.title, "title", room), "title", scale=size
+            x,
+            middle - 3 if detail else middle + 4.5 * size,
+            typography.fitted(leaf.look.title, "title", room),
+            "title",
+            scale=size,
         )
     ]
     if detail:
         free = width - icon - PAD
-        said = letters.fitted(with_mask(leaf, detail, free, letters), "detail", free)
-        offset = max(0.0, letters.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
+        said = typography.fitted(with_mask(leaf, detail, free, typography), "detail", free)
+        offset = max(0.0, typography.width(said, "detail") / 2 - width / 2 + icon)  # in the middle as far as the icon lets it
         texts.append(Text(x + offset, middle + 9 + 3.5 * size, said, "detail", scale=size))
     if params:
         texts.append(Text(x + width / 2 - PAD, middle - 4 if detail else middle + 3.5 * size, params, "params", "end", size))
     return texts
 
 
-def line_by_line(leaf: Leaf, x: float, middle: float, letters: Typography) -> list[Text]:
+def line_by_line(leaf: Leaf, x: float, middle: float, typography: Typography) -> list[Text]:
     """Return all that a block says on a narrow page."""
-    line_height = LINE * letters.scale
+    line_height = LINE * typography.scale
     first = middle - line_height * (len(leaf.lines) - 1) / 2 + 4
     return [
-        Text(x, first + line_height * number, line, role, scale=letters.scale) for number, (role, line) in enumerate(leaf.lines)
+        Text(x, first + line_height * number, line, role, scale=typography.scale)
+        for number, (role, line) in enumerate(leaf.lines)
     ]

@@ -7,18 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from blocks.core import Look, SideLook
-from composer.draw.diagram import (
-    Branches,
-    DiagramEdge,
-    Flow,
-    Group,
-    IrregularSubgraph,
-    Item,
-    Leaf,
-    OpenMixture,
-    Origin,
-    output_of,
-)
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, output_of
+from composer.draw.edges import DiagramEdge, Origin
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.experts import open_mixture
 from composer.draw.layout.fragment import Fragment, shift
@@ -29,24 +19,26 @@ from composer.draw.layout.outer_inputs import OuterInput
 from composer.draw.layout.outgoing_edges import outgoing_at_side, outgoing_through
 from composer.draw.layout.parallel_flows import side_by_side
 from composer.draw.layout.spacing import set_heights
-from composer.draw.layout.spine import Shown, Spine, Station
-from composer.draw.layout.stations import Beside, Named, Small, Wired, block, circle
+from composer.draw.layout.spine import LayoutOptions, Spine, Station
+from composer.draw.layout.stations import NamedInput, SideBox, SideInput, WiredInput, block, circle
 from composer.draw.passes.branches import group_branches
 from composer.draw.passes.irregular import group_irregular_subgraphs
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.passes.side_inputs import SideInputs, split_side_inputs
 
 MAX_NARROW_BLOCKS = 4
-"""Blocks of one of several columns that are drawn narrow."""
+"""Blocks of one of several columns that are drawn narrow, with their parameters behind the detail: a longer column is a part of
+the model, whose numbers are looked for at the right.
+"""
 
 
-def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Origin] = frozenset()) -> Fragment:
+def column(flow: Flow, width: float, options: LayoutOptions, sent: frozenset[Origin] = frozenset()) -> Fragment:
     """Lay out a flow; `top` is where its output leaves, and `taps` hold what is `sent` to other columns."""
-    side_inputs = SideInputs(flow, {}, {}) if shown.alone else split_side_inputs(flow, sent)
+    side_inputs = SideInputs(flow, {}, {}) if options.alone else split_side_inputs(flow, sent)
     subgraphs: dict[str, Fragment] = {}
 
     def fits(subgraph: IrregularSubgraph) -> bool:
-        found = irregular_fragment(subgraph, shown.letters)
+        found = irregular_fragment(subgraph, options.typography)
         if found is not None:
             subgraphs[subgraph.about.path] = found
         return found is not None
@@ -54,13 +46,13 @@ def column(flow: Flow, width: float, shown: Shown, sent: frozenset[Origin] = fro
     ordered = sort_topologically(side_inputs.flow)
     flow = (
         ordered
-        if shown.alone
+        if options.alone
         else sort_topologically(group_branches(group_irregular_subgraphs(ordered, side_inputs.beside, fits)))
     )
-    outer_inputs = {path: OuterInput(leaf, reads, shown.letters) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
+    outer_inputs = {path: OuterInput(leaf, reads, options.typography) for path, (leaf, reads) in side_inputs.outer_inputs.items()}
     numbers = {item.about.path: number for number, item in enumerate(flow.items, 1)}
-    spine = Spine(flow, width, shown, sent, outer_inputs, {path: first_reader(path, flow) for path in outer_inputs}, numbers)
-    Stations(spine, side_inputs, subgraphs).stand()
+    spine = Spine(flow, width, options, sent, outer_inputs, {path: first_reader(path, flow) for path in outer_inputs}, numbers)
+    Stations(spine, side_inputs, subgraphs).lay_out()
     set_heights(spine)
     place(spine)
     wire(spine)
@@ -91,12 +83,12 @@ def place(spine: Spine) -> None:
 class Incoming:
     """What comes in at the sides of an item, by how it comes."""
 
-    side_inputs: list[Beside]
+    side_inputs: list[SideInput]
     """Small boxes."""
-    references: list[Named]
-    far: list[Beside]
+    references: list[NamedInput]
+    far: list[SideInput]
     """Wires from other columns, and from above."""
-    lanes: list[Beside]
+    lanes: list[SideInput]
     """Wires from this column."""
 
 
@@ -104,10 +96,10 @@ class Stations:
     """Lays out what stands on a spine, each with what stands beside it."""
 
     def __init__(self, spine: Spine, side_inputs: SideInputs, subgraphs: dict[str, Fragment]) -> None:
-        self.spine, self.besides, self.subgraphs = spine, side_inputs.beside, subgraphs
-        self.flow, self.width, self.shown = spine.flow, spine.width, spine.shown
+        self.spine, self.side_boxes, self.subgraphs = spine, side_inputs.beside, subgraphs
+        self.flow, self.width, self.options = spine.flow, spine.width, spine.options
 
-    def stand(self) -> None:
+    def lay_out(self) -> None:
         """Place all stations, from below."""
         owner, outlet = self.flow.owner, self.flow.outlet
         stations = self.spine.stations
@@ -134,8 +126,10 @@ class Stations:
         straight = [e for e in streams if self.spine.number(e.source) == number - 1 and not e.source.port]
         first = next(iter([*straight, *streams]), None)
         rest = [e for e in edges if e is not first]
-        side_inputs = [Small(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.besides.get(path, ())]
-        is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.round(item, first, rest, side_inputs)
+        side_inputs = [
+            SideBox(leaf, edge.port, style_of(edge, leaf), reads) for leaf, edge, reads in self.side_boxes.get(path, ())
+        ]
+        is_circle = isinstance(item, Leaf) and bool(item.look.sign) and self.fits_circle(item, first, rest, side_inputs)
         if first is not None and not (is_circle and not straight and len(rest) < 2):
             self.wire_in(station, first, number)
         elif first is not None:
@@ -143,22 +137,24 @@ class Stations:
         station.fragment = self.fragment(item, self.incoming(rest, side_inputs), is_circle)
         return station
 
-    def round(self, item: Leaf, first: DiagramEdge | None, rest: Sequence[DiagramEdge], side_inputs: Sequence[Small]) -> bool:
+    def fits_circle(
+        self, item: Leaf, first: DiagramEdge | None, rest: Sequence[DiagramEdge], side_inputs: Sequence[SideBox]
+    ) -> bool:
         """Return whether a merge is drawn as a circle: it has room for one thing at each side."""
         own = 1 if item.look.sides else 0
         beside = [e for e in rest if not (own and e.source.reference)]
         ports = [e for e in rest if e.source.port and not e.source.reference]  # these leave at the right and come in there
         return own + len(beside) + len(side_inputs) + (first is None) <= 2 and len(ports) < 2
 
-    def incoming(self, rest: Sequence[DiagramEdge], side_inputs: Sequence[Small]) -> Incoming:
+    def incoming(self, rest: Sequence[DiagramEdge], side_inputs: Sequence[SideBox]) -> Incoming:
         """Return what does not come in from below; first what is a second output."""
         rest = sorted(rest, key=lambda e: not e.source.port)
         wires = [e for e in rest if not e.source.reference]
         far = [e for e in wires if self.spine.number(e.source) is None]
         near = [e for e in wires if self.spine.number(e.source) is not None]
         far += [e for e in near if e.back]
-        references = [Named(e) for e in rest if e.source.reference]
-        return Incoming([*side_inputs], references, [Wired(e) for e in far], [Wired(e) for e in near if not e.back])
+        references = [NamedInput(e) for e in rest if e.source.reference]
+        return Incoming([*side_inputs], references, [WiredInput(e) for e in far], [WiredInput(e) for e in near if not e.back])
 
     # -- items
 
@@ -171,64 +167,66 @@ class Stations:
                 if any(side.learned for side in item.look.sides):
                     item = replace(item, about=replace(item.about, parameters=0), params="")
                 if is_circle:
-                    return circle(item, self.shown.letters, *self.around(own, incoming))
-                lefts: list[Beside] = [
+                    return circle(item, self.options.typography, *self.around_circle(own, incoming))
+                lefts: list[SideInput] = [
                     *own,
                     *incoming.side_inputs,
                     *([] if item.look.sign and own else incoming.references),
                     *incoming.far,
                 ]
-                lefts, rights = self.turned(lefts, incoming.lanes)
+                lefts, rights = self.by_side(lefts, incoming.lanes)
                 boxed = replace(item, look=item.look.spelled)
-                return block(boxed, self.width, self.shown.letters, lefts, rights, outgoing, narrow=self.shown.narrow)
+                return block(boxed, self.width, self.options.typography, lefts, rights, outgoing, narrow=self.options.narrow)
             case OpenMixture():
                 return open_mixture(
                     item,
                     self.width,
                     outgoing,
                     [*incoming.references, *incoming.far, *incoming.lanes],
-                    self.shown.letters,
-                    self.shown.out,
+                    self.options.typography,
+                    self.options.out,
                 )
             case Group():
                 inside = outgoing_through(self.flow, item, self.spine.sent)
                 lay = partial(self.inside, sent=inside)
                 through = inside & self.spine.sent
-                return frame(item, self.width, self.shown.narrow, outgoing, lay, self.shown.side, self.shown.letters, through)
+                return frame(
+                    item, self.width, self.options.narrow, outgoing, lay, self.options.side, self.options.typography, through
+                )
             case Branches():
                 lefts = [*incoming.side_inputs, *incoming.references, *incoming.far]
-                return side_by_side(item, incoming.lanes, lefts, outgoing, self.branch, self.shown.letters)
+                return side_by_side(item, incoming.lanes, lefts, outgoing, self.branch, self.options.typography)
             case IrregularSubgraph():
                 return self.subgraphs[item.about.path]
 
-    def around(self, own: Sequence[Small], incoming: Incoming) -> tuple[list[Beside], list[Beside]]:
+    def around_circle(self, own: Sequence[SideBox], incoming: Incoming) -> tuple[list[SideInput], list[SideInput]]:
         """Return what stands left and right of a circle."""
         others = [*incoming.side_inputs, *([] if own else incoming.references), *incoming.far]
         free = 1 - len(own)
         lefts, rights = [*own, *others[:free]], [*others[free:], *incoming.lanes]
         if len(rights) > 1:
             lefts, rights = [*lefts, *rights[1:]], rights[:1]
-        return (lefts, rights) if own else self.turned(lefts, rights)
+        return (lefts, rights) if own else self.by_side(lefts, rights)
 
-    def turned(self, lefts: list[Beside], rights: list[Beside]) -> tuple[list[Beside], list[Beside]]:
+    def by_side(self, lefts: list[SideInput], rights: list[SideInput]) -> tuple[list[SideInput], list[SideInput]]:
         """Return the two sides the other way round, where lanes are at the left."""
-        return (rights, lefts) if self.shown.side < 0 else (lefts, rights)
+        return (rights, lefts) if self.options.side < 0 else (lefts, rights)
 
     def inside(self, flow: Flow, width: float, narrow: bool, side: int, sent: frozenset[Origin]) -> Fragment:
         """Lay out a flow in a frame."""
-        return column(flow, width, replace(self.shown, narrow=narrow, side=side), sent)
+        return column(flow, width, replace(self.options, narrow=narrow, side=side), sent)
 
     def branch(self, flow: Flow) -> Fragment:
         """Lay out one of several columns."""
         leaves = [leaf for leaf in flow.leaves() if isinstance(leaf, Leaf)]
         narrow = len(leaves) <= MAX_NARROW_BLOCKS
-        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, self.shown.letters, narrow=narrow) for leaf in leaves)])
-        return column(flow, min(width, MAX_BOX_WIDTH), replace(self.shown, narrow=narrow))
+        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, self.options.typography, narrow=narrow) for leaf in leaves)])
+        return column(flow, min(width, MAX_BOX_WIDTH), replace(self.options, narrow=narrow))
 
 
-def own_side(item: Leaf, side: SideLook, references: Sequence[Named]) -> Small:
+def own_side(item: Leaf, side: SideLook, references: Sequence[NamedInput]) -> SideBox:
     """Return what a block has beside it by itself, such as rotary positions."""
     path = f"{item.about.path}.{side.name}"
     about = replace(item.about, path=path, tip=side.words, parameters=item.about.parameters if side.learned else 0)
     leaf = Leaf(about, Look(side.title, side.facts, side.hue), item.params if side.learned else "")
-    return Small(leaf, reads=tuple(reference.edge for reference in references))
+    return SideBox(leaf, reads=tuple(reference.edge for reference in references))

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from composer.draw.diagram import DiagramEdge, Origin
-from composer.draw.scene import Area, Box, Dot, Frame, MergeCircle, Point, Reference, Text, WirePath
+from composer.draw.edges import DiagramEdge, Origin
+from composer.draw.geometry import Area, Point, Text
+from composer.draw.scene import Box, Dot, Frame, MergeCircle, Reference, WirePath
 
 CLEAR = 6.0
-"""Between a wire beside a fragment and the end of what stands below or above it there."""
+"""Between a wire beside a fragment and the end of what stands below or above it there: less than a corner's radius, so that the
+wire turns off before.
+"""
 
 
 @dataclass(slots=True)
@@ -42,14 +45,15 @@ class Pieces:
         self.frames = [frame, *(one if one.frame else replace(one, frame=frame.key) for one in self.frames)]
 
     def number(self, number: int) -> None:
-        """Let keys of frames differ from those of another kind of pass, whose frames have the same paths."""
+        """Tell everything from what has the same path in another kind of pass."""
 
         def numbered(key: str) -> str:
             return f"{key}#{number}" if key else ""
 
-        self.boxes = [replace(one, frame=numbered(one.frame)) for one in self.boxes]
-        self.merges = [replace(one, frame=numbered(one.frame)) for one in self.merges]
+        self.boxes = [replace(one, frame=numbered(one.frame), kind=f"{one.kind}#{number}") for one in self.boxes]
+        self.merges = [replace(one, frame=numbered(one.frame), kind=f"{one.kind}#{number}") for one in self.merges]
         self.frames = [replace(one, key=numbered(one.key), frame=numbered(one.frame)) for one in self.frames]
+        self.wires = [replace(one, kind=f"{one.kind}#{number}") for one in self.wires]
 
 
 def moved(points: Sequence[Point], dx: float, dy: float) -> tuple[Point, ...]:
@@ -143,7 +147,7 @@ def extent(found: Fragment, side: int, high: float, low: float) -> float:
     return max([0.0, *(area.reach(side) for area in near)])
 
 
-def turn_over(found: Fragment) -> None:
+def flip(found: Fragment) -> None:
     """Turn a column without frames, so that it flows downwards; what is written stays upright."""
     high = found.height
     pieces = found.pieces

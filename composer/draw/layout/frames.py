@@ -8,21 +8,26 @@ from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramEdge, Flow, Group, Leaf, Origin
+from composer.draw.diagram import Flow, Group, Leaf
+from composer.draw.edges import DiagramEdge, Origin
+from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, straightened, widen
-from composer.draw.layout.outgoing_edges import OutgoingEdge, leave_at, room
+from composer.draw.layout.outgoing_edges import OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.parallel_flows import BUS, column_positions
 from composer.draw.layout.stations import stacked
 from composer.draw.passes.merge_kinds import MAX_MAPPED_KINDS
-from composer.draw.scene import Frame, Point, Strip, Text, WirePath
+from composer.draw.scene import Frame, Strip, WirePath
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
 PADDING = 16.0
+"""Between a border and what is inside: an arrow that starts at the border fits in."""
 LINE = 13.0
+"""From one line of a header, of 11 pixels, to the next."""
 FIRST_LAYER = "layer 1"
 STRIP_WIDTH, STRIP_GAP = 12.0, 12.0
+"""Of the map of layers, and between it and the frame: wide enough to see a color, and narrower than a lane needs."""
 
 LayInside: TypeAlias = Callable[[Flow, float, bool, int], Fragment]
 Through: TypeAlias = Collection[Origin]
@@ -36,27 +41,27 @@ def frame(
     outgoing: Sequence[OutgoingEdge],
     lay: LayInside,
     side: int,
-    letters: Typography,
+    typography: Typography,
     through: Through = (),
 ) -> Fragment:
     """Return a group with its border, its header, and the pill that says how often it is passed through; what leaves through the
     border starts where it is made.
     """
-    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay, letters)
+    inner = lay(group.flows[0], width, narrow, side) if len(group.flows) == 1 else alternatives(group, lay, typography)
     pill = f"× {group.count}" if group.count else ""
-    pill_room = letters.width(pill, "pill") + 18 + 2 * 14 if pill else 0
+    pill_room = typography.width(pill, "pill") + 18 + 2 * 14 if pill else 0
     left = max(inner.left + PADDING, width / 2 + PADDING)
     right = max(inner.right + PADDING, width / 2 + PADDING, pill_room)
-    lines = header_lines(group.header, left - 14 - 10, letters)
-    line_height = LINE * letters.scale
+    lines = header_lines(group.header, left - 14 - 10, typography)
+    line_height = LINE * typography.scale
     head = 30.0 + line_height * (len(lines) - 1)
     height = inner.height + head
     texts = tuple(
-        Text(14 - left, 19 - height + line_height * number, line, "header", "start", letters.scale)
+        Text(14 - left, 19 - height + line_height * number, line, "header", "start", typography.scale)
         for number, line in enumerate(lines)
     )
     label = (
-        Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * letters.scale - height, pill, "pill", scale=letters.scale)
+        Text(right - 14 - (pill_room - 28) / 2, 15 + 4.5 * typography.scale - height, pill, "pill", scale=typography.scale)
         if pill
         else None
     )
@@ -64,7 +69,7 @@ def frame(
     found.ends = {edge: ((-left if points[0][0] < 0 else right, points[0][1]), *points) for edge, points in inner.ends.items()}
     few = group.kinds and max(group.kinds) < MAX_MAPPED_KINDS
     out = {origin: (*points, (right if points[-1][0] > 0 else -left, points[-1][1])) for origin, points in inner.taps.items()}
-    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()], letters) if few else None
+    strip = layer_strip(group, left, right, height, found, [points[-1] for points in out.values()], typography) if few else None
     path = group.about.path
     border = Frame(group.about, -left, -height, left + right, height, texts, label, strip, group.kinds, key=path)
     found.pieces.take(inner.pieces)
@@ -74,30 +79,32 @@ def frame(
         source = outlet.path if len(group.flows) == 1 and outlet else ""
         found.pieces.wires.append(WirePath(source, path, (*inner.out[:-1], (0, -height)), arrow=False, to_inside=True))
     found.taps = {origin: straightened(out.get(origin, ((right, -height / 2),))) for origin in through}
-    begun = sorted((leave for leave in outgoing if leave.origin in out), key=lambda leave: out[leave.origin][-1][1])
+    begun = sorted(
+        (out_edge for out_edge in outgoing if out_edge.origin in out), key=lambda out_edge: out[out_edge.origin][-1][1]
+    )
     taken = -height
-    for number, leave in enumerate(begun):
-        (x, y) = out[leave.origin][-1]
-        level = max(y, taken + room(leave, letters) / 2)
+    for number, out_edge in enumerate(begun):
+        (x, y) = out[out_edge.origin][-1]
+        level = max(y, taken + room(out_edge, typography) / 2)
         turn = x + (8 + 4 * number if x > 0 else -8 - 4 * number)
         bend = () if level == y else ((turn, y), (turn, level))
-        leave_at(found, leave, straightened((*out[leave.origin], *bend)), letters)
-        taken = level + room(leave, letters) / 2 + 8
-    rest = [leave for leave in outgoing if leave.origin not in out]
-    middle = max(-height / 2, taken + sum(room(leave, letters) for leave in rest) / 2) if begun else -height / 2
-    for leave, y in zip(rest, stacked([room(leave, letters) for leave in rest], middle), strict=True):
-        leave_at(found, leave, ((right, y),), letters)
+        draw_outgoing(found, out_edge, straightened((*out[out_edge.origin], *bend)), typography)
+        taken = level + room(out_edge, typography) / 2 + 8
+    rest = [out_edge for out_edge in outgoing if out_edge.origin not in out]
+    middle = max(-height / 2, taken + sum(room(out_edge, typography) for out_edge in rest) / 2) if begun else -height / 2
+    for out_edge, y in zip(rest, stacked([room(out_edge, typography) for out_edge in rest], middle), strict=True):
+        draw_outgoing(found, out_edge, ((right, y),), typography)
     return found
 
 
-def header_lines(parts: Sequence[str], room: float, letters: Typography) -> list[str]:
+def header_lines(parts: Sequence[str], room: float, typography: Typography) -> list[str]:
     """Return the parts of a header in as few lines as have room for them."""
-    lines = wrapped(parts, " · ", lambda line: letters.width(line, "header") <= room)
-    return [letters.fitted(line, "header", room) for line in lines]
+    lines = wrapped(parts, " · ", lambda line: typography.width(line, "header") <= room)
+    return [typography.fitted(line, "header", room) for line in lines]
 
 
 def layer_strip(
-    group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point], letters: Typography
+    group: Group, left: float, right: float, height: float, found: Fragment, out: Sequence[Point], typography: Typography
 ) -> Strip:
     """Return a cell for each pass beside the frame, where no wire goes through its border; else where there is most room."""
     crossing = [*(points[0] for points in found.ends.values()), *out]
@@ -105,7 +112,7 @@ def layer_strip(
     rights = [y for x, y in crossing if x > 0]
     side = 1 if len(lefts) > len(rights) else -1
     wires = rights if side > 0 else lefts
-    gap = max(STRIP_GAP, (letters.width(FIRST_LAYER, "tick") - STRIP_WIDTH) / 2 + 1)
+    gap = max(STRIP_GAP, (typography.width(FIRST_LAYER, "tick") - STRIP_WIDTH) / 2 + 1)
     x = right + gap if side > 0 else -left - gap - STRIP_WIDTH
     count = len(group.kinds)
     bounds = sorted([-height - 2, *wires, 2])
@@ -115,29 +122,29 @@ def layer_strip(
     cell = high / count
     rare = [index for index, kind in enumerate(group.kinds) if kind]
     wanted = sorted({count - 1, *rare} - {0})
-    ticks = [Text(x + STRIP_WIDTH / 2, foot + 7 + 4 * letters.scale, FIRST_LAYER, "tick", scale=letters.scale)]
+    ticks = [Text(x + STRIP_WIDTH / 2, foot + 7 + 4 * typography.scale, FIRST_LAYER, "tick", scale=typography.scale)]
     for index in wanted:
         y = foot - cell * (index + 0.5) + 3.5
         if all(abs(y - tick.y) > 11 for tick in ticks) and all(abs(y - 3.5 - wire) > 8 for wire in wires):
             at = x + STRIP_WIDTH + 5 if side > 0 else x - 5
-            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", letters.scale))
+            ticks.append(Text(at, y, str(index + 1), "tick", "start" if side > 0 else "end", typography.scale))
     widen(found, side, max([abs(x) + STRIP_WIDTH, *(text.area.reach(side) for text in ticks)]))
     return Strip(x, foot - high, STRIP_WIDTH, high, group.kinds, tuple(ticks))
 
 
-def alternatives(group: Group, lay: LayInside, letters: Typography) -> Fragment:
+def alternatives(group: Group, lay: LayInside, typography: Typography) -> Fragment:
     """Lay out flows of which each pass takes one."""
     found = Fragment()
     columns = []
     for number, (flow, header) in enumerate(zip(group.flows, group.headers, strict=True)):
         far = flow.map_edges(partial(by_name, flow=flow))
-        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, letters) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
+        width = max([MIN_COLUMN_WIDTH, *(needed(leaf, typography) for leaf in flow.leaves() if isinstance(leaf, Leaf))])
         if len(flow.items) > 1:
-            one = frame(Group(group.about.with_parameters(0), header, (far,)), width, False, (), lay, 1, letters)
+            one = frame(Group(group.about.with_parameters(0), header, (far,)), width, False, (), lay, 1, typography)
             one.pieces.frames[0] = replace(one.pieces.frames[0], about=replace(group.about, parameters=0, path=""))
         else:
             one = lay(far, width, False, 1)
-            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start", letters.scale))
+            one.pieces.texts.append(Text(8, -6, header[0], "shape", "start", typography.scale))
             inner = flow.outlet.path if flow.outlet and flow.outlet.path != group.about.path else ""
             one.pieces.wires.append(WirePath(inner, inner and group.about.path, one.out, arrow=False, to_inside=True))
         one.pieces.number(number)

@@ -9,35 +9,36 @@ from typing import Any
 
 import graphviz
 
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.graphviz_programs import INCH, quoted
 from composer.draw.graphviz_programs import graphviz as run
 from composer.draw.layout.fragment import Pieces
 from composer.draw.layout.page import MARGIN
 from composer.draw.links import Cluster, Link, LinkGraph, LinkNode
-from composer.draw.scene import Area, Box, Frame, MergeCircle, Point, Reference, Scene, Strip, Text, WirePath
+from composer.draw.scene import Box, Frame, MergeCircle, Reference, Scene, Strip, WirePath
 from composer.draw.style.typography import Typography
 
 HEAD, LINE = 30.0, 13.0
-"""Height of a frame's header, and of each more line."""
+"""Height of a frame's header, and of each more line: those of the usual layout."""
 INSIDE, BESIDE_STRIP = 16.0, 52.0
-"""Between a frame and what it holds; where a map of layers stands in it."""
+"""Between a frame and what it holds; where a map of layers with its numbers stands in it."""
 
 
-def laid_out_by_graphviz(scene: Scene, letters: Typography) -> Scene:
+def layout_by_graphviz(scene: Scene, typography: Typography) -> Scene:
     """Return a scene with the same nodes, frames and links; every value goes by a wire, none by its name.
 
     Raises:
-        Missing: where there is no Graphviz.
+        Missing: if Graphviz is not installed.
     """
     graph = LinkGraph(scene)
-    answer = json.loads(run(problem(graph, letters), "json", "-Kdot"))
-    return _Answer(graph, answer, letters).scene()
+    answer = json.loads(run(problem(graph, typography), "json", "-Kdot"))
+    return _Answer(graph, answer, typography).scene()
 
 
 # -- what is asked
 
 
-def problem(graph: LinkGraph, letters: Typography) -> str:
+def problem(graph: LinkGraph, typography: Typography) -> str:
     """Return nodes, clusters and edges as a DOT text without places."""
     out = graphviz.Digraph(
         "model",
@@ -45,7 +46,7 @@ def problem(graph: LinkGraph, letters: Typography) -> str:
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"arrowhead": "none"},
     )
-    _held(out, graph, letters, *graph.top)
+    _held(out, graph, typography, *graph.top)
     for number, link in enumerate(graph.links):
         weight = "8" if link.style == "main" else "1"
         above = "false" if link.style == "loop" else "true"
@@ -54,7 +55,7 @@ def problem(graph: LinkGraph, letters: Typography) -> str:
 
 
 def _held(
-    out: graphviz.Digraph, graph: LinkGraph, letters: Typography, nodes: Sequence[LinkNode], clusters: Sequence[Cluster]
+    out: graphviz.Digraph, graph: LinkGraph, typography: Typography, nodes: Sequence[LinkNode], clusters: Sequence[Cluster]
 ) -> None:
     for node in nodes:
         area = area_of(graph.scene, node)
@@ -63,10 +64,10 @@ def _held(
     for cluster in clusters:
         frame = cluster.frame
         with out.subgraph(name=name_of(graph.scene, frame)) as inner:
-            wide, high = header_size(frame, letters)
+            wide, high = header_size(frame, typography)
             table = f'<TABLE BORDER="0" FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{high:.0f}"><TR><TD></TD></TR></TABLE>'
             inner.attr(label=f"<{table}>", margin=f"{BESIDE_STRIP if frame.strip else INSIDE:g}", labelloc="b")
-            _held(inner, graph, letters, cluster.nodes, cluster.clusters)
+            _held(inner, graph, typography, cluster.nodes, cluster.clusters)
 
 
 def name_of(scene: Scene, frame: Frame) -> str:
@@ -76,19 +77,19 @@ def name_of(scene: Scene, frame: Frame) -> str:
 
 def area_of(scene: Scene, node: LinkNode) -> Area:
     """Return the area that a node takes, wherever it stands."""
-    return node.thing.area if node.thing is not None else chip_of(scene, node).text.area.grown(3)
+    return node.thing.area if node.thing is not None else reference_of(scene, node).text.area.grown(3)
 
 
-def chip_of(scene: Scene, node: LinkNode) -> Reference:
+def reference_of(scene: Scene, node: LinkNode) -> Reference:
     """Return the name on the page that stands for an input or an output."""
     return next(reference for reference in scene.references if node.about.path in (reference.source, reference.target))
 
 
-def header_size(frame: Frame, letters: Typography) -> tuple[float, float]:
+def header_size(frame: Frame, typography: Typography) -> tuple[float, float]:
     """Return the size of the texts at the upper border of a frame, the pill beside them included."""
-    lines = [letters.width(text.text, "header") for text in frame.texts]
-    pill = letters.width(frame.pill.text, "pill") + 46 if frame.pill else 0
-    return max([0.0, *lines]) + pill, HEAD - 8 + LINE * letters.scale * max(len(lines) - 1, 0)
+    lines = [typography.width(text.text, "header") for text in frame.texts]
+    pill = typography.width(frame.pill.text, "pill") + 46 if frame.pill else 0
+    return max([0.0, *lines]) + pill, HEAD - 8 + LINE * typography.scale * max(len(lines) - 1, 0)
 
 
 # -- what is answered
@@ -97,8 +98,8 @@ def header_size(frame: Frame, letters: Typography) -> tuple[float, float]:
 class _Answer:
     """Reads places. Graphviz lets the data flow down and counts upwards; a page counts downwards, so there it flows up."""
 
-    def __init__(self, graph: LinkGraph, answer: Any, letters: Typography) -> None:
-        self.graph, self.given, self.letters = graph, graph.scene, letters
+    def __init__(self, graph: LinkGraph, answer: Any, typography: Typography) -> None:
+        self.graph, self.given, self.typography = graph, graph.scene, typography
         self.paths = {node.key: node.about.path for node in graph.nodes}
         self.objects = {one["name"]: one for one in answer["objects"]}
         self.ways = {int(edge["id"]): edge["pos"] for edge in answer.get("edges", [])}
@@ -141,22 +142,22 @@ class _Answer:
             case MergeCircle():
                 moved.merges.append(node.thing)
             case None:
-                moved.references.append(chip_of(self.given, node))
+                moved.references.append(reference_of(self.given, node))
         pieces.take(moved, x - (area.left + area.right) / 2, y - (area.top + area.bottom) / 2)
 
     def frame(self, frame: Frame) -> Frame:
         low_x, low_y, high_x, high_y = self.objects[name_of(self.given, frame)]["bb"].split(",")
         (left, top), (right, bottom) = self.place(f"{low_x},{low_y}"), self.place(f"{high_x},{high_y}")
         texts = tuple(
-            Text(left + 14, top + 19 + LINE * self.letters.scale * number, text.text, "header", "start", self.letters.scale)
+            Text(left + 14, top + 19 + LINE * self.typography.scale * number, text.text, "header", "start", self.typography.scale)
             for number, text in enumerate(frame.texts)
         )
         pill = frame.pill and Text(
-            right - 23 - self.letters.width(frame.pill.text, "pill") / 2,
+            right - 23 - self.typography.width(frame.pill.text, "pill") / 2,
             top + 19.5,
             frame.pill.text,
             "pill",
-            scale=self.letters.scale,
+            scale=self.typography.scale,
         )
         strip = frame.strip and self.strip(frame.strip, left + 30, top + HEAD + 8, bottom - 10)
         return replace(
@@ -174,7 +175,7 @@ class _Answer:
     def strip(self, strip: Strip, x: float, top: float, bottom: float) -> Strip:
         high = (bottom - top) / len(strip.kinds)
         ticks = tuple(
-            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end", self.letters.scale)
+            Text(x - 5, bottom - high * (int(tick.text.split()[-1]) - 0.5) + 3.5, tick.text, "tick", "end", self.typography.scale)
             for tick in strip.ticks
         )
         return replace(strip, x=x, y=top, height=bottom - top, ticks=ticks)

@@ -6,27 +6,32 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from composer.draw.diagram import DiagramEdge, IrregularSubgraph, Leaf
+from composer.draw.diagram import IrregularSubgraph, Leaf
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point
 from composer.draw.graphviz_programs import Missing, graphviz, pure
 from composer.draw.layout.boxes import MIN_COLUMN_WIDTH, needed
 from composer.draw.layout.fragment import Fragment, shift, straightened
-from composer.draw.layout.stations import Named, block, circle
+from composer.draw.layout.stations import NamedInput, block, circle
 from composer.draw.passes.series_parallel import ranks
-from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.scene import RADIUS, Dot, WirePath
 from composer.draw.style.typography import Typography
 
 TRACK, ARROW, RISE = 9.0, 15.0, 12.0
-"""From one horizontal wire to the next; from the highest to the blocks above; from the blocks below to the lowest."""
+"""From one horizontal wire to the next, as near as round corners allow; from the highest to the blocks above, a corner of 8
+pixels and an arrowhead of 7; from the blocks below to the lowest, a corner and a dot.
+"""
 APART = 7.0
-"""Between wires that stand side by side."""
+"""Between wires that stand side by side: one arrowhead, so that theirs do not touch."""
 SIDE = 20.0
-"""From the middle of a circle to a wire that comes in at its side."""
+"""From the middle of a circle to a wire that comes in at its side: its radius of 9 pixels, and room for the arrowhead."""
 PASSING = 18.0
-"""Room for a wire that goes past a block."""
+"""Width that Graphviz keeps free for a wire that goes past a block: a wire's distance at either side, and what it may be moved.
+"""
 BENT = 10.0
-"""So far a wire on its way may be moved to stay straight."""
+"""How far a wire on its way may be moved to stay straight: about half of the width that is kept free for it."""
 MAX_IRREGULAR_WIDTH = 2400.0
-"""What is wider is no figure."""
+"""Twice the width of a page: shrunk to it, a wider part could not be read, and a column can."""
 POINTS = 72.0
 """Of Graphviz to an inch."""
 
@@ -57,20 +62,20 @@ class Pin:
     """How it goes on from the height of the block's foot, seen from there."""
 
 
-def irregular_fragment(item: IrregularSubgraph, letters: Typography) -> Fragment | None:
+def irregular_fragment(item: IrregularSubgraph, typography: Typography) -> Fragment | None:
     """Return the part with its fork below and its join above, both on the spine; none where it is too wide, or our own Graphviz
     is not there, since any other would draw other bytes.
     """
     try:
-        found = _Layout(item, letters).fragment() if pure() else None
+        found = _Layout(item, typography).fragment() if pure() else None
     except Missing:
         return None
     return found if found is not None and found.left + found.right <= MAX_IRREGULAR_WIDTH else None
 
 
 class _Layout:
-    def __init__(self, item: IrregularSubgraph, letters: Typography) -> None:
-        self.item, self.letters = item, letters
+    def __init__(self, item: IrregularSubgraph, typography: Typography) -> None:
+        self.item, self.typography = item, typography
         paths = [item.fork.path, *(one.about.path for one in item.flow.items)]
         place = {path: number for number, path in enumerate(paths)}
         self.edges = [e for e in dict.fromkeys(item.flow.edges) if e.upward]
@@ -95,13 +100,15 @@ class _Layout:
 
     def block(self, leaf: Leaf) -> Fragment:
         """Return a block: a circle where a merge has room for all that it reads, else a box."""
-        references = [Named(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.reference]
+        references = [
+            NamedInput(e) for e in dict.fromkeys(self.item.flow.edges) if e.target == leaf.about.path and e.source.reference
+        ]
         count = len(self.reading(leaf.about.path))
         if leaf.look.sign and count <= 3 and not references:
-            return circle(leaf, self.letters)
+            return circle(leaf, self.typography)
         leaf = replace(leaf, look=leaf.look.spelled)
-        width = max(MIN_COLUMN_WIDTH, needed(leaf, self.letters, narrow=True), (count + 1) * 2 * APART)
-        return block(leaf, width, self.letters, references, narrow=True)
+        width = max(MIN_COLUMN_WIDTH, needed(leaf, self.typography, narrow=True), (count + 1) * 2 * APART)
+        return block(leaf, width, self.typography, references, narrow=True)
 
     # -- where everything stands
 

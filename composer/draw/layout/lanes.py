@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from composer.draw.diagram import Branches, DiagramEdge, DiagramSource, Group, IrregularSubgraph, Leaf, OpenMixture, Origin
+from composer.draw.diagram import Branches, Group, IrregularSubgraph, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.geometry import Point
 from composer.draw.layout.fragment import extent, straightened, widen
 from composer.draw.layout.outer_inputs import CLEAR, OuterInput
 from composer.draw.layout.spine import Spine, Station
-from composer.draw.scene import Dot, Point, Style, WirePath
+from composer.draw.scene import Dot, Style, WirePath
 
 LANE, LANES = 20.0, 13.0
-"""From the blocks to the first lane, and from lane to lane."""
+"""From the blocks to the first lane, where a wire turns and ends in an arrowhead; and from lane to lane."""
 NEAR, CLOSE = 15.0, 9.0
-"""The same on a narrow page."""
+"""The same on a narrow page: no more than a corner of 8 pixels and an arrowhead of 7."""
 FAR = 1000.0
-"""A lane that is nowhere."""
+"""A lane that is farther away than any box reaches, for a box without one."""
 
 
 @dataclass(slots=True)
@@ -65,7 +67,7 @@ class Lanes:
 
     def stop(self, edge: DiagramEdge, points: tuple[Point, ...]) -> None:
         """End a wire out of a lane at some points."""
-        side = self.spine.shown.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
+        side = self.spine.options.side if points[0][0] == 0 else (1 if points[0][0] > 0 else -1)
         key = (edge.source.origin, side)
         if key not in self.lanes:
             self.lanes[key] = Lane(edge.source.origin, side, self.start(edge.source))
@@ -94,13 +96,13 @@ class Lanes:
             self.draw(lane)
         for path, one in self.spine.outer_inputs.items():
             if not any(lane.origin.path == path for lane in placed):  # those that read it call it by its name
-                side = -self.spine.shown.side
+                side = -self.spine.options.side
                 one.place(self.found, self.near(one, side), side * FAR)
 
     def place(self, lane: Lane, placed: Sequence[Lane]) -> None:
         """Put a lane beside everything along its way, and beside shorter lanes."""
         high, low = lane.span
-        first, apart = (NEAR, CLOSE) if self.spine.shown.alone else (LANE, LANES)
+        first, apart = (NEAR, CLOSE) if self.spine.options.alone else (LANE, LANES)
         reach = 0.0
         for station in self.spine.stations:
             if station.y > high - 2 and station.y - station.fragment.height < low + 2:

@@ -6,22 +6,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf, Sink
+from composer.draw.diagram import Branches, Flow, Group, Item, Leaf, Sink
+from composer.draw.edges import DiagramEdge
 from composer.draw.layout.boxes import ICON_ROOM, PAD, detail_of
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Role, Typography
 
 LOSS_WIDTH, MAX_LOSS_INPUTS = 78.0, 2
-"""Width of what stands beside the column all the same, losses; and how many values one reads by their names."""
+"""Width of losses, which stand beside the column all the same, and narrower than every box in it; and how many values one reads
+by their names, which need a line each.
+"""
 
 
-def fit_to_width(flow: Flow, width: float, letters: Typography) -> Flow:
+def fit_to_width(flow: Flow, width: float, typography: Typography) -> Flow:
     """Return the flow with boxes of a width; what is given to it goes by its name alone."""
-    boxes = flow.map_items(lambda item: _item(item, width, letters))
-    return boxes.map_edges(_edge).map_sinks(lambda sink: _sink(sink, letters))
+    boxes = flow.map_items(lambda item: _item(item, width, typography))
+    return boxes.map_edges(_edge).map_sinks(lambda sink: _sink(sink, typography))
 
 
-def _sink(sink: Sink, letters: Typography) -> Sink:
+def _sink(sink: Sink, typography: Typography) -> Sink:
     """Return a loss with few words, and one wire for all that it reads."""
     if sink.leaf is None:
         return replace(sink, edges=tuple(map(_edge, sink.edges)))
@@ -29,7 +32,7 @@ def _sink(sink: Sink, letters: Typography) -> Sink:
     counted = (f"of {len(sink.edges)} values",) if many else ()
     leaf = replace(sink.leaf, look=replace(look, facts=(*counted, *look.facts)))
     return replace(
-        sink, leaf=_leaf(leaf, LOSS_WIDTH, letters), edges=tuple(map(_edge, sink.edges[: 1 if many else MAX_LOSS_INPUTS]))
+        sink, leaf=_leaf(leaf, LOSS_WIDTH, typography), edges=tuple(map(_edge, sink.edges[: 1 if many else MAX_LOSS_INPUTS]))
     )
 
 
@@ -39,19 +42,19 @@ def shorten_losses(flow: Flow) -> Flow:
 
 
 def _edge(edge: DiagramEdge) -> DiagramEdge:
-    return edge.reading(replace(edge.source, word=""))
+    return edge.reading(replace(edge.source, suffix=""))
 
 
-def _item(item: Item, width: float, letters: Typography) -> Item:
+def _item(item: Item, width: float, typography: Typography) -> Item:
     match item:
         case Leaf():
-            return _leaf(item, width, letters)
+            return _leaf(item, width, typography)
         case Group() | Branches():
-            return item.map_flows(lambda inner: fit_to_width(inner, width, letters))
+            return item.map_flows(lambda inner: fit_to_width(inner, width, typography))
     return item
 
 
-def _leaf(leaf: Leaf, width: float, letters: Typography) -> Leaf:
+def _leaf(leaf: Leaf, width: float, typography: Typography) -> Leaf:
     look = leaf.look
     if look.sign and not look.sides:
         return leaf
@@ -64,14 +67,16 @@ def _leaf(leaf: Leaf, width: float, letters: Typography) -> Leaf:
     params = leaf.params if leaf.params != "tied" or "weight" not in detail_of(alone) else ""
     detail = " · ".join(filter(None, [detail_of(alone), params]))
     rows = tuple(replace(row, share=re.sub(r" of \d+:", " ×", row.share)) for row in leaf.rows)
-    return replace(alone, rows=rows, lines=(*lines("title", look.title, room, letters), *lines("detail", detail, room, letters)))
+    return replace(
+        alone, rows=rows, lines=(*lines("title", look.title, room, typography), *lines("detail", detail, room, typography))
+    )
 
 
-def lines(role: Role, text: str, room: float, letters: Typography) -> Iterator[tuple[Role, str]]:
+def lines(role: Role, text: str, room: float, typography: Typography) -> Iterator[tuple[Role, str]]:
     """Return a text in as few lines as have room for it, broken between facts where that can be."""
 
     def fits(line: str) -> bool:
-        return letters.width(line, role) <= room
+        return typography.width(line, role) <= room
 
     facts = [part for fact in text.split(" · ") for part in ([fact] if fits(fact) else wrapped(fact.split(" "), " ", fits))]
     return ((role, line) for line in wrapped(facts, " · ", fits) if line)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from composer.draw.diagram import DiagramEdge, Leaf
+from composer.draw.diagram import Leaf
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.outgoing_edges import SLOT
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
-from composer.draw.scene import Dot, Point, Text, WirePath
+from composer.draw.scene import Dot, WirePath
 from composer.draw.style.typography import Typography
 
 CLEAR, CORNER = 12.0, 10.0
-"""Between its box and what is around it; from a wire to the corner of the box."""
+"""Between its box and what is around it, half of an arrow's way; from a wire to the corner of the box, more than the radius of
+either's corner.
+"""
 
 
 @dataclass(slots=True)
@@ -23,8 +27,8 @@ class OuterInput:
 
     leaf: Leaf
     reads: Sequence[DiagramEdge]
-    letters: Typography
-    measured: DiagramEdge | None = None
+    typography: Typography
+    shape_only: DiagramEdge | None = None
     """What it only measures of the value that goes up beside it."""
     y: float = 0.0
     """Of its middle."""
@@ -32,12 +36,12 @@ class OuterInput:
     @property
     def width(self) -> float:
         """Of the box."""
-        return max(MIN_SIDE_WIDTH, needed(self.leaf, self.letters, narrow=True))
+        return max(MIN_SIDE_WIDTH, needed(self.leaf, self.typography, narrow=True))
 
     @property
     def height(self) -> float:
         """Of the box."""
-        return box_height(self.leaf, self.letters, narrow=True)
+        return box_height(self.leaf, self.typography, narrow=True)
 
     @property
     def top(self) -> float:
@@ -49,7 +53,7 @@ class OuterInput:
         side where there is room, else straight up.
         """
         side, far = (1 if lane > 0 else -1), abs(lane)
-        references = [edge for edge in self.reads if edge is not self.measured]
+        references = [edge for edge in self.reads if edge is not self.shape_only]
         inner = max(near, min(near + SIDE_GAP - CLEAR, far - CLEAR))
         beside = far > inner + self.width + CORNER and not references
         if not beside:
@@ -57,11 +61,11 @@ class OuterInput:
         outer = inner + self.width
         middle = side * (inner + outer) / 2
         found.pieces.boxes.append(
-            box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, self.letters, narrow=True)
+            box(self.leaf, middle, self.y + self.height / 2, self.width, self.height, self.typography, narrow=True)
         )
         path = self.leaf.about.path
-        if self.measured is not None:
-            read = self.measured
+        if self.shape_only is not None:
+            read = self.shape_only
             found.pieces.dots.append(Dot(0, self.y))
             found.pieces.wires.append(
                 WirePath(
@@ -79,7 +83,7 @@ class OuterInput:
                 "only its size",
                 "shape",
                 "end" if side > 0 else "start",
-                self.letters.scale,
+                self.typography.scale,
             )
             if abs(said.area.left if side > 0 else said.area.right) > 4:
                 found.pieces.texts.append(said)
@@ -87,7 +91,7 @@ class OuterInput:
         for number, edge in enumerate(references):
             y = self.y + SLOT * (number - (len(references) - 1) / 2)
             reach = max(
-                reach, incoming_reference(found, edge, edge.named, side, y, ((side * outer, y),), self.letters).reach(side)
+                reach, incoming_reference(found, edge, edge.named, side, y, ((side * outer, y),), self.typography).reach(side)
             )
         widen(found, side, reach)
         return ((side * outer, self.y),) if beside else ((lane, self.top),)

@@ -6,16 +6,18 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramSource, Flow, Group, Item, NodeOutput, Origin, Sink
+from composer.draw.diagram import Flow, Group, Item, Sink
+from composer.draw.edges import DiagramSource, NodeOutput, Origin
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, widen
 from composer.draw.layout.references import SIDE_GAP, incoming_reference, outgoing_reference
 from composer.draw.paths import lies_in, output_path
-from composer.draw.scene import Area, Point, Text, WirePath
+from composer.draw.scene import WirePath
 from composer.draw.style.typography import Typography
 
 SLOT = 14.0
-"""From one wire at a side of a box to the next."""
+"""From one wire at a side of a box to the next: the name at each is 10 pixels high."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Tap:
     """A value that goes on by a wire."""
 
     origin: Origin
-    said: bool = True
+    labeled: bool = True
     """Whether the port's name stands at the wire."""
 
 
@@ -62,8 +64,8 @@ def outgoing_at_side(flow: Flow, item: Item, sent: Collection[Origin]) -> list[O
     return [
         *names,
         *(Tap(NodeOutput(path, port)) for port in sorted(ports)),
-        *(Tap(NodeOutput(path, port), said=not flow.owner) for port in sorted(further)),
-        *(Tap(origin, said=False) for origin in inner),
+        *(Tap(NodeOutput(path, port), labeled=not flow.owner) for port in sorted(further)),
+        *(Tap(origin, labeled=False) for origin in inner),
         *(sink for sink in sinks(flow, item) if not is_first(sink.edges[0].source, path)),
     ]
 
@@ -101,53 +103,57 @@ def is_first(source: DiagramSource, path: str) -> bool:
 # -- how it leaves
 
 
-def room(leave: OutgoingEdge, letters: Typography) -> float:
+def room(out_edge: OutgoingEdge, typography: Typography) -> float:
     """Return how much of the side it takes."""
-    return box_height(leave.leaf, letters, narrow=True) + 8 if isinstance(leave, Sink) and leave.leaf is not None else SLOT
+    return (
+        box_height(out_edge.leaf, typography, narrow=True) + 8
+        if isinstance(out_edge, Sink) and out_edge.leaf is not None
+        else SLOT
+    )
 
 
-def leave_at(found: Fragment, leave: OutgoingEdge, start: tuple[Point, ...], letters: Typography) -> None:
+def draw_outgoing(found: Fragment, out_edge: OutgoingEdge, start: tuple[Point, ...], typography: Typography) -> None:
     """Let a value go on from where it is made, on whichever side of the spine that is."""
     side = 1 if start[-1][0] > 0 else -1
-    match leave:
+    match out_edge:
         case Output():
-            widen(found, side, output_at(found, leave, start, side, letters).reach(side))
+            widen(found, side, output_at(found, out_edge, start, side, typography).reach(side))
         case Tap():
-            _tap_at(found, leave, start, side, letters)
+            _tap_at(found, out_edge, start, side, typography)
         case Sink():
-            sink_at(found, leave, start, letters, side)
+            sink_at(found, out_edge, start, typography, side)
 
 
-def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int, letters: Typography) -> Area:
+def output_at(found: Fragment, output: Output, start: tuple[Point, ...], side: int, typography: Typography) -> Area:
     """Draw an arrow to the name of an output; return what the name covers."""
     x, y = start[-1]
     wire = WirePath(output.origin.path, output_path(output.name), (*start, (x + side * SIDE_GAP, y)), output.port)
-    return outgoing_reference(found, wire, output.name, f"the model's output {output.name}", letters)
+    return outgoing_reference(found, wire, output.name, f"the model's output {output.name}", typography)
 
 
-def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, letters: Typography) -> None:
+def _tap_at(found: Fragment, tap: Tap, start: tuple[Point, ...], side: int, typography: Typography) -> None:
     """Draw the start of a wire, up to the border of all that is here."""
     x, y = start[-1]
     reach = abs(x)
-    if tap.said:
-        label = Text(x + side * 6, y - 3, tap.origin.port, "port", "start" if side > 0 else "end", letters.scale)
+    if tap.labeled:
+        label = Text(x + side * 6, y - 3, tap.origin.port, "port", "start" if side > 0 else "end", typography.scale)
         found.pieces.texts.append(label)
         reach = label.area.reach(side)
     widen(found, side, reach)
     found.taps[tap.origin] = (*start, (side * (found.right if side > 0 else found.left), y))
 
 
-def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], letters: Typography, side: int = 1) -> None:
+def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], typography: Typography, side: int = 1) -> None:
     """Draw an arrow to what gives nothing that flows on; what else that reads comes in at its other side."""
     (x, y), first = start[-1], sink.edges[0]
     near = x + side * SIDE_GAP
     wire = WirePath(first.source.path, sink.path, (*start, (near, y)), first.port, "loss" if sink.leaf else "loop")
     if sink.leaf is None:
-        widen(found, side, outgoing_reference(found, wire, sink.name, sink.name, letters).reach(side))
+        widen(found, side, outgoing_reference(found, wire, sink.name, sink.name, typography).reach(side))
         return
-    width = max(0.0 if sink.leaf.lines else MIN_SIDE_WIDTH, needed(sink.leaf, letters, narrow=True))
-    height = box_height(sink.leaf, letters, narrow=True)
-    drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, letters, narrow=True)
+    width = max(0.0 if sink.leaf.lines else MIN_SIDE_WIDTH, needed(sink.leaf, typography, narrow=True))
+    height = box_height(sink.leaf, typography, narrow=True)
+    drawn = box(sink.leaf, near + side * width / 2, y + height / 2, width, height, typography, narrow=True)
     found.pieces.boxes.append(replace(drawn, dashed=True))
     found.pieces.wires.append(wire)
     far, reach = near + side * width, abs(near) + width
@@ -156,5 +162,5 @@ def sink_at(found: Fragment, sink: Sink, start: tuple[Point, ...], letters: Typo
         if edge.trains:
             found.ends[edge] = ((far, at),)
         else:
-            reach = max(reach, incoming_reference(found, edge, edge.named, side, at, ((far, at),), letters).reach(side))
+            reach = max(reach, incoming_reference(found, edge, edge.named, side, at, ((far, at),), typography).reach(side))
     widen(found, side, reach)

@@ -6,34 +6,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blocks.core import Look
-from composer.draw.diagram import DiagramEdge, Flow, Leaf, Titles
+from composer.draw.about import About
+from composer.draw.diagram import Flow, Leaf, Titles
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Text
 from composer.draw.layout.boxes import MAX_BOX_WIDTH, WIDTH, needed
 from composer.draw.layout.column import column
-from composer.draw.layout.fragment import Fragment, Pieces, shift, turn_over
+from composer.draw.layout.fragment import Fragment, Pieces, flip, shift
 from composer.draw.layout.narrow import fit_to_width, lines, shorten_losses
-from composer.draw.layout.parallel_columns import beside_each_other, level
-from composer.draw.layout.spine import Shown
+from composer.draw.layout.parallel_columns import align_height, place_columns
+from composer.draw.layout.spine import LayoutOptions
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.passes.split_columns import by_name_where_needed, sent_from, split_into_columns
 from composer.draw.paths import output_path
-from composer.draw.scene import About, Scene, Text
+from composer.draw.scene import Scene
 from composer.draw.style.text_metrics import wrapped
 from composer.draw.style.typography import Typography
 
 MARGIN, TITLE_LINE = 24.0, 25.0
-"""Around everything; from one line of the title to the next."""
+"""Around everything; from one line of the title, of 20 pixels, to the next."""
 MAX_TITLE_LINES = 4
-"""Lines of a title; a reader who cannot see is told all of it."""
+"""Lines of a title that are drawn; the page's own title, which screen readers read, has all of it."""
 FACTS_WIDTH = 570.0
-"""How wide a line of facts may be, however narrow the drawing."""
+"""How wide a line of facts may be, however narrow the drawing: about as wide as one column with lanes at both sides."""
 TWO_COLUMNS_WIDTH = 240.0
-"""Width of boxes where a model has several columns."""
+"""Width of boxes where a model has several columns, so that two and the wires between them fit into a page."""
 NARROW_WIDTHS, NARROW_MARGIN = (268.0, 240.0, 216.0, 192.0, 170.0, 150.0, 136.0, 124.0), 6.0
-"""Widths of boxes in the column of a paper, and the margin of such a page."""
+"""Widths of boxes in the column of a paper, which are tried from the usual one down, each about a tenth less; and the margin of
+such a page, as the paper has one of its own.
+"""
 
 
-def page(flow: Flow, titles: Titles, letters: Typography, *, shapes: bool = True) -> Scene:
+def page(flow: Flow, titles: Titles, typography: Typography, *, shapes: bool = True) -> Scene:
     """Return the scene of a model."""
     columns = by_name_where_needed(split_into_columns(with_ends(flow, titles)))
     halves = split_u(sort_topologically(columns[0])) if len(columns) == 1 else None
@@ -42,47 +47,50 @@ def page(flow: Flow, titles: Titles, letters: Typography, *, shapes: bool = True
     laid: list[Fragment] = []
     for number, one in enumerate(columns):
         leaves = [leaf for leaf in one.leaves() if isinstance(leaf, Leaf)]
-        width = min(max([usual, *(needed(leaf, letters) for leaf in leaves)]), MAX_BOX_WIDTH)
+        width = min(max([usual, *(needed(leaf, typography) for leaf in leaves)]), MAX_BOX_WIDTH)
         ports = any(e.source.port and not e.source.reference for e in one.edges)  # these leave at the right
         side = -1 if number < len(columns) - 1 and not ports else 1
         out = -1 if any(e.trains for sink in one.sinks for e in sink.edges) else 1
-        laid.append(column(one, width, Shown(letters, shapes, side=side, out=out), sent_from(one, columns)))
+        laid.append(column(one, width, LayoutOptions(typography, shapes, side=side, out=out), sent_from(one, columns)))
     if halves:
-        turn_over(laid[0])
-        level(*laid)
-    whole = beside_each_other(laid, letters, halves[1].items[0].about.path if halves else "")
-    return with_head(whole, titles, letters)
+        flip(laid[0])
+        align_height(*laid)
+    whole = place_columns(laid, typography, halves[1].items[0].about.path if halves else "")
+    return with_head(whole, titles, typography)
 
 
-def narrow_page(flow: Flow, titles: Titles, room: float, letters: Typography, *, shapes: bool = True) -> Scene:
+def narrow_page(flow: Flow, titles: Titles, room: float, typography: Typography, *, shapes: bool = True) -> Scene:
     """Return the scene of a model in one column, so that it is no wider than there is room, or as narrow as it can be."""
     ends = with_ends(flow, titles)
     found: list[Scene] = []
     for width in NARROW_WIDTHS:
-        slim = fit_to_width(ends, width, letters)
-        if found and any(needed(leaf, letters) > width for leaf in slim.leaves() if isinstance(leaf, Leaf)):
+        narrowed = fit_to_width(ends, width, typography)
+        if found and any(needed(leaf, typography) > width for leaf in narrowed.leaves() if isinstance(leaf, Leaf)):
             break  # a word is longer
-        for one in (slim, shorten_losses(slim)):
-            whole = column(one, width, Shown(letters, shapes, narrow=True, alone=True))
+        for one in (narrowed, shorten_losses(narrowed)):
+            whole = column(one, width, LayoutOptions(typography, shapes, narrow=True, alone=True))
             shift(whole, whole.left, 0)
             whole.right += whole.left
-            found.append(with_head(whole, titles, letters, NARROW_MARGIN, room - 2 * NARROW_MARGIN))
+            found.append(with_head(whole, titles, typography, NARROW_MARGIN, room - 2 * NARROW_MARGIN))
             if found[-1].width <= room:
                 return found[-1]
-            if width > NARROW_WIDTHS[-1] or not slim.sinks:
+            if width > NARROW_WIDTHS[-1] or not narrowed.sinks:
                 break
     return min(found, key=lambda scene: scene.width)
 
 
 def with_ends(flow: Flow, titles: Titles) -> Flow:
-    """Return the flow with boxes for the inputs that go into its stream and for its first output; other
-    inputs go by their names.
+    """Return the flow with boxes for the inputs that go into its stream or are outputs as they are, and for its first output;
+    other inputs go by their names.
     """
     rest = split_side_inputs(flow).flow
     paths = {item.about.path for item in rest.items}
     streams = {
-        e.source.path: e.source for e in rest.edges if e.source.given and e.main and not e.source.reference and e.target in paths
+        e.source.path: e.source
+        for e in rest.edges
+        if e.source.is_model_input and e.main and not e.source.reference and e.target in paths
     }
+    streams |= {source.path: source for _, source in flow.exits if source.is_model_input}
     ins = tuple(
         Leaf(
             About(path, f"the model's input {path} — {source.shape}"),
@@ -95,26 +103,30 @@ def with_ends(flow: Flow, titles: Titles) -> Flow:
     stays = {(e.target, e.port) for e in rest.edges if e.main}
     edges = [
         e
-        if not e.source.given or e.source.reference or (e.source.path in streams and (e.target, e.port) in stays)
+        if not e.source.is_model_input or e.source.reference or (e.source.path in streams and (e.target, e.port) in stays)
         else e.by_name()
         for e in flow.edges
     ]
     outs: tuple[Leaf, ...] = ()
-    if flow.outlet is not None and flow.exits and not flow.outlet.given:
-        name = flow.exits[0][0]
+    if flow.exits:
+        name, returned = flow.exits[0]
         path = output_path(name)
-        outs = (Leaf(About(path, f"the model's output {name} — {flow.outlet.shape}"), Look(titles.outputs[name], hue="io")),)
-        edges.append(DiagramEdge(flow.outlet, path, "", True))
+        outs = (Leaf(About(path, f"the model's output {name} — {returned.shape}"), Look(titles.outputs[name], hue="io")),)
+        edges.append(DiagramEdge(returned, path, "", True))
     whole = flow.with_items((*ins, *flow.items, *outs)).with_edges(edges).with_exits(flow.exits[1:])
     return replace(whole, outlet=None)
 
 
-def with_head(whole: Fragment, titles: Titles, letters: Typography, margin: float = MARGIN, room: float = FACTS_WIDTH) -> Scene:
+def with_head(
+    whole: Fragment, titles: Titles, typography: Typography, margin: float = MARGIN, room: float = FACTS_WIDTH
+) -> Scene:
     """Return the page around everything, with its title."""
     room = max(whole.right, room)
-    facts = lines_of(titles.facts, room, letters)
-    named = [letters.fitted(line, "heading", room) for _, line in lines("heading", titles.title, room, letters)][:MAX_TITLE_LINES]
-    size = letters.scale
+    facts = lines_of(titles.facts, room, typography)
+    named = [typography.fitted(line, "heading", room) for _, line in lines("heading", titles.title, room, typography)][
+        :MAX_TITLE_LINES
+    ]
+    size = typography.scale
     said = [Text(margin, 34 + TITLE_LINE * size * number, line, "heading", "start", size) for number, line in enumerate(named)]
     under = 34 + TITLE_LINE * size * (len(named) - 1)
     said += [Text(margin, under + (19 + 15 * number) * size, line, "facts", "start", size) for number, line in enumerate(facts)]
@@ -141,6 +153,6 @@ def with_head(whole: Fragment, titles: Titles, letters: Typography, margin: floa
     )
 
 
-def lines_of(facts: Sequence[str], room: float, letters: Typography) -> list[str]:
+def lines_of(facts: Sequence[str], room: float, typography: Typography) -> list[str]:
     """Return the facts in lines as long as the drawing is wide."""
-    return wrapped(facts, " · ", lambda said: letters.width(said, "facts") <= room)
+    return wrapped(facts, " · ", lambda said: typography.width(said, "facts") <= room)

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from blocks.core import spoken
-from composer.draw.diagram import DiagramEdge, DiagramSource, Origin
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
+from composer.draw.geometry import Point, Text
 from composer.draw.layout.fragment import Fragment, areas, extent, shift, straightened, stretch
-from composer.draw.scene import Dot, Point, Style, Text, WirePath
+from composer.draw.scene import Dot, Style, WirePath
 from composer.draw.style.typography import Typography
 
-COLUMN_GAP, NEAREST = 56.0, 28.0
-"""Between columns where wires go between them, and elsewhere."""
+COLUMN_GAP, MIN_COLUMN_GAP = 56.0, 28.0
+"""Between columns where wires go between them, in tracks 10 pixels apart around the middle; and half of it elsewhere."""
 
 
-def level(down: Fragment, up: Fragment) -> None:
+def align_height(down: Fragment, up: Fragment) -> None:
     """Stretch the way down of a U, so that what is read on the way up stands at the height of its reader."""
     for edge, points in sorted(up.ends.items(), key=lambda end: -end[1][0][1]):
         tap = down.taps[edge.source.origin][-1][1]
@@ -23,9 +24,9 @@ def level(down: Fragment, up: Fragment) -> None:
             stretch(down, tap + 0.1, tap - points[0][1])
 
 
-def beside_each_other(laid: Sequence[Fragment], letters: Typography, turn: str = "") -> Fragment:
+def place_columns(laid: Sequence[Fragment], typography: Typography, turn: str = "") -> Fragment:
     """Return columns on one page, and the wires between them; at the `turn` of a U the stream itself goes over."""
-    return _PageColumns(laid, letters, turn).whole_page()
+    return _PageColumns(laid, typography, turn).whole_page()
 
 
 End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
@@ -35,8 +36,8 @@ End: TypeAlias = tuple[DiagramEdge, tuple[Point, ...]]
 class _PageColumns:
     """Columns while they come to stand beside each other, from the left."""
 
-    def __init__(self, laid: Sequence[Fragment], letters: Typography, turn: str) -> None:
-        self.laid, self.letters, self.turn = laid, letters, turn
+    def __init__(self, laid: Sequence[Fragment], typography: Typography, turn: str) -> None:
+        self.laid, self.typography, self.turn = laid, typography, turn
         self.whole = Fragment(height=max(one.height for one in laid))
         self.taps: dict[Origin, tuple[int, tuple[Point, ...]]] = {}
         """Of each value that others read, its column and how it leaves."""
@@ -53,7 +54,7 @@ class _PageColumns:
             self.gutters.append(x - COLUMN_GAP / 2)
             if len(self.laid) == 2 and number and not self.turn:
                 ways = [(self.taps[edge.source.origin][1], points) for edge, points in incoming]
-                x, self.gutters[1] = packed(self.laid[0], one, ways)
+                x, self.gutters[1] = pack(self.laid[0], one, ways)
             shift(one, x + one.left, 0)
             self.whole.pieces.take(one.pieces)
             self.wires(number, [(edge, one.ends[edge]) for edge, _ in incoming])
@@ -82,20 +83,20 @@ class _PageColumns:
         start = self.taps[source.origin][1][-1]
         name = spoken(source.path.partition(".")[0]).lower()
         for said in (f"{name} output · {source.shape}", source.shape):
-            if label_above(self.whole, said, start, gutter, self.letters):
+            if label_above(self.whole, said, start, gutter, self.typography):
                 return
 
     def way(self, number: int, end: End, order: int, track: float) -> tuple[list[Point], Point]:
         """Return the way of a wire into a column, and where it turns into the gutter there."""
         edge, points = end
         column, start = self.taps[edge.source.origin]
-        gutter, level = self.gutters[number] + track, start[-1][1]
+        gutter, align_height = self.gutters[number] + track, start[-1][1]
         way: list[Point] = [*start]
         if column + 1 < number:  # over the columns between
-            level = min(level, min(-between.height for between in self.laid[column + 1 : number]) - 16 - 8 * order)
+            align_height = min(align_height, min(-between.height for between in self.laid[column + 1 : number]) - 16 - 8 * order)
             rise = self.gutters[column + 1] + track
-            way += [(rise, start[-1][1]), (rise, level)]
-        return [*way, (gutter, level), (gutter, points[0][1]), *points], (gutter, level)
+            way += [(rise, start[-1][1]), (rise, align_height)]
+        return [*way, (gutter, align_height), (gutter, points[0][1]), *points], (gutter, align_height)
 
 
 def _read(end: End) -> tuple[Origin, float]:
@@ -104,7 +105,7 @@ def _read(end: End) -> tuple[Origin, float]:
     return edge.source.origin, points[0][1]
 
 
-def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:
+def pack(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[Point], Sequence[Point]]]) -> tuple[float, float]:
     """Return where a column begins beside the one before, and where wires go up and down between them: these have a straight way,
     and elsewhere the columns come as near to each other as what stands in them lets them.
     """
@@ -113,20 +114,20 @@ def packed(before: Fragment, after: Fragment, between: Sequence[tuple[Sequence[P
     near, far = extent(before, 1, high, low), extent(after, -1, high, low)
     left, right = areas(before), areas(after)
     rooms = [
-        a.right - b.left + NEAREST
+        a.right - b.left + MIN_COLUMN_GAP
         for a in left
         for b in right
-        if a.top < b.bottom + NEAREST / 2 and b.top < a.bottom + NEAREST / 2
+        if a.top < b.bottom + MIN_COLUMN_GAP / 2 and b.top < a.bottom + MIN_COLUMN_GAP / 2
     ]
     apart = max([near + far + COLUMN_GAP, after.left, *rooms])
     return apart - after.left, near + (apart - near - far) / 2
 
 
-def label_above(whole: Fragment, said: str, start: Point, gutter: float, letters: Typography) -> bool:
+def label_above(whole: Fragment, said: str, start: Point, gutter: float, typography: Typography) -> bool:
     """Write above a wire to a gutter; return whether there is room."""
-    if gutter - start[0] < letters.width(said, "shape") + 24:
+    if gutter - start[0] < typography.width(said, "shape") + 24:
         return False
-    text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape", scale=letters.scale)
+    text = Text((start[0] + gutter) / 2, start[1] - 6, said, "shape", scale=typography.scale)
     solid = [box.area for box in whole.pieces.boxes] + [frame.area for frame in whole.pieces.frames]
     if any(text.area.grown(4).meets(area) for area in (*solid, *(other.area for other in whole.pieces.texts))):
         return False

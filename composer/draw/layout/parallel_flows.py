@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import Branches, DiagramEdge, Flow
+from composer.draw.diagram import Branches, Flow
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point
 from composer.draw.layout.boxes import needed
 from composer.draw.layout.fragment import Fragment, moved, shift, straightened
 from composer.draw.layout.outgoing_edges import OutgoingEdge
-from composer.draw.layout.stations import Beside, block, circle
-from composer.draw.scene import RADIUS, Dot, Point, WirePath
+from composer.draw.layout.stations import SideInput, block, circle
+from composer.draw.scene import RADIUS, Dot, WirePath
 from composer.draw.style.typography import Typography
 
 BUS, APART = 14.0, 22.0
-"""From a fork to what it leads to; between the flows."""
+"""From a fork to what it leads to, as from a block to a fork above it; between the flows, where no wires go."""
 RISE = 20.0
-"""From the highest of them to the join."""
+"""From the highest of them to the join: as between two blocks."""
 MAX_JOIN_WIDTH = 480.0
-"""Flows that are less wide than this end in a box as wide as they are."""
+"""Flows that are less wide than this end in a box as wide as they are; under wider ones it would look like a bar."""
 STRAIGHT_REACH = 12.0
-"""So far from the spine a wire ends in a circle from below."""
+"""How far from the spine a wire ends in a circle from below: beyond the radius of 9 pixels it comes in at a side."""
 
 
 def side_by_side(
     item: Branches,
-    lanes: Sequence[Beside],
-    lefts: Sequence[Beside],
+    lanes: Sequence[SideInput],
+    lefts: Sequence[SideInput],
     outgoing: Sequence[OutgoingEdge],
     lay: Callable[[Flow], Fragment],
-    letters: Typography,
+    typography: Typography,
 ) -> Fragment:
     """Return the columns from a fork to a join: a circle where there is room for it, else a wide box."""
     columns = [lay(flow) for flow in item.flows]
@@ -51,12 +53,12 @@ def side_by_side(
     beside = lanes or lefts or outgoing or item.join.look.sides
     y = base - max(one.height for one in columns) - RISE
     if item.join.look.sign and len(columns) <= free and not beside:
-        end = circle(item.join, letters)
+        end = circle(item.join, typography)
         ways = [_into_circle(middle, y) for middle in places]
     else:
         join = replace(item.join, look=item.join.look.spelled)
-        width = max(needed(join, letters), 2 * max(map(abs, places)) + 60, total if total < MAX_JOIN_WIDTH else 0)
-        end = block(join, width, letters, lefts, lanes, outgoing)
+        width = max(needed(join, typography), 2 * max(map(abs, places)) + 60, total if total < MAX_JOIN_WIDTH else 0)
+        end = block(join, width, typography, lefts, lanes, outgoing)
         ways = [((middle, y + end.foot),) for middle in places]
     for flow, one, middle, port, way in zip(item.flows, columns, places, item.ports, ways, strict=True):
         assert flow.outlet is not None  # a branch is known by where it ends

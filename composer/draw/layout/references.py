@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from composer.draw.diagram import DiagramEdge
+from composer.draw.about import About
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Area, Point, Text
 from composer.draw.layout.fragment import Fragment
-from composer.draw.scene import About, Area, Point, Reference, Text, WirePath
+from composer.draw.scene import Reference, WirePath
 from composer.draw.style.typography import Typography
 
 SIDE_GAP = 26.0
-"""Between a block and what stands beside it: an arrow fits in."""
+"""Between a block and what stands beside it: room for a turn and an arrowhead, 15 pixels together, and some line to be seen."""
 
 
 def incoming_reference(
-    found: Fragment, edge: DiagramEdge, name: str, side: int, y: float, way: Sequence[Point], letters: Typography
+    found: Fragment, edge: DiagramEdge, name: str, side: int, y: float, way: Sequence[Point], typography: Typography
 ) -> Area:
     """Write where a value comes from, at a height and at one side of the way that it goes on; return what the name covers."""
     start = way[0][0] + side * (10 if len(way) > 1 else 16)
-    said = name + ("*" if edge.partial else "") + edge.source.word
-    text = Text(start + side * 4, y + 3.5, said, "reference", "end" if side < 0 else "start", letters.scale)
+    said = name + ("*" if edge.partial else "") + edge.source.suffix
+    text = Text(start + side * 4, y + 3.5, said, "reference", "end" if side < 0 else "start", typography.scale)
     about = About(edge.source.path, f"{name}, from elsewhere")
     found.pieces.references.append(Reference(about, text, edge.source.path, edge.target, edge.port))
     points = ((start, y), *way)
@@ -31,11 +33,11 @@ def incoming_reference(
     return text.area
 
 
-def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, letters: Typography) -> Area:
+def outgoing_reference(found: Fragment, wire: WirePath, name: str, tip: str, typography: Typography) -> Area:
     """Write where a value goes, at the end of its wire; return what the name covers."""
     (before, _), (end, y) = wire.points[-2:]
     side = 1 if end > before else -1
     found.pieces.wires.append(wire)
-    text = Text(end + side * 4, y + 3.5, name, "reference", "start" if side > 0 else "end", letters.scale)
+    text = Text(end + side * 4, y + 3.5, name, "reference", "start" if side > 0 else "end", typography.scale)
     found.pieces.references.append(Reference(About(wire.target, tip), text, wire.source, wire.target, wire.port))
     return text.area

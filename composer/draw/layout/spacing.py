@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Origin, Sink, output_of
+from composer.draw.diagram import Branches, IrregularSubgraph, Leaf, Sink, output_of
+from composer.draw.edges import Origin
+from composer.draw.geometry import Area, Text
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import CLEAR
 from composer.draw.layout.outgoing_edges import Output, outgoing_above, output_at, room, sink_at
 from composer.draw.layout.spine import Spine, Station
-from composer.draw.scene import Area, Dot, Text
+from composer.draw.scene import Dot
 
 GAP, MERGE_GAP, LABEL_GAP = 20.0, 15.0, 28.0
-"""Between two things on a spine; where one is a circle; where the shape is written."""
+"""Between two things on a spine; where one is a circle, which has free space around it; where the shape is written, 10 pixels
+high with a line's distance above and below.
+"""
 TAP, ARROW, STUB = 14.0, 15.0, 14.0
-"""From a block to a fork above it; from there to the next block; from one crossing wire to the next."""
+"""From a block to a fork above it, so that its dot does not touch the border; from there to the next block, a corner of 8
+pixels and an arrowhead of 7; from one crossing wire to the next, as the names at their ends are 10 pixels high.
+"""
 APART = 8.0
-"""Between what stands beside two blocks."""
+"""Between what stands beside two blocks: less than between the blocks, which have a wire between them."""
+LABEL_TOP = 18.0
+"""From a block to the upper end of what is written above it."""
 
 
 def set_heights(spine: Spine) -> None:
     """Give every station its height, and find where wires turn off in between."""
-    led, crossed = values_led(spine), leaving_across(spine)
+    led, crossed = values_led(spine), crossed_paths(spine)
     y = 0.0
     for number, station in enumerate(spine.stations):
         if number:
@@ -40,10 +48,10 @@ def values_led(spine: Spine) -> set[Origin]:
     return {e.source.origin for e in (*wired, *ends) if spine.number(e.source) is not None} | fed
 
 
-def leaving_across(spine: Spine) -> set[str]:
+def crossed_paths(spine: Spine) -> set[str]:
     """Return the paths of those that leave to the side where things stand beside blocks."""
     ends = [(edge, points[0][0]) for station in spine.stations for edge, points in station.fragment.ends.items()]
-    return {edge.source.path for edge, x in ends if not edge.source.port and x * spine.shown.side < 0}
+    return {edge.source.path for edge, x in ends if not edge.source.port and x * spine.options.side < 0}
 
 
 @dataclass(slots=True)
@@ -71,14 +79,14 @@ class Gap:
         if label:
             self.write(label)
         self.tap()
-        self.leave()
+        self.place_outgoing()
         self.send()
         if self.above.fed is not None:
             self.offset = max(self.offset + STUB, TAP)
             self.above.feed_y = self.top - self.offset
-        if stands := self.number in self.spine.readers.values():
-            self.stand()
-        return self.close(y, self.least(label=bool(label), stands=stands))
+        if has_outer_input := self.number in self.spine.readers.values():
+            self.place_outer_input()
+        return self.close(y, self.least(label=bool(label), has_outer_input=has_outer_input))
 
     # -- what is in it
 
@@ -91,15 +99,15 @@ class Gap:
         read = any(e.source.origin == value for e in flow.edges)
         if not read and not (flow.outlet and flow.outlet.path == value.path):
             return item.after if value in self.spine.sent else ""  # the wire to another column tells the shape
-        shape = item.shape if self.spine.shown.shapes and isinstance(item, Leaf) else ""
+        shape = item.shape if self.spine.options.shapes and isinstance(item, Leaf) else ""
         return " · ".join(filter(None, (shape, item.after)))
 
     def write(self, label: str) -> None:
         """Write the label."""
-        text = Text(8, self.top - 9, label, "shape", "start", self.spine.shown.letters.scale)
+        text = Text(8, self.top - 9, label, "shape", "start", self.spine.options.typography.scale)
         self.spine.found.pieces.texts.append(text)
         self.spine.keep(text.area)
-        self.offset = 18.0
+        self.offset = LABEL_TOP
 
     def tapped(self) -> bool:
         """Return whether what the block gives is led beside the column too."""
@@ -108,17 +116,17 @@ class Gap:
     def tap(self) -> None:
         """Make room for the fork to a lane."""
         if self.tapped():
-            self.offset = max(self.offset + 4, 18.0 if self.below.item is None else TAP)
+            self.offset = max(self.offset + 4, LABEL_TOP if self.below.item is None else TAP)
             self.below.tap_y = self.top - self.offset
 
-    def leave(self) -> None:
+    def place_outgoing(self) -> None:
         """Draw the arrows to outputs of the model, to losses and to states."""
         names, sinks = outgoing_above(self.spine.flow, self.below.item) if self.below.item else ([], [])
         for name in names:
             self.offset = max(self.offset + STUB, TAP)
             self.name_exit(name, self.top - self.offset)
         for sink in sinks:
-            high = room(sink, self.spine.shown.letters)
+            high = room(sink, self.spine.options.typography)
             self.offset = max(self.offset + high / 2 + 4, TAP)
             self.sink_exit(sink, high, self.top - self.offset)
             self.offset += high / 2 - 6
@@ -128,7 +136,7 @@ class Gap:
         assert self.below.gives is not None
         output = Output(self.below.gives, name)
         self.spine.keep(
-            output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.shown.side, self.spine.shown.letters)
+            output_at(self.spine.found, output, ((0, self.top), (0, y)), self.spine.options.side, self.spine.options.typography)
         )
         self.below.exit_y.append(y)
 
@@ -137,9 +145,9 @@ class Gap:
         drawn = Fragment()
         if any(e.source.path == self.below.path and not e.source.reference for e in self.spine.flow.edges):
             drawn.pieces.dots.append(Dot(0, y))
-            sink_at(drawn, sink, ((0, y),), self.spine.shown.letters)
+            sink_at(drawn, sink, ((0, y),), self.spine.options.typography)
         else:
-            sink_at(drawn, sink, ((0, self.top), (0, y)), self.spine.shown.letters)
+            sink_at(drawn, sink, ((0, self.top), (0, y)), self.spine.options.typography)
         self.spine.found.pieces.take(drawn.pieces)
         self.spine.keep(Area(0, y - high / 2, drawn.right, y + high / 2))
         self.below.exit_y.append(y)
@@ -157,22 +165,22 @@ class Gap:
         else:
             found.taps[value] = ((0, self.top), (0, y))
 
-    def stand(self) -> None:
+    def place_outer_input(self) -> None:
         """Find a height for what stands below the block above, beside the value that goes up to it."""
         for path, number in self.spine.readers.items():
             if number != self.number:
                 continue
             one = self.spine.outer_inputs[path]
-            measured = (e for e in one.reads if e.measured and e.upward and e.source.origin == self.below.gives)
-            one.measured = next(measured, None)
-            free = self.below.item is not None and self.spine.slender(self.below)
+            measured = (e for e in one.reads if e.shape_only and e.upward and e.source.origin == self.below.gives)
+            one.shape_only = next(measured, None)
+            free = self.below.item is not None and self.spine.fits_box_width(self.below)
             self.offset = max(self.offset + 4, TAP, 0.0 if free else one.height / 2 + CLEAR)
             one.y = self.top - self.offset
             self.offset += one.height / 2 + CLEAR
 
     # -- how much room it takes
 
-    def least(self, *, label: bool, stands: bool) -> float:
+    def least(self, *, label: bool, has_outer_input: bool) -> float:
         """Return the least distance from block to block on the spine."""
         below, above, owner = self.below, self.above, self.spine.flow.owner
         busy = self.tapped() or below.exit_y or above.fed or below.gives in self.spine.sent
@@ -180,11 +188,11 @@ class Gap:
             return max(6.0, self.offset + 4)
         if above.item is None:
             return max(8.0 if owner else 0.0, self.offset + 8 if busy else 0.0)
-        if below.item is None and owner == "" and not stands:
+        if below.item is None and owner == "" and not has_outer_input:
             return 0.0
         merge = (isinstance(below.item, Leaf) and below.fragment.pieces.merges) or above.fragment.pieces.merges
         least = LABEL_GAP if label else MERGE_GAP if merge else GAP
-        return max(least, self.offset + ARROW if busy else 0.0, self.offset if stands else 0.0)
+        return max(least, self.offset + ARROW if busy else 0.0, self.offset if has_outer_input else 0.0)
 
     def close(self, y: float, least: float) -> float:
         """Return where the station above starts. What stands beside it may reach down into the gap, where nothing stands
@@ -197,6 +205,6 @@ class Gap:
         reach = -above.fragment.foot if hangs else 0.0
         if y < self.top - 1:
             y -= APART
-        if reach and (above.fragment.pieces.merges or not self.spine.slender(below)):
+        if reach and (above.fragment.pieces.merges or not self.spine.fits_box_width(below)):
             y, reach = y - APART, max(reach - APART, 0.0)
         return min(y, self.top - least + reach)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, FrameInput, Item, Origin
+from composer.draw.diagram import Flow, Item
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, Origin
+from composer.draw.geometry import Area
 from composer.draw.layout.fragment import Fragment
 from composer.draw.layout.outer_inputs import OuterInput
-from composer.draw.scene import Area
 from composer.draw.style.typography import Typography
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LayoutOptions:
     """What is written beside wires, and where these go."""
 
-    letters: Typography
+    typography: Typography
     shapes: bool = True
     narrow: bool = False
     """Whether blocks stand in one of several columns."""
@@ -60,7 +61,7 @@ class Spine:
     flow: Flow
     width: float
     """Of its boxes."""
-    shown: Shown
+    options: LayoutOptions
     sent: frozenset[Origin]
     """Values that other columns read."""
     outer_inputs: Mapping[str, OuterInput]
@@ -84,7 +85,7 @@ class Spine:
         """Return whether a value comes from something in this column."""
         return self.number(source) is not None or source.path in self.outer_inputs
 
-    def slender(self, station: Station) -> bool:
+    def fits_box_width(self, station: Station) -> bool:
         """Return whether nothing stands beside a block."""
         return station.item is None or station.fragment.left <= self.width / 2 + 1
 

@@ -6,34 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from composer.draw.diagram import DiagramEdge, Leaf
+from composer.draw.diagram import Leaf
+from composer.draw.edges import DiagramEdge
+from composer.draw.geometry import Point
 from composer.draw.layout.boxes import MIN_SIDE_WIDTH, box, box_height, needed
 from composer.draw.layout.fragment import Fragment, upright, widen
-from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, leave_at, room
+from composer.draw.layout.outgoing_edges import SLOT, OutgoingEdge, draw_outgoing, room
 from composer.draw.layout.references import SIDE_GAP, incoming_reference
-from composer.draw.scene import RADIUS, MergeCircle, Point, Style, WirePath
+from composer.draw.scene import RADIUS, MergeCircle, Style, WirePath
 from composer.draw.style.typography import Typography
 
 APART = 8.0
-"""Between things above each other at a side."""
+"""Between things above each other at a side: so little that they belong to one block."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class WiredInput:
     """What acts on a block by a wire, which somebody else draws up to here."""
 
     edge: DiagramEdge
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedInput:
     """What acts on it from far away, and is called by its name."""
 
     edge: DiagramEdge
 
 
 @dataclass(frozen=True, slots=True)
-class Small:
+class SideBox:
     """A small box that acts on it."""
 
     leaf: Leaf
@@ -44,17 +46,17 @@ class Small:
     """What it reads itself, by name."""
 
 
-Beside: TypeAlias = Wired | Named | Small
+SideInput: TypeAlias = WiredInput | NamedInput | SideBox
 
 
-def circle(leaf: Leaf, letters: Typography, lefts: Sequence[Beside] = (), rights: Sequence[Beside] = ()) -> Fragment:
+def circle(leaf: Leaf, typography: Typography, lefts: Sequence[SideInput] = (), rights: Sequence[SideInput] = ()) -> Fragment:
     """Return a merge, with at most one thing at each side."""
     assert leaf.look.sign is not None
     found = Fragment(left=RADIUS, right=RADIUS, height=2 * RADIUS, top=-2 * RADIUS)
     found.pieces.merges.append(MergeCircle(leaf.about, 0, -RADIUS, leaf.look.sign))
-    for side, besides in ((-1, lefts), (1, rights)):
-        for beside in besides:
-            _put(found, leaf, beside, side, straight(side, -RADIUS, RADIUS), letters)
+    for side, inputs in ((-1, lefts), (1, rights)):
+        for side_input in inputs:
+            _put(found, leaf, side_input, side, straight(side, -RADIUS, RADIUS), typography)
     upright(found)
     return found
 
@@ -62,26 +64,29 @@ def circle(leaf: Leaf, letters: Typography, lefts: Sequence[Beside] = (), rights
 def block(
     leaf: Leaf,
     width: float,
-    letters: Typography,
-    lefts: Sequence[Beside] = (),
-    rights: Sequence[Beside] = (),
+    typography: Typography,
+    lefts: Sequence[SideInput] = (),
+    rights: Sequence[SideInput] = (),
     outgoing: Sequence[OutgoingEdge] = (),
     *,
     narrow: bool = False,
 ) -> Fragment:
     """Return a box with what stands at both sides."""
-    rooms = [*(height_of(beside, letters) + APART for beside in rights), *(room(leave, letters) for leave in outgoing)]
-    height = max(box_height(leaf, letters, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
-    if len(lefts) > 2 and isinstance(lefts[0], Small):
+    rooms = [
+        *(height_of(side_input, typography) + APART for side_input in rights),
+        *(room(out_edge, typography) for out_edge in outgoing),
+    ]
+    height = max(box_height(leaf, typography, narrow=narrow), SLOT * len(lefts) + 6, sum(rooms) - SLOT + 20 if rooms else 0)
+    if len(lefts) > 2 and isinstance(lefts[0], SideBox):
         height = max(height, 2 * (17 + SLOT * (len(lefts) - 2)))  # names come in below the box that stands level
     found = Fragment(left=width / 2, right=width / 2, height=height, top=-height)
-    found.pieces.boxes.append(box(leaf, 0, 0, width, height, letters, narrow=narrow))
-    _stack(found, leaf, lefts, -1, width / 2, height, letters)
+    found.pieces.boxes.append(box(leaf, 0, 0, width, height, typography, narrow=narrow))
+    _stack(found, leaf, lefts, -1, width / 2, height, typography)
     places = stacked(rooms, -height / 2)
-    for beside, y in zip(rights, places, strict=False):
-        _put(found, leaf, beside, 1, straight(1, y, width / 2), letters)
-    for leave, y in zip(outgoing, places[len(rights) :], strict=True):
-        leave_at(found, leave, ((width / 2, y),), letters)
+    for side_input, y in zip(rights, places, strict=False):
+        _put(found, leaf, side_input, 1, straight(1, y, width / 2), typography)
+    for out_edge, y in zip(outgoing, places[len(rights) :], strict=True):
+        draw_outgoing(found, out_edge, ((width / 2, y),), typography)
     upright(found)
     return found
 
@@ -95,32 +100,32 @@ def stacked(rooms: Sequence[float], middle: float) -> list[float]:
     return places
 
 
-def height_of(beside: Beside, letters: Typography) -> float:
+def height_of(side_input: SideInput, typography: Typography) -> float:
     """Return its height; names stand as far apart as the wires into a box."""
-    return box_height(beside.leaf, letters, narrow=True) if isinstance(beside, Small) else SLOT - APART
+    return box_height(side_input.leaf, typography, narrow=True) if isinstance(side_input, SideBox) else SLOT - APART
 
 
 def _stack(
-    found: Fragment, leaf: Leaf, besides: Sequence[Beside], side: int, border: float, height: float, letters: Typography
+    found: Fragment, leaf: Leaf, inputs: Sequence[SideInput], side: int, border: float, height: float, typography: Typography
 ) -> None:
     """Place things above each other at a side, each with its own wire into the box."""
-    sizes = [height_of(beside, letters) for beside in besides]
+    sizes = [height_of(side_input, typography) for side_input in inputs]
     total = sum(sizes) + APART * (len(sizes) - 1)
     step = min(SLOT, (height - 14) / max(len(sizes) - 1, 1))
     y = -height / 2 - total / 2
-    boxes = [index for index, beside in enumerate(besides) if isinstance(beside, Small)]
+    boxes = [index for index, side_input in enumerate(inputs) if isinstance(side_input, SideBox)]
     if boxes == [0] and sizes[0] <= height + 1:
         y = -height / 2 - sizes[0] / 2  # one box stands level with the block, names below it
     half = (len(sizes) - 1) / 2
-    for index, (beside, size) in enumerate(zip(besides, sizes, strict=True)):
+    for index, (side_input, size) in enumerate(zip(inputs, sizes, strict=True)):
         middle = y + size / 2
         target = -height / 2 + step * (index - half)
         if boxes == [0] and index:
             target = -7 - SLOT * (len(sizes) - 1 - index)
-        if isinstance(beside, Small) and abs(middle + height / 2) < height / 2 - 7:
+        if isinstance(side_input, SideBox) and abs(middle + height / 2) < height / 2 - 7:
             target = middle  # straight in, wherever it can
         rank = len(sizes) - 1 - index if boxes == [0] else min(index, len(sizes) - 1 - index)
-        _put(found, leaf, beside, side, turning(side, middle, target, border, border + 12 + 6 * rank), letters)
+        _put(found, leaf, side_input, side, turning(side, middle, target, border, border + 12 + 6 * rank), typography)
         y += size + APART
 
 
@@ -136,29 +141,31 @@ def turning(side: int, y: float, target: float, border: float, turn: float) -> t
     return (start, y), *bend, (side * border, target)
 
 
-def _put(found: Fragment, leaf: Leaf, beside: Beside, side: int, way: tuple[Point, ...], letters: Typography) -> None:
+def _put(found: Fragment, leaf: Leaf, side_input: SideInput, side: int, way: tuple[Point, ...], typography: Typography) -> None:
     """Place one thing at a side, at the start of its way to the block."""
-    match beside:
-        case Wired(edge):
+    match side_input:
+        case WiredInput(edge):
             found.ends[edge] = way if len(way) > 2 else way[-1:]
-        case Named(edge):
+        case NamedInput(edge):
             widen(
-                found, side, incoming_reference(found, edge, edge.source.reference, side, way[0][1], way[1:], letters).reach(side)
+                found,
+                side,
+                incoming_reference(found, edge, edge.source.reference, side, way[0][1], way[1:], typography).reach(side),
             )
-        case Small():
-            _put_small(found, leaf, beside, side, way, letters)
+        case SideBox():
+            _put_small(found, leaf, side_input, side, way, typography)
 
 
-def _put_small(found: Fragment, leaf: Leaf, small: Small, side: int, way: tuple[Point, ...], letters: Typography) -> None:
+def _put_small(found: Fragment, leaf: Leaf, small: SideBox, side: int, way: tuple[Point, ...], typography: Typography) -> None:
     """Place a small box with its wire, and the names of what it reads at its other side."""
     start, y = way[0]
-    width, height = max(MIN_SIDE_WIDTH, needed(small.leaf, letters, narrow=True)), height_of(small, letters)
-    found.pieces.boxes.append(box(small.leaf, start + side * width / 2, y + height / 2, width, height, letters, narrow=True))
+    width, height = max(MIN_SIDE_WIDTH, needed(small.leaf, typography, narrow=True)), height_of(small, typography)
+    found.pieces.boxes.append(box(small.leaf, start + side * width / 2, y + height / 2, width, height, typography, narrow=True))
     reach = abs(start) + width
     for number, edge in enumerate(small.reads):
         at = y + SLOT * (number - (len(small.reads) - 1) / 2)
         reach = max(
-            reach, incoming_reference(found, edge, edge.named, side, at, ((start + side * width, at),), letters).reach(side)
+            reach, incoming_reference(found, edge, edge.named, side, at, ((start + side * width, at),), typography).reach(side)
         )
     found.pieces.wires.append(WirePath(small.leaf.about.path, leaf.about.path, way, small.port, small.style))
     widen(found, side, reach)

@@ -1,8 +1,8 @@
 """From diagram to diagram: what changes in which order.
 
 Of each pass the docstring shows a flow before and after. `b(a x)` is a block that reads another and an input of the model, `~` a
-value from the side, `[b(a) | c(a)] d(a)` branches from a fork to a join, `{b(a)} d(a)` an irregular subgraph, and ` / ` stands
-between flows.
+value from the side, `@` one that goes by its name, `[b(a) | c(a)] d(a)` branches from a fork to a join, `{b(a)} d(a)` an
+irregular subgraph, and ` / ` stands between flows.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from composer.draw.passes.merge_kinds import merge_passes
 from composer.draw.passes.order import sort_topologically, split_u
 from composer.draw.passes.overview import fold_norms
 from composer.draw.passes.side_inputs import split_side_inputs
-from composer.draw.passes.split_columns import split_into_columns
+from composer.draw.passes.split_columns import by_name_where_needed, split_into_columns
 
 PASSES: tuple[Callable[..., object], ...] = (
     merge_passes,
     fold_norms,
     split_into_columns,
+    by_name_where_needed,
     split_u,
     split_side_inputs,
     sort_topologically,
     group_irregular_subgraphs,
     group_branches,
 )
-"""In the order in which they run: the first two while a diagram is built, the next two for a page, and the rest for each of its
-columns, frames and branches. After the last two, a column is sorted once more.
+"""In the order in which they run: the first two while a diagram is built, the next three for a page, and the rest for each of its
+columns, frames and branches. After the last two, a column is sorted once more. No loop runs them, since they differ in what they
+are given: some make one flow of several, others several of one.
 """

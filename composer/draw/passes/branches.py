@@ -8,7 +8,8 @@ from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
 
-from composer.draw.diagram import Branches, DiagramEdge, Flow, Group, Item, Leaf
+from composer.draw.diagram import Branches, Flow, Group, Item, Leaf
+from composer.draw.edges import DiagramEdge
 from composer.draw.passes.order import inner_edges, sort_topologically
 from composer.draw.paths import belongs
 
@@ -72,7 +73,7 @@ def _forks(join: str, read: BranchSteps, far: set[str], tree: Dominators, meetin
 
 def _foreign(flow: Flow, items: Mapping[str, Item], read: BranchSteps) -> set[str]:
     """Return the blocks that read nothing but values from elsewhere, themselves or through others."""
-    given = {e.target for e in flow.edges if e.source.given}
+    given = {e.target for e in flow.edges if e.source.is_model_input}
     found: set[str] = set()
     for path in items:
         sources = read.get(path, ())
@@ -151,7 +152,7 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
             or not outgoing[0].main
         ):
             return None
-        if fork is None and any(e.source.given and not e.source.reference and e.source.path not in part for e in inner):
+        if fork is None and any(e.source.is_model_input and not e.source.reference and e.source.path not in part for e in inner):
             return None
         below = Flow(entry, tuple(items[path] for path in items if path in part), tuple(inner), outgoing[0].source)
         flows.append(group_branches(sort_topologically(below)))
@@ -164,7 +165,9 @@ def _joined(flow: Flow, fork: str | None, join: str, items: Mapping[str, Item], 
 def _from_elsewhere(flow: Flow, part: Sequence[str], items: Mapping[str, Item]) -> bool:
     """Return whether blocks read one value of another column, the first of them does, and nothing else is read by a wire."""
     outside = [e for e in flow.edges if e.target in part and e.source.path not in part and not e.source.reference]
-    far = all(e.source.path not in items and e.source.path != flow.owner and not e.source.given and e.main for e in outside)
+    far = all(
+        e.source.path not in items and e.source.path != flow.owner and not e.source.is_model_input and e.main for e in outside
+    )
     return far and len(outside) == 1 and outside[0].target == part[0]
 
 

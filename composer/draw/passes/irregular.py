@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, IrregularSubgraph, Item, Leaf, output_of
+from composer.draw.diagram import Flow, IrregularSubgraph, Item, Leaf, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.passes.branches import MAX_BRANCHES
 from composer.draw.passes.order import inner_edges
 from composer.draw.passes.series_parallel import irreducible, ranks, segments
@@ -13,7 +14,7 @@ MIN_NODES, MAX_NODES = 6, 100
 """Blocks of a part that is laid out by itself."""
 
 
-def group_irregular_subgraphs(flow: Flow, besides: Container[str], fits: Callable[[IrregularSubgraph], bool]) -> Flow:
+def group_irregular_subgraphs(flow: Flow, beside: Container[str], fits: Callable[[IrregularSubgraph], bool]) -> Flow:
     """Return the flow, in order, with what is irreducible, or has many branches, and is rather wide than long, as one item for
     each such part that fits; of `besides`, which have something beside them, nothing is in one.
 
@@ -30,7 +31,7 @@ def group_irregular_subgraphs(flow: Flow, besides: Container[str], fits: Callabl
     for low, high in reversed(list(segments(len(paths), wires))):
         inside = [(a, b) for a, b in wires if low <= a and b <= high]
         wide = MIN_NODES <= high - low <= MAX_NODES and 5 * ranks(low, high, inside)[-1] <= 4 * (high - low)
-        alone = not any(path in besides for path in paths[low + 1 : high + 1])
+        alone = not any(path in beside for path in paths[low + 1 : high + 1])
         many = sum(a == low and b < high for a, b in inside) > MAX_BRANCHES
         if wide and alone and (many or irreducible(low, high, inside) != {(low, high)}):
             subgraph = _subgraph(flow, paths[low], flow.items[low:high])

@@ -7,21 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blocks.core import Look
-from composer.draw.diagram import (
-    Branches,
-    DiagramEdge,
-    DiagramSource,
-    Flow,
-    FrameInput,
-    Group,
-    IrregularSubgraph,
-    Item,
-    Leaf,
-    NodeOutput,
-    OpenMixture,
-    Origin,
-    Row,
-)
+from composer.draw.diagram import Branches, Flow, Group, IrregularSubgraph, Item, Leaf, OpenMixture, Row
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, NodeOutput, Origin
 from composer.graph.passes.roll_layers.stacks import MAX_FIELD_VALUES
 
 MAX_ROWS = 3

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from composer.draw.diagram import DiagramEdge, Flow, Item, Leaf
+from composer.draw.diagram import Flow, Item, Leaf
+from composer.draw.edges import DiagramEdge
 from composer.draw.paths import above
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from blocks.core import Look
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Leaf, OpenMixture
-from composer.draw.scene import About
+from composer.draw.about import About
+from composer.draw.diagram import Flow, Leaf, OpenMixture
+from composer.draw.edges import DiagramEdge, DiagramSource
 from composer.draw.wording import counted
 
 
@@ -17,13 +18,13 @@ def of_group(flows: Sequence[Flow], about: About, title: str, params: str) -> Le
     """
     leaves = [item for flow in flows for item in flow.leaves()]
     looks = [item.look if isinstance(item, Leaf) else item.expert for item in leaves]
-    telling = [seen for seen in looks if seen.short]
-    words = [seen.short for seen in telling]
-    words[1:1] = [side.title for seen in telling[:1] for side in seen.sides]
+    named = [seen for seen in looks if seen.short]
+    words = [seen.short for seen in named]
+    words[1:1] = [side.title for seen in named[:1] for side in seen.sides]
     mixtures = [f"MoE {item.experts}" for item in leaves if isinstance(item, OpenMixture)]
     facts = tuple(dict.fromkeys([*words, *mixtures])) or tuple(dict.fromkeys(seen.title for seen in looks))[:3]
     others = (seen for seen in looks if seen.hue not in ("norm", "merge"))
-    first = next(iter(telling), None) or next(others, looks[0] if looks else Look(""))
+    first = next(iter(named), None) or next(others, looks[0] if looks else Look(""))
     seen = Look(title, facts, first.hue, first.icon, first.mask, first.known_mask, double=any(one.double for one in looks))
     return Leaf(about, seen, params)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from composer.draw.diagram import DiagramEdge, DiagramSource, Flow, Item, Leaf, Origin, output_of
+from composer.draw.diagram import Flow, Item, Leaf, output_of
+from composer.draw.edges import DiagramEdge, DiagramSource, Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,14 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
     After:  a(x) b(a); table beside b
     """
     items = flow.by_path
-    besides: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
+    beside: dict[str, list[tuple[Leaf, DiagramEdge, tuple[DiagramEdge, ...]]]] = {}
     outer_inputs: dict[str, tuple[Leaf, tuple[DiagramEdge, ...]]] = {}
     gone: set[str] = set()
     read_of, into = _by(flow.all_edges(), lambda e: e.source.path), _by(flow.edges, lambda e: e.target)
     for path, item in items.items():
         readers, reads = read_of.get(path, []), tuple(into.get(path, ()))
-        streams = [e for e in reads if not e.measured]
-        still = all(e.source.reference or e.source.given for e in streams)
+        streams = [e for e in reads if not e.shape_only]
+        still = all(e.source.reference or e.source.is_model_input for e in streams)
         still = still and flow.owner not in {e.source.path for e in streams} - {""}
         if isinstance(item, Leaf) and item.model_input:
             continue  # an input of the model
@@ -42,7 +43,7 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         if any(source.path == path for _, source in flow.exits) or any(e.source.port or e.back for e in readers):
             continue
         reader = items.get(readers[0].target)
-        if len(readers) > 1 or reader is None or any(e.measured and e.upward and not e.source.given for e in reads):
+        if len(readers) > 1 or reader is None or any(e.shape_only and e.upward and not e.source.is_model_input for e in reads):
             stays = output_of(item) in sent or any(e.source.path == path for sink in flow.sinks for e in sink.edges)
             if not (stays or any(e.main or e.source.reference for e in readers)):
                 outer_inputs[path] = item, reads
@@ -54,13 +55,13 @@ def split_side_inputs(flow: Flow, sent: Collection[Origin] = ()) -> SideInputs:
         others = [e for e in streams if e.source.path != path and not e.source.reference]
         if not others or (readers[0].main and streams[0].source.path == path and not _flows(others[0].source, flow, items)):
             continue
-        if len(besides.get(readers[0].target, [])) < 2:
-            besides.setdefault(readers[0].target, []).append((item, readers[0], reads))
+        if len(beside.get(readers[0].target, [])) < 2:
+            beside.setdefault(readers[0].target, []).append((item, readers[0], reads))
             gone.add(path)
     kept = tuple(item for item in flow.items if item.about.path not in gone)
     paths = gone - set(outer_inputs)
     edges = tuple(e for e in flow.edges if e.target not in gone and (e.source.path not in paths or e.source.reference))
-    return SideInputs(flow.with_items(kept).with_edges(edges), besides, outer_inputs)
+    return SideInputs(flow.with_items(kept).with_edges(edges), beside, outer_inputs)
 
 
 def _by(edges: Iterable[DiagramEdge], key: Callable[[DiagramEdge], str]) -> dict[str, list[DiagramEdge]]:

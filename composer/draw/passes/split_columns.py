@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from composer.draw.diagram import DiagramSource, Flow, Leaf, OpenMixture, Origin, Sink
+from composer.draw.diagram import Flow, Leaf, OpenMixture, Sink
+from composer.draw.edges import DiagramSource, Origin
 from composer.draw.passes.side_inputs import split_side_inputs
 from composer.draw.paths import above, belongs
 
@@ -68,7 +69,11 @@ def number_of(source: DiagramSource, columns: Sequence[Flow]) -> int:
 
 
 def by_name_where_needed(columns: Sequence[Flow]) -> list[Flow]:
-    """Return the columns, where what a later one gives goes by its name: wires lead to the right."""
+    """Return the columns, where what a later one gives goes by its name: wires lead to the right.
+
+    Before: a(x) b(a ~c) / c(y)
+    After:  a(x) b(a @c) / c(y)
+    """
     found = []
     for number, column in enumerate(columns):
         later = {path for other in columns[number + 1 :] for path in other.by_path}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from blocks.core import BlockView, Look, Piece, look_with_icon
+from composer.graph.anatomy import TYPED, slots
 from composer.graph.describe import edge_names, phrases
-from composer.graph.typed import TypedBlock
+from composer.graph.typed import TypedBlock, TypedGraph, TypedNode
 from composer.graph.types import TensorType
+from composer.graph.visit import Fold, Inside
 
 
 def look(block: TypedBlock, head: str = "") -> Look:
     """Return the look of a block; `head` is its title where it gives the model's logits."""
-    return look_with_icon(block.part, block_view(block, head))
+    return _look(block, block_view(block, head))
 
 
 def inside(block: TypedBlock) -> Sequence[Piece]:
@@ -22,6 +24,20 @@ def inside(block: TypedBlock) -> Sequence[Piece]:
 
 def block_view(block: TypedBlock, head: str = "") -> BlockView:
     """Return what the look of a block may depend on."""
+    fold = Fold(TYPED, _slot_look, lambda graph, looks: None)
+    return _block_view(block, {name: fold.node(filled, name) for name, filled in slots(block)}, head)
+
+
+def _slot_look(node: TypedNode, inside: Inside[TypedGraph, Look | None, None]) -> Look | None:
+    """Return the look of what fills a slot; nothing for a graph."""
+    return _look(node, _block_view(node, dict(inside.slots))) if isinstance(node, TypedBlock) else None
+
+
+def _look(block: TypedBlock, view: BlockView) -> Look:
+    return look_with_icon(block.part, view)
+
+
+def _block_view(block: TypedBlock, filled: Mapping[str, Look | None], head: str = "") -> BlockView:
     return BlockView(
         name=block.name,
         sizes=block.sizes,
@@ -30,10 +46,6 @@ def block_view(block: TypedBlock, head: str = "") -> BlockView:
         optional=frozenset(port for port, given in block.inputs.items() if isinstance(given, TensorType) and given.optional),
         learns=bool(block.parameters),
         modules=block.modules,
-        slots={
-            name: look(filled) if isinstance(filled, TypedBlock) else None
-            for name, filled in block.slots.items()
-            if filled is not None
-        },
+        slots=filled,
         head=head,
     )

@@ -65,15 +65,15 @@ class Theme:
     """Whether the page has a color of its own."""
     stroke: float = 1.0
     """Factor of all lines."""
-    letters: float = 1.0
-    """Factor of all letters, for which figures are laid out."""
+    text_scale: float = 1.0
+    """Factor of all font sizes, for which figures are laid out."""
 
 
 THEMES = {
     "light": Theme(LIGHT),
     "dark": Theme(DARK),
     "auto": Theme(LIGHT, follows=True),
-    "slide": Theme(LIGHT, paper=False, stroke=1.35, letters=1.35),
+    "slide": Theme(LIGHT, paper=False, stroke=1.35, text_scale=1.35),
 }
 
 

@@ -1,22 +1,81 @@
-"""One block: as a box, as a mixture of experts from inside, or as what gives nothing that flows."""
+"""One block: as a box, as a mixture of experts or the pieces that it consists of, or as what gives nothing that flows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from blocks.core import Look, Mixture
+from blocks.core import Look, Mixture, Piece
+from blocks.losses.loss import Loss
 from composer.draw.build.captions import Captions, NodePlace
-from composer.draw.build.expert_visits import visited
-from composer.draw.build.value_sources import Sources, gathered
-from composer.draw.diagram import DiagramEdge, Leaf, OpenMixture, Sink
+from composer.draw.build.flow_builder import FlowBuilder
+from composer.draw.build.value_sources import NodeSources, Sources, merge_by_origin, of_block
+from composer.draw.diagram import Leaf, OpenMixture, Sink
+from composer.draw.edges import DiagramEdge, DiagramSource, NodeOutput
 from composer.draw.style.looks import look
 from composer.draw.wording import counted, shape
 from composer.graph.state_update import SUFFIX
+from composer.graph.type_patterns import declared, size
 from composer.graph.typed import TypedBlock, TypedNode, is_renewal
 
 SPACIOUS_EXPERTS, DENSE_EXPERTS = 6, 4
 """Experts of which all are drawn; of more, all but the middle ones, and one less."""
+MANY_POSITIONS = 1 << 20
+"""Positions, so many that rounding does not show."""
+
+
+def add_block(
+    captions: Captions, node: TypedBlock, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder, routed: set[str]
+) -> NodeSources:
+    """Add a block as one box, or as a mixture of experts, whose path is then one of those that are `routed`."""
+    path, depth = place.path, captions.depth
+    seen = look(node, captions.head(path))
+    if is_renewal(node) or isinstance(node.part, Loss):
+        out.sinks.append(sink(captions, node, seen, given, place, routed))
+        return of_block(node, path)
+    shown = depth.level != "overview" and (depth.experts or path in depth.opened)
+    if shown and (experts := node.part.mixture()) is not None:
+        out.items.append(mixture(captions, node, experts, place))
+        routed.add(path)
+    else:
+        out.items.append(leaf(captions, node, seen, place))
+    first = next(iter(node.part.inputs), "").rstrip("?*")
+    variadic = any(name.endswith("*") for name in node.part.inputs)
+    for port, read_there in given.items():
+        measured = port in node.part.shape_only_inputs
+        main = not measured and (variadic or port == first)
+        out.edges += [DiagramEdge(source, path, port, main, shape_only=measured) for source in read_there]
+    return of_block(node, path)
+
+
+def add_pieces(
+    captions: Captions,
+    node: TypedBlock,
+    pieces: Sequence[Piece],
+    given: Mapping[str, Sources],
+    place: NodePlace,
+    out: FlowBuilder,
+) -> NodeSources:
+    """Add what a block consists of."""
+    values: dict[str, Sources] = {f"${port}": ours for port, ours in given.items()}
+    for piece in pieces:
+        below = place.inner(piece.name).path
+        if piece.look.quiet:
+            values[piece.name] = values[piece.reads[0][0]]
+            out.note_dropout(values[piece.name], piece.look.title.lower())
+            continue
+        names = tuple(f"{one}.{name}" for one in place.all for name in piece.parameters)
+        params = captions.counts.shown_of(names[: len(piece.parameters)])
+        about = captions.about(node, replace(place, path=below, all=names), (piece.look.title, piece.look.detail))
+        about = replace(about, description=captions.description(node, place) if piece is pieces[0] else "")
+        out.items.append(Leaf(about, piece.look, params))
+        for name, port in piece.reads:
+            main = not port or port in piece.stream_ports
+            out.edges += [DiagramEdge(source, below, port, main) for source in values.get(name, ())]
+        values[piece.name] = (DiagramSource(NodeOutput(below)),)
+    gives: dict[str, Sources] = {port: values[piece.name] for piece in pieces for port in piece.gives}
+    first = next(iter(node.outputs))
+    return NodeSources({"": gives[first], **gives})
 
 
 def leaf(captions: Captions, node: TypedBlock, seen: Look, place: NodePlace) -> Leaf:
@@ -41,7 +100,9 @@ def sink(
     routed: Collection[str],
 ) -> Sink:
     """Return what gives nothing that flows on; of a loss, whether it reads one of the mixtures that are `routed`."""
-    edges = tuple(DiagramEdge(source, place.path, port, False) for port, sources in given.items() for source in gathered(sources))
+    edges = tuple(
+        DiagramEdge(source, place.path, port, False) for port, sources in given.items() for source in merge_by_origin(sources)
+    )
     if is_renewal(node):
         return Sink(None, place.path, f"{node.name.removesuffix(SUFFIX)} in the next call", edges)
     if edges[0].source.path in routed:
@@ -88,3 +149,10 @@ def _shared(captions: Captions, shared: TypedNode, place: NodePlace) -> Leaf:
         return leaf(captions, shared, look(shared), place)
     about = replace(captions.about(shared, place, ("Shared expert",)), description=captions.description(shared, place))
     return Leaf(about, Look("Shared expert", hue="moe"), captions.counts.shown(place.first))
+
+
+def visited(mixture: Mixture) -> int:
+    """Return how many experts a token visits, on average where that depends."""
+    visits = size(declared(mixture.visits), {"time": MANY_POSITIONS, "experts": mixture.experts})
+    assert isinstance(visits, int)
+    return visits // MANY_POSITIONS

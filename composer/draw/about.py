@@ -1,0 +1,27 @@
+"""What a thing in a drawing stands for, with or without a place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a thing on the page stands for."""
+
+    path: str
+    """Of the node, `layers.attn.body`; a folded repeat has no index."""
+    tip: str = ""
+    """What is shown, in one line: title, detail, parameters."""
+    lines: tuple[int, int] | None = None
+    """The first and the last line in the recipe's text; none for what stands in another file."""
+    parameters: int = 0
+    """How many are learned here, in all places that it stands for; those of the things inside it not counted."""
+    covers: tuple[str, ...] = ()
+    """Paths of nodes that are not drawn by themselves but in it."""
+    description: str = ""
+    """What is set, shown or not, and how parameters start."""
+
+    def with_parameters(self, count: int) -> About:
+        """Return the same of a thing that holds so many."""
+        return replace(self, parameters=count)

@@ -1,0 +1,286 @@
+"""The typed graph as blocks, frames and edges, as deep as a level shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from blocks.core import size, spoken
+from composer.draw.build import repeats
+from composer.draw.build.blocks import add_block, add_pieces
+from composer.draw.build.captions import Captions, NodePlace
+from composer.draw.build.flow_builder import FlowBuilder
+from composer.draw.build.levels import Depth
+from composer.draw.build.pass_references import resolve_previous_passes, without_parameters
+from composer.draw.build.value_sources import (
+    NodeSources,
+    Sources,
+    ValueSources,
+    by_input_name,
+    by_name_if_input,
+    first_input,
+    of_frame,
+    read,
+    read_once,
+    single_output,
+    sources,
+)
+from composer.draw.diagram import Flow, Group, Leaf
+from composer.draw.edges import DiagramEdge, DiagramSource, FrameInput, ModelInput, PreviousPass
+from composer.draw.passes.merge_kinds import merge_passes
+from composer.draw.passes.overview import fold_norms, of_group
+from composer.draw.style.looks import inside
+from composer.draw.wording import counted, shape
+from composer.graph.anatomy import TYPED
+from composer.graph.passes.roll_layers.roll_layers import RolledProgram
+from composer.graph.typed import TypedBlock, TypedGraph, TypedGroup, TypedNode, TypedRepeat, TypedScan
+from composer.graph.visit import Fold, Inside, every_node
+
+
+def build_diagram(model: RolledProgram, depth: Depth) -> Flow:
+    """Return a model's blocks, frames and edges."""
+    return DiagramBuilder(model, depth).model()
+
+
+class DiagramBuilder:
+    """Reads graphs into flows."""
+
+    def __init__(self, model: RolledProgram, depth: Depth) -> None:
+        self.program, self.depth = model.program, depth
+        self.captions = Captions(model, depth)
+        self.counts = self.captions.counts
+        self.routed: set[str] = set()
+        """Paths of mixtures of experts."""
+        self.mixed: set[str] = set()
+        """Paths of blocks in whose place other passes of a repeat have another block: these stand side by side, closed."""
+        self.alone: set[str] = set()
+        """Paths of groups that are all there is in a pass of a repeat."""
+
+    def model(self) -> Flow:
+        """Return the whole model."""
+        root = self.program.root
+        values: ValueSources = {
+            one.name: single_output(
+                (DiagramSource(ModelInput(one.name), shape(self.program.inputs[one.name]), self.captions.input_suffix(one)),)
+            )
+            for one in self.program.program.inputs
+        }
+        out = FlowBuilder()
+        self.graph(root, values, NodePlace(), out)
+        outputs = [(name, sources((ref,), values)[0]) for name, ref in root.graph.outputs]
+        sinks = tuple(replace(sink, edges=tuple(map(by_input_name, sink.edges))) for sink in out.sinks)
+        flow = Flow(None, tuple(out.items), tuple(out.edges), outputs[0][1], tuple(outputs), sinks)
+        return fold_norms(flow) if self.depth.level == "overview" else flow
+
+    # -- graphs
+
+    def graph(self, graph: TypedGraph, values: ValueSources, around: NodePlace, out: FlowBuilder) -> None:
+        """Add all nodes of a graph; `values` are those of its inputs, to which those of its nodes are added."""
+        for node in graph.nodes:
+            if node.node.dropped:
+                values[node.name] = single_output(sources(node.node.wires[0].refs, values))  # type: ignore[union-attr]  # no repeat
+                continue
+            if isinstance(node, TypedBlock) and (rate := node.part.drop_rate()) is not None:
+                given = sources(node.node.wires[0].refs, values)
+                if self.dissolves(node, rate, graph, given, out):
+                    values[node.name] = single_output(given)
+                    continue
+            values[node.name] = self.node(node, values, around.inner(node.name), out)
+
+    def dissolves(self, node: TypedBlock, rate: float, graph: TypedGraph, given: Sources, out: FlowBuilder) -> bool:
+        """Return whether a dropout is no box: at a glance, or where words above what it reads can tell it."""
+        if not rate or self.depth.level == "overview":
+            return True
+        return read_once(node.node.wires[0].refs[0], graph) and out.note_dropout(given, f"dropout {rate:g}")
+
+    def node(self, node: TypedNode, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add a node, and return what can be read of it."""
+        match node:
+            case TypedBlock():
+                given = read(node.node.wires, values)
+                if self.opens(place.path) and (pieces := inside(node)):
+                    return add_pieces(self.captions, node, pieces, given, place, out)
+                return add_block(self.captions, node, given, place, out, self.routed)
+            case TypedGroup():
+                return self.group(node, read(node.node.wires, values), place, out)
+            case TypedScan():
+                return self.scan(node, read(node.node.wires, values), place, out)
+            case TypedRepeat():
+                return (self.unrolled if self.depth.unrolled else self.repeat)(node, values, place, out)
+            case _:
+                assert_never(node)
+
+    def opens(self, path: str) -> bool:
+        """Return whether a block is shown from inside."""
+        return (self.depth.level == "full" and path not in self.mixed) or path in self.depth.opened
+
+    # -- what holds a graph
+
+    def group(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add a group: its nodes where it is a block of a graph such as `residual`, else a frame or one box."""
+        part = node.node.part
+        path = place.path
+        alone = self.depth.level == "full" or path in self.alone
+        if part is not None and (part.dissolved or (alone and path not in self.depth.opened)):
+            return self.dissolved(node, given, place, out)
+        title = spoken(node.name) if part is None else spoken(part.kind)
+        closed = (self.depth.level == "overview" or part is not None) and not holds_layers(node.graph)
+        flow, ports = self.flow(node.graph, given, place)
+        if closed and path not in self.depth.opened:
+            out.items.append(self.closed(node, (flow,), title, (title,), self.counts.shown(place.first), place))
+        else:
+            out.items.append(self.frame(node, title, place, flow))
+            given = only(given, first_input(node.graph))
+        out.edges += edges_into(node.graph, given, path, first_input(node.graph))
+        return of_frame(node.graph, path, ports)
+
+    def dissolved(self, node: TypedGroup, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add the nodes of a group."""
+        values: ValueSources = {name: single_output(ours) for name, ours in given.items()}
+        self.graph(node.graph, values, place.part_of(node), out)
+        outputs = {port: sources((ref,), values) for port, ref in node.graph.graph.outputs}
+        return NodeSources({"": next(iter(outputs.values())), **outputs})
+
+    def scan(self, node: TypedScan, given: Mapping[str, Sources], place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add a scan: a frame around one step, or one box."""
+        path = place.path
+        title, steps = spoken(node.name), size(node.axis.size)
+        before = {
+            name: (DiagramSource(PreviousPass(path, port, immediate=True), reference="previous step"),)
+            for name, port in node.carried.items()
+        }
+        both = {name: (*given.get(name, ()), *before.get(name, ())) for name in {**given, **before}}
+        stream = next((name for name in node.steps if name in given), "")
+        flow, ports = self.flow(node.graph, both, place, stream)
+        flow = resolve_previous_passes(flow, path, ports)
+        main = stream or first_input(node.graph)
+        if self.depth.level == "overview" and path not in self.depth.opened:
+            name, params = f"× {steps} {title}", self.counts.shown(place.first)
+            out.items.append(self.closed(node, (flow,), name, (title,), params, place))
+        else:
+            out.items.append(replace(self.frame(node, title, place, flow), count=steps))
+            given = only(given, main)
+        out.edges += edges_into(node.graph, given, path, main)
+        return of_frame(replace(node.graph, outputs=node.outputs), path, ports)
+
+    def frame(self, node: TypedNode, title: str, place: NodePlace, flow: Flow) -> Group:
+        """Return a frame around a flow."""
+        each = self.counts.shown(place.first)
+        about = self.captions.about(node, place, (title, each)).with_parameters(0)
+        return Group(about, (title, each) if each else (title,), (flow,))
+
+    def closed(
+        self,
+        node: TypedNode,
+        flows: Sequence[Flow],
+        name: str,
+        tip: Sequence[str],
+        params: str,
+        place: NodePlace,
+    ) -> Leaf:
+        """Return a group as one closed box."""
+        about = self.captions.about(node, place, tip)
+        about = replace(about, parameters=self.counts.total(place.all), description=self.captions.description(node, place))
+        return of_group(flows, about, name, params)
+
+    def flow(
+        self, graph: TypedGraph, given: Mapping[str, Sources], place: NodePlace, stream: str = ""
+    ) -> tuple[Flow, dict[str, Sources]]:
+        """Return what a frame holds, and where what can be read of it comes from. What it is given first comes in from below; the
+        rest is read over the border. What comes in first is the first input, or the `stream` that is named.
+        """
+        values: ValueSources = {}
+        for one in graph.graph.inputs:
+            if one.name == (stream or first_input(graph)) and one.name in given:
+                shapes = {source.shape for source in given[one.name]}
+                values[one.name] = single_output(
+                    (DiagramSource(FrameInput(place.path), shapes.pop() if len(shapes) == 1 else ""),)
+                )
+            else:
+                values[one.name] = single_output(tuple(map(by_name_if_input, given.get(one.name, ()))))
+        out = FlowBuilder()
+        self.graph(graph, values, place, out)
+        ports = {port: sources((ref,), values) for port, ref in graph.graph.outputs}
+        outlet = next(iter(ports.values()))
+        returned = outlet[0] if outlet else None
+        whole = Flow(FrameInput(place.path), tuple(out.items), tuple(out.edges), returned, (), tuple(out.sinks))
+        return whole, {**ports, "": outlet}
+
+    # -- repeats
+
+    def repeat(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add a repeat, folded: one frame, however many passes."""
+        path = place.path
+        count, kinds = len(node.passes), repeats.passes_by_kind(node)
+        self.alone |= {f"{path}.{graph.nodes[0].name}" for graph in node.passes if len(graph.nodes) == 1}
+        self.mixed |= repeats.mixed(node, kinds, path)
+        flows, ports = self.flows(node, kinds, values, place)
+        title = repeats.layer_title(node, flows)
+        each = repeats.parameters(node, self.counts, place.first)
+        tip = (f"× {count} {title}", f"{counted(max(each))} each" if max(each) else "")
+        closed = (self.depth.level == "overview" or not self.depth.layers) and path not in self.depth.opened
+        if closed:
+            out.items.append(self.closed(node, flows, tip[0], tip, self.counts.shown_of(place.all), place))
+        else:
+            about = self.captions.about(node, place, tip).with_parameters(0)
+            header = (title, *repeats.parameter_header(node, each, kinds, flows, len(place.all)))
+            one = merge_passes(flows, [len(passes) for passes in kinds])
+            heads = tuple((f"{len(passes)} of {count}",) for passes in kinds) if one is None else ()
+            frames = tuple(flows) if one is None else (one,)
+            out.items.append(Group(about, header, frames, heads, str(count), repeats.kind_of_each(kinds)))
+        out.edges += repeats.outer_edges(node, values, path, all_inputs=closed)
+        return of_frame(node.passes[-1], path, ports, last_pass=count - 1)
+
+    def flows(
+        self, node: TypedRepeat, kinds: Sequence[Sequence[int]], values: ValueSources, place: NodePlace
+    ) -> tuple[list[Flow], dict[str, Sources]]:
+        """Return a pass of each kind, and what can be read of them."""
+        flows: list[Flow] = []
+        ports: dict[str, Sources] = {}
+        for number, passes in enumerate(kinds):
+            below = dict.fromkeys(
+                one + repeats.pass_suffix(node, index, first=not number) for one in place.all for index in passes
+            )
+            given = repeats.inputs_of_passes(node, passes, values, place.path)
+            flow, gives = self.flow(node.passes[passes[0]], given, replace(place, all=tuple(below)))
+            flows.append(without_parameters(flow) if number and node.node.share is not None else flow)
+            for port, ours in gives.items():
+                ports[port] = tuple(dict.fromkeys((*ports.get(port, ()), *ours)))
+        return [resolve_previous_passes(flow, place.path, ports) for flow in flows], ports
+
+    def unrolled(self, node: TypedRepeat, values: ValueSources, place: NodePlace, out: FlowBuilder) -> NodeSources:
+        """Add every pass of a repeat, one after the other."""
+        ports: dict[tuple[int | None, str], Sources] = {}
+        around = {**values, node.name: NodeSources({}, passes=ports)}
+        for index, graph in enumerate(node.passes):
+            inner = {wire.port: single_output(sources(wire.refs, around)) for wire in node.node.passes[index].wires}
+            below = tuple(one + repeats.pass_suffix(node, index, first=index == 0) for one in place.all)
+            self.graph(graph, inner, replace(place, path=f"{place.path}.{index}", all=below), out)
+            for port, ref in graph.graph.outputs:
+                ports[index, port] = sources((ref,), inner)
+            ports[index, ""] = sources((graph.graph.outputs[0][1],), inner)
+        return NodeSources({"": ports[len(node.passes) - 1, ""]}, passes=ports)
+
+
+def holds_layers(graph: TypedGraph) -> bool:
+    """Return whether there is a repeat in the graph of a group, which then is a part of the model rather than one block."""
+    return Fold(TYPED, _is_layers, lambda _, out: any(out), every_node).graph(graph)
+
+
+def _is_layers(node: TypedNode, inside: Inside[TypedGraph, bool, bool]) -> bool:
+    return isinstance(node, TypedRepeat) or (isinstance(node, TypedGroup) and any(inside.passes()))
+
+
+def only(given: Mapping[str, Sources], name: str) -> dict[str, Sources]:
+    """Return what is given under one name."""
+    return {name: given[name]} if name in given else {}
+
+
+def edges_into(graph: TypedGraph, given: Mapping[str, Sources], path: str, main: str) -> list[DiagramEdge]:
+    """Return the edges of what a frame or a box is given; that of the stream has no port."""
+    return [
+        DiagramEdge(source, path, "" if one.name == main else one.name, one.name == main)
+        for one in graph.graph.inputs
+        for source in given.get(one.name, ())
+    ]

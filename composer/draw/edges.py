@@ -1,0 +1,125 @@
+"""Edges of a diagram: where a value comes from, and what reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOutput:
+    """What a block or a frame computes."""
+
+    path: str
+    port: str = ""
+    """Nothing for its first output."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """An input of the model."""
+
+    path: str
+    """Its name."""
+    port: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInput:
+    """What goes up into a frame, as it is read inside of it."""
+
+    path: str
+    """Of the frame."""
+    port: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousPass:
+    """What earlier passes of a repeat have computed, or the previous step of a scan, until it is known which block that is."""
+
+    path: str
+    """Of the repeat or the scan."""
+    port: str
+    """Of its outputs."""
+    immediate: bool
+    """Whether it is the pass just before, so that a wire may lead back to it."""
+
+
+Origin: TypeAlias = NodeOutput | ModelInput | FrameInput | PreviousPass
+"""What makes a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiagramSource:
+    """Where a value comes from, and what stands on the page about it."""
+
+    origin: Origin
+    shape: str = ""
+    suffix: str = ""
+    """What is said behind its name: that it is an input, and may be left out."""
+    reference: str = ""
+    """What it is called where no wire leads to it."""
+
+    @property
+    def path(self) -> str:
+        """Of what makes it."""
+        return self.origin.path
+
+    @property
+    def port(self) -> str:
+        """Of what makes it; nothing for the first output."""
+        return self.origin.port
+
+    @property
+    def is_model_input(self) -> bool:
+        """Whether it is an input of the model."""
+        return isinstance(self.origin, ModelInput)
+
+    @property
+    def from_inside(self) -> bool:
+        """Whether a wire from it starts at a border and goes on inside of that."""
+        return isinstance(self.origin, FrameInput)
+
+    def by_name(self, name: str = "") -> DiagramSource:
+        """Return it as it is called where no wire leads to it: by a name, or else by its path."""
+        return replace(self, reference=name or self.reference or self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class DiagramEdge:
+    """A value that something reads."""
+
+    source: DiagramSource
+    target: str
+    port: str
+    main: bool
+    """Whether it is the stream, and not something from the side."""
+    partial: bool = False
+    """Whether only some passes of a repeat have it."""
+    back: bool = False
+    """Whether it is what the pass or the step before gave."""
+    shape_only: bool = False
+    """Whether only its sizes count."""
+    trains: bool = False
+    """Whether a loss reads it."""
+    forks: bool = False
+    """Whether it leads to a fork, from which branches go on; then no port of its target reads it."""
+
+    def reading(self, source: DiagramSource) -> DiagramEdge:
+        """Return it from another source."""
+        return replace(self, source=source)
+
+    def by_name(self) -> DiagramEdge:
+        """Return it as one from a source that is called by its name."""
+        return self.reading(self.source.by_name())
+
+    @property
+    def upward(self) -> bool:
+        """Whether it is drawn as a wire that goes on from below."""
+        return not self.source.reference and not self.back
+
+    @property
+    def named(self) -> str:
+        """What it is called where no wire leads to its source."""
+        name = self.source.reference or self.source.path
+        return f"sizes of {name}" if self.shape_only else name

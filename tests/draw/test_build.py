@@ -1,0 +1,79 @@
+"""What a model becomes as a diagram, and which ends its page has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import composer
+from blocks.core import Block, BlockView, Look, Piece
+from composer.draw.build.diagram_builder import build_diagram
+from composer.draw.build.levels import LEVELS, Depth, Level
+from composer.draw.figure import Figure
+from composer.graph.passes.roll_layers.roll_layers import folded
+
+ALONE = 'recipe: alone\ninputs: {{x: "float[batch, time, 8]"}}\ngraph: {graph}\n'
+
+
+class PairOfPorts(Block, kind="pair_of_ports"):
+    """A block whose second piece reads ports whose names are parts of each other's."""
+
+    inputs = {"x": "float[..., dim]"}
+    outputs = {"y": "float[..., dim]"}
+
+    def compute(self, state: Any, x: Any) -> Any:
+        return x
+
+    def inside(self, view: BlockView) -> Sequence[Piece]:
+        """Return a map, and what reads it at three ports."""
+        first = Piece("first", Look("First"), (("$x", ""),))
+        reads = (("first", "k"), ("first", "kv"), ("$x", "q"))
+        return first, Piece("second", Look("Second"), reads, gives=("y",), stream_ports=("kv",))
+
+
+def test_a_piece_says_which_of_its_ports_read_the_stream() -> None:
+    """Whatever the ports are called: none is known to the drawing by its name."""
+    program = composer.load(ALONE.format(graph="{y: pair_of_ports}"), blocks=[PairOfPorts]).program
+    edges = build_diagram(folded(program), Depth("full")).edges
+    assert [edge.port for edge in edges if edge.target == "y.second" and edge.main] == ["kv"]
+
+
+# -- models in which nothing computes
+
+
+def ends(figure: Figure) -> list[tuple[str, str]]:
+    """Return the wires of a drawing."""
+    return [(wire.source, wire.target) for wire in figure.scene.wires]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("graph", ["{y: {type: dropout, p: 0}}", "{y: {type: rmsnorm, when: false}}"])
+def test_a_model_that_returns_its_input_is_drawn(graph: str, level: Level) -> None:
+    """As a wire from the input to the output."""
+    figure = composer.load(ALONE.format(graph=graph)).draw(level)
+    assert ends(figure) == [("x", "outputs/y")]
+
+
+def test_a_dropout_alone_is_a_box_but_at_a_glance() -> None:
+    """Where no box has room to say it."""
+    recipe = composer.load(ALONE.format(graph="{y: {type: dropout, p: 0.1}}"))
+    assert ends(recipe.draw("overview")) == [("x", "outputs/y")]
+    assert ends(recipe.draw("block")) == [("x", "y"), ("y", "outputs/y")]
+    assert "Dropout" in recipe.draw().html()
+
+
+def test_every_input_that_is_an_output_is_drawn() -> None:
+    """Also beside what computes."""
+    text = """recipe: two
+inputs: {x: "float[batch, time, 8]", z: "float[batch, time, 8]"}
+graph: {gone: {type: rmsnorm, when: false}, norm: {type: rmsnorm, in: z}}
+outputs: {a: gone, b: norm, c: z}
+"""
+    assert {("x", "outputs/a"), ("z", "norm"), ("norm", "outputs/b"), ("z", "outputs/c")} == drawn(composer.load(text).draw())
+
+
+def drawn(figure: Figure) -> set[tuple[str, str]]:
+    """Return what is wired, or stands at an output by its name."""
+    return {*ends(figure), *((one.source, one.target) for one in figure.scene.references)}
