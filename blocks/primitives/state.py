@@ -51,7 +51,7 @@ class State(Block, kind="state"):
         return Look(self.called(), (" × ".join(map(grouped, self.shape)) or "one number", *when), "rec", LoopIcon())
 
     def forward(self: Any) -> Any:
-        return self.value.clone()  # what gradients need of it must not change under them
+        return self.value.clone()  # the backward pass needs the value of this call
 
     def renew(self: Any, value: torch.Tensor) -> None:
         if self.cache is None and (self.training or self.update == "always"):
