@@ -1,4 +1,4 @@
-"""Access to the cache of a module, which a session provides."""
+"""Access to the cache of a module, which a session provides; `holder` is the module, `self` in `forward`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ def append_to_cache(holder: Any, name: str, value: Any) -> Any:
 
     The block declares the slot and its growing axis in `cache_slots`; the session sets its `cache`. A value that does not grow,
     because it is computed from a memory that stays the same, is stored by the first call and returned by `cached` in later ones.
-
-    Args:
-        holder: The module of the block, `self` in `forward`.
-        name: The name of the slot.
-        value: The values of this call.
     """
     cache = holder.cache
     return value if cache is None else cache.append(name, value)
@@ -23,36 +18,21 @@ def append_to_cache(holder: Any, name: str, value: Any) -> Any:
 def cached(holder: Any, name: str) -> Any:
     """Return the carry that the previous call stored under `name`, or a slot that does not grow; None in the first call of a
     session, and outside of one.
-
-    Args:
-        holder: The module of the block, `self` in `forward`.
-        name: The name of the carry or slot.
     """
     cache = holder.cache
     return None if cache is None else cache.get(name)
 
 
 def load_carry(holder: Any, name: str, start: Any) -> Any:
-    """Return the carry that the previous call stored under `name`, or `start` if there is none.
-
-    Args:
-        holder: The module of the block, `self` in `forward`.
-        name: The name of the carry.
-        start: The initial value.
-    """
+    """Return the carry that the previous call stored under `name`, or `start` if there is none."""
     state = cached(holder, name)
     return start if state is None else state
 
 
 def store_carry(holder: Any, positions: int, /, **states: Any) -> None:
-    """Store the carry for the next call of the session; outside a session, do nothing.
+    """Store the carry for the next call of the session, `positions` further on; outside a session, do nothing.
 
     The block declares the names in `carry`.
-
-    Args:
-        holder: The module of the block, `self` in `forward`.
-        positions: The number of positions of this call.
-        **states: The new states by name.
     """
     cache = holder.cache
     if cache is not None:

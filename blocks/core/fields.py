@@ -29,7 +29,14 @@ def derived(expression: str) -> Any:
     """Return the default of a field that is computed from the block's sizes and its other fields.
 
     Args:
-        expression: Arithmetic over names of axes and fields, as in `hidden: PositiveInt = derived("4 * dim")`.
+        expression: Arithmetic over names of axes and fields.
+
+    Examples:
+        >>> from blocks.core import Block, PositiveInt, derived, fields
+        >>> class Wide(Block):
+        ...     hidden: PositiveInt = derived("4 * dim")
+        >>> fields(Wide)["hidden"].derived
+        '4 * dim'
     """
     return _field(default=None, json_schema_extra={"derived": expression})
 

@@ -17,6 +17,12 @@ def linear_piece(view: BlockView, name: str, title: str, reads: str, hue: Hue, g
         reads: The piece that it reads, or `$port`.
         hue: The color.
         gives: The outputs of the block that it computes.
+
+    Examples:
+        >>> from blocks.core import BlockView, linear_piece
+        >>> view = BlockView("ffn", modules={"up": (768, 3072, True)})
+        >>> linear_piece(view, "up", "Linear up", "$x", "ffn").look.facts
+        ('768 → 3072 + bias',)
     """
     inputs, outputs, bias = view.modules[name]
     facts = (f"{grouped(inputs)} → {grouped(outputs)}{' + bias' * bias}",)
@@ -31,6 +37,12 @@ def activation_piece(view: BlockView, slot: str, part: Part, reads: str) -> Piec
         slot: The name of the slot.
         part: The part in the slot.
         reads: The piece that it reads, or `$port`.
+
+    Examples:
+        >>> from blocks.core import BlockView, activation_piece, standard
+        >>> relu = standard()["relu"]()
+        >>> activation_piece(BlockView("ffn"), "activation", relu, "up").look.title
+        'ReLU'
     """
     if (filled := view.slots.get(slot)) is not None:
         return Piece(slot, filled, ((reads, ""),), (slot,))
